@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { accountId, addRecord } from '../src/domain/accounts/account-records.ts';
+import { accountId, createAccount } from '../src/domain/accounts/accounts.ts';
 import { createAccepting } from '../src/domain/sending/accept.ts';
 import type { Database } from '../src/store/database.ts';
 import { openPostgres } from '../src/store/postgres/database.ts';
@@ -116,7 +116,7 @@ export interface SendingAccounts {
 
 export async function addAccounts(database: Database): Promise<SendingAccounts> {
   const add = (username: string, credits: bigint) =>
-    addRecord(database, { username, passwordHash: null, credits }, Date.now());
+    createAccount(database, { username, passwordHash: null, credits }, Date.now());
   const { userId: caller } = await add('caller', 0n);
   const accounts: bigint[] = [];
   const userIds: string[] = [];

@@ -89,7 +89,7 @@ function commandsOf(noun: string, own: readonly Action[], dependencies: CommandD
 }
 
 /** For actions that read nothing: whoever asks it for anything has a bug. */
-const NO_DATABASE = { database: {} as Services['database'], engine: 'sqlite' as const };
+const NO_DATABASE = { database: {} as Services['database'], engine: 'sqlite' as const, extensions: [] };
 
 export function addOperatorCommands(program: Command): Command {
   const dependencies: CommandDependencies = {

@@ -7,6 +7,7 @@ import { version } from '../base/version.ts';
 import { type ConfigFile, findConfigFile } from '../config/config-file.ts';
 import { databaseName, sqlitePath } from '../config/database-name.ts';
 import { type Config, flagOf, holdsSecrets, readConfig, settings } from '../config/settings.ts';
+import { migrationExtension } from '../migration/stages/extension.ts';
 import type { AppDependencies } from '../serve/compose/contract.ts';
 import type { Services } from '../serve/compose/services.ts';
 import { createLog } from '../serve/telemetry/log.ts';
@@ -61,6 +62,7 @@ export const appDependencies = (config: Config): AppDependencies => ({
   clock: systemClock,
   log: createLog(config.logLevel),
   pages: { version },
+  extensions: [migrationExtension],
 });
 
 /** Not where the user may not look: then opening it tells so. */

@@ -5,7 +5,7 @@ import { Problem, toProblem } from '../base/problem.ts';
 import { utf8Bytes } from '../base/utf8.ts';
 import type { Session } from '../domain/access/sessions.ts';
 import { createSignIn } from '../domain/access/sign-in.ts';
-import { accountId, accountRecord } from '../domain/accounts/account-records.ts';
+import { accountId, accountRecord } from '../domain/accounts/accounts.ts';
 import { addAuditEntry } from '../domain/accounts/audit.ts';
 import type { Services } from '../operator/action.ts';
 import { domainOf } from '../operator/domain.ts';

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { Clock } from '../base/clock.ts';
 import type { ProblemKind } from '../base/problem.ts';
 import type { Progress } from '../base/progress.ts';
+import type { Extension } from '../domain/privacy/extension.ts';
 import type { Database } from '../store/transactions.ts';
 
 /**
@@ -75,6 +76,8 @@ export interface Services extends Pick<Clock, 'now' | 'sleep'> {
   readonly progress?: Progress;
   /** Names of the connectors of the file, for a command before the first start of the service. */
   readonly connectorsOfFile: () => readonly string[];
+  /** What other programs keep in the same database. */
+  readonly extensions: readonly Extension[];
   readonly version: string;
   readonly engine: 'sqlite' | 'postgres';
   /** The public URL of the web listener, without a slash at its end. */

@@ -1,4 +1,4 @@
-import { type AccountKey, createAccounts } from '../domain/accounts/accounts.ts';
+import { createAccounts } from '../domain/accounts/accounts.ts';
 import { createLedger } from '../domain/accounts/ledger.ts';
 import { createBlacklist } from '../domain/contacts/blacklist.ts';
 import { createBlacklistRecords } from '../domain/contacts/blacklist-records.ts';
@@ -12,13 +12,14 @@ import { createPersons } from '../domain/privacy/persons.ts';
 import { createRetention } from '../domain/privacy/retention.ts';
 import { createRouting } from '../domain/receiving/routes.ts';
 import { createUnrouted } from '../domain/receiving/unrouted.ts';
+import type { AccountKey } from '../store/database.ts';
 import type { Services } from './action.ts';
 
 /**
  * The domain on the database that an action works with: inside of its transaction, where it has
  * one.
  */
-export function domainOf({ database, now, defaultRegion }: Services) {
+export function domainOf({ database, now, defaultRegion, extensions }: Services) {
   const accounts = createAccounts(database, now, defaultRegion);
   const region = (account: AccountKey) => accounts.region(account);
   return {
@@ -33,7 +34,7 @@ export function domainOf({ database, now, defaultRegion }: Services) {
     messages: createMessageRecords(database, now),
     batches: createMessageBatches(database, now),
     ledger: createLedger(database, now),
-    retention: createRetention(database, now),
+    retention: createRetention(database, now, extensions),
     persons: createPersons(database, now, defaultRegion),
     routing: createRouting(database, now),
     unrouted: createUnrouted(database, now, defaultRegion),

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { notFound, Problem } from '../base/problem.ts';
-import { accountId } from '../domain/accounts/account-records.ts';
+import { accountId } from '../domain/accounts/accounts.ts';
 import { addAuditEntry } from '../domain/accounts/audit.ts';
 import { type Database, joined } from '../store/transactions.ts';
 import { type Action, type Actor, type AnyInput, type Scope, type Services, WithStatus } from './action.ts';

@@ -2,7 +2,7 @@ import { createCarrierEvents } from '../carriers/carrier-events.ts';
 import { addOperator, ownerOfOperator } from '../domain/access/operators.ts';
 import { issueLink } from '../domain/access/sign-in.ts';
 import { addToken } from '../domain/access/tokens.ts';
-import { accountId } from '../domain/accounts/account-records.ts';
+import { accountId } from '../domain/accounts/accounts.ts';
 import { createRouting } from '../domain/receiving/routes.ts';
 import { createMigrationFigures, latencyStep } from '../migration/stages/figures.ts';
 import type { Actor, Services } from '../operator/action.ts';

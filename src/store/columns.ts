@@ -2,39 +2,40 @@
  * The columns of a table, declared once. The types of rows and values, the SQL and the conversion
  * follow.
  */
-type Kind = 'text' | 'text?' | 'long' | 'long?' | 'number' | 'number?';
+interface Kinds {
+  text: { value: string; cell: string };
+  /** Exact over 64 bits. */
+  long: { value: bigint; cell: bigint };
+  /** A small count. */
+  number: { value: number; cell: bigint };
+  /** Milliseconds since 1970. */
+  instant: { value: number; cell: bigint };
+  /** 0 or 1 in the database. */
+  flag: { value: boolean; cell: bigint };
+}
+type Plain = keyof Kinds;
+/** A column that may be null has a question mark. */
+export type Kind = Plain | `${Plain}?`;
 
-/**
- * What the program holds. A `long` is exact over 64 bits; a `number` is an instant or a small
- * count.
- */
-interface Values {
-  text: string;
-  'text?': string | null;
-  long: bigint;
-  'long?': bigint | null;
-  number: number;
-  'number?': number | null;
-}
+type Value<K extends Kind> = K extends `${infer P extends Plain}?`
+  ? Kinds[P]['value'] | null
+  : Kinds[K & Plain]['value'];
 /** What a database returns: every whole number is a bigint. */
-interface Cells {
-  text: string;
-  'text?': string | null;
-  long: bigint;
-  'long?': bigint | null;
-  number: bigint;
-  'number?': bigint | null;
-}
+type Cell<K extends Kind> = K extends `${infer P extends Plain}?` ? Kinds[P]['cell'] | null : Kinds[K & Plain]['cell'];
 
 type Fields = Readonly<Record<string, Kind>>;
 type SnakeCase<S extends string> = S extends `${infer First}${infer Rest}`
   ? `${First extends Lowercase<First> ? First : `_${Lowercase<First>}`}${SnakeCase<Rest>}`
   : S;
+type Renamed = Readonly<Record<string, string>>;
+type Column<N extends string, C extends Renamed> = N extends keyof C ? C[N] : SnakeCase<N>;
 
-export type ValuesOf<F extends Fields> = { readonly [N in keyof F]: Values[F[N]] };
-export type RowOf<F extends Fields> = { [N in keyof F & string as SnakeCase<N>]: Cells[F[N]] };
+export type ValuesOf<F extends Fields> = { readonly [N in keyof F]: Value<F[N]> };
+export type RowOf<F extends Fields, C extends Renamed = Record<never, never>> = {
+  [N in keyof F & string as Column<N, C>]: Cell<F[N]>;
+};
 
-export const columnOf = (field: string): string => field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+const columnOf = (field: string): string => field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
 /**
  * To copy and fill. V8 makes a slow dictionary of an object to which more than a dozen names are
@@ -43,27 +44,57 @@ export const columnOf = (field: string): string => field.replace(/[A-Z]/g, (lett
 export const emptyRecord = (names: readonly string[]): Record<string, unknown> =>
   JSON.parse(`{${names.map((name) => `${JSON.stringify(name)}:null`).join()}}`);
 
-export function defineColumns<const F extends Fields>(fields: F) {
-  const names = Object.keys(fields);
+const READ: Partial<Record<Kind, (cell: bigint) => unknown>> = {
+  number: Number,
+  instant: Number,
+  flag: (cell) => cell !== 0n,
+};
+const EMPTY: Readonly<Record<Plain, unknown>> = { text: '', long: 0n, number: 0, instant: 0, flag: false };
+
+const plainOf = (kind: Kind): Plain => kind.replace('?', '') as Plain;
+
+/** `renamed` names the columns that are not their field in snake case: `{ id: 'contact_id' }`. */
+export function defineColumns<const F extends Fields, const C extends Renamed = Record<never, never>>(
+  fields: F,
+  renamed?: C,
+) {
+  const names = Object.keys(fields) as (keyof F & string)[];
+  const columnNamed = (name: string): string => renamed?.[name] ?? columnOf(name);
   const columns = names.map((name) => ({
     name,
-    column: columnOf(name),
-    isNumber: fields[name] === 'number' || fields[name] === 'number?',
+    column: columnNamed(name),
+    read: READ[plainOf(fields[name] as Kind)],
   }));
   const empty = emptyRecord(names);
   return {
+    fields,
     /** For `select` and `insert`: `username, password_hash, …` */
     names: columns.map(({ column }) => column).join(', '),
     /** For `values`: `:username, :passwordHash, …` */
     parameters: names.map((name) => `:${name}`).join(', '),
+    /** For `update … set`: `company = :company, …` */
+    assignments: (some: readonly (keyof F & string)[] = names): string =>
+      some.map((name) => `${columnNamed(name)} = :${name}`).join(', '),
+    columnNamed: columnNamed as (name: keyof F & string) => string,
+    /** Null where a column may be null, else an empty text, zero or false. */
+    empty: Object.fromEntries(
+      Object.entries(fields).map(([name, kind]) => [name, kind.endsWith('?') ? null : EMPTY[plainOf(kind)]]),
+    ) as ValuesOf<F>,
     /** The values of a row. */
-    read(row: Readonly<RowOf<F>>): ValuesOf<F> {
+    read(row: Readonly<RowOf<F, C>>): ValuesOf<F> {
       const values = { ...empty };
-      for (const { name, column, isNumber } of columns) {
+      for (const { name, column, read } of columns) {
         const cell = (row as Readonly<Record<string, unknown>>)[column];
-        values[name] = isNumber && cell !== null ? Number(cell) : cell;
+        values[name] = read && cell !== null ? read(cell as bigint) : cell;
       }
       return values as ValuesOf<F>;
     },
   };
+}
+
+/** The named fields of a record, and no others. */
+export function pick<T extends object, K extends keyof T & string>(record: T, names: readonly K[]): Pick<T, K> {
+  const picked = emptyRecord(names);
+  for (const name of names) picked[name] = record[name];
+  return picked as Pick<T, K>;
 }

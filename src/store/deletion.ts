@@ -2,7 +2,7 @@ import { randomId } from '../base/random.ts';
 import { Caller } from './caller.ts';
 import type { Statement } from './statement.ts';
 
-/** The values of the audit entry of a delete through the contract: see statements/audit.ts. */
+/** The values of the audit entry of a delete through the contract: see callers.sql.ts. */
 export interface DeletionValues {
   readonly auditId: bigint;
   readonly auditAt: number;

@@ -92,6 +92,12 @@ export function statement<P extends Record<keyof P, Value>, R = never>(
   return { name, text, parameters, writes, affects: writes ? affected : undefined, deletes };
 }
 
+/**
+ * True for every account. A statement that reads a whole table says so by this, and PostgreSQL
+ * reads along the key: its other way is switched off, see postgres/pool.ts.
+ */
+export const EVERY_ACCOUNT = 'account_id >= 0';
+
 // Not the :: of a cast.
 const PARAMETER = /(?<!:):([a-z][A-Za-z]*)/g;
 const FRAGMENT = /\{([a-z]+) ?([^}]*)\}/g;

@@ -1,7 +1,12 @@
 import { formatDate } from '../asmx/contract/dates.ts';
 import { readSomeNetworks } from '../base/networks.ts';
-import { unsurePolicies } from '../domain/accounts/account-records.ts';
-import { checkUsername, isRegion } from '../domain/accounts/accounts.ts';
+import {
+  ACCOUNT_FIELDS,
+  type Account,
+  checkUsername,
+  EMPTY_ACCOUNT,
+  unsurePolicies,
+} from '../domain/accounts/accounts.ts';
 import {
   hashPassword,
   hashUserId,
@@ -14,10 +19,13 @@ import { checkTemplate, TEMPLATES_MAX } from '../domain/contacts/templates.ts';
 import { DELIVERY_STATUSES } from '../domain/messages/sent.ts';
 import { checkAnswer, checkStopWords, checkWordLanguages } from '../domain/receiving/stop-words.ts';
 import { isTimeZone, QUIET_HOURS_FORM } from '../domain/sending/quiet-hours.ts';
+import { isRegion } from '../sms/numbers.ts';
 import type { AccountArchive, AccountReading } from './archive.ts';
 import { Fields, InvalidAccount, Mistakes } from './json-fields.ts';
 
 /** The format of import and export: one JSON object holds a whole account. */
+
+const CONNECTOR_NAME_MAX = 64;
 
 /**
  * Throws InvalidAccount with all mistakes. With `update`, a contact's group may be one of the
@@ -26,39 +34,10 @@ import { Fields, InvalidAccount, Mistakes } from './json-fields.ts';
 export async function readAccount(value: unknown, now: number, update = false): Promise<AccountArchive> {
   const mistakes = new Mistakes();
   const fields = new Fields(value, '', mistakes);
-  const username = fields.requiredText('username');
-  if (username !== undefined) about(fields, 'username', () => checkUsername(username));
-  const createdAt = fields.instant('datetimeCreated');
-  const region = fields.text('region');
-  if (typeof region === 'string' && !isRegion(region)) fields.refuse('region', 'expected a country code such as ZA');
-  const networks = fields.text('allowedNetworks');
-  const allowedNetworks =
-    typeof networks === 'string' ? about(fields, 'allowedNetworks', () => readSomeNetworks(networks).join()) : null;
   const password = readPassword(fields);
   const archive = {
     credentials: readCredentials(fields, now),
-    account: {
-      username,
-      contactName: fields.text('contactName'),
-      contactSurname: fields.text('contactSurname'),
-      company: fields.text('company'),
-      email: fields.text('email'),
-      tel: fields.text('tel'),
-      fax: fields.text('fax'),
-      mobile: fields.text('mobile'),
-      address: fields.text('address'),
-      region,
-      credits: fields.long('credits'),
-      usedCredits: fields.long('usedCredits'),
-      priority: fields.int('transmissionPriority', 0),
-      tag: fields.int('tag', 0),
-      createdAt,
-      lastLoginAt: fields.optionalInstant('datetimeLastLoggedIn'),
-      disabledAt: fields.optionalInstant('datetimeDisabled'),
-      allowedNetworks,
-      ...readWords(fields),
-      ...readSending(fields),
-    },
+    account: readColumns(fields),
     ...readLists(fields, update),
   };
   fields.end();
@@ -66,6 +45,76 @@ export async function readAccount(value: unknown, now: number, update = false): 
   // Hashing a password is slow on purpose, so it comes last. A file with a mistake is refused
   // before.
   return { ...archive, account: { ...archive.account, passwordHash: await password() } };
+}
+
+type AccountField = keyof Account;
+type AccountKind = (typeof ACCOUNT_FIELDS)[AccountField];
+const ACCOUNT_COLUMNS = Object.entries(ACCOUNT_FIELDS) as [AccountField, AccountKind][];
+
+/** Names in the file that are not those of the columns: the contract has them. */
+const FILE_NAMES: Partial<Record<AccountField, string>> = {
+  priority: 'transmissionPriority',
+  createdAt: 'datetimeCreated',
+  lastLoginAt: 'datetimeLastLoggedIn',
+  disabledAt: 'datetimeDisabled',
+};
+
+const fileNameOf = (field: AccountField): string => FILE_NAMES[field] ?? field;
+/** The columns of an account by their names in the file, for the reference. */
+export const ACCOUNT_FILE_NAMES: readonly string[] = ACCOUNT_COLUMNS.map(([field]) => fileNameOf(field));
+
+const READERS: Readonly<Record<AccountKind, (fields: Fields, name: string) => unknown>> = {
+  text: (fields, name) => fields.requiredText(name),
+  'text?': (fields, name) => fields.text(name),
+  long: (fields, name) => fields.long(name),
+  'long?': (fields, name) => fields.optionalLong(name),
+  number: (fields, name) => fields.int(name, 0),
+  instant: (fields, name) => fields.instant(name),
+  'instant?': (fields, name) => fields.optionalInstant(name),
+};
+
+/** What a column needs beyond its kind. What a check returns is stored in place of the value. */
+const CHECKS: { readonly [F in AccountField]?: (value: NonNullable<Account[F]>) => unknown } = {
+  username: checkUsername,
+  region: expect(isRegion, 'expected a country code such as ZA'),
+  allowedNetworks: (networks) => readSomeNetworks(networks).join(),
+  stopWords: checkStopWords,
+  startWords: checkStopWords,
+  helpWords: checkStopWords,
+  wordLanguages: checkWordLanguages,
+  stopAnswer: checkAnswer,
+  helpAnswer: checkAnswer,
+  timeZone: expect(isTimeZone, 'expected a time zone such as Africa/Johannesburg'),
+  quietHours: expect((hours) => QUIET_HOURS_FORM.test(hours), 'expected two times such as 22:00-06:00'),
+  unsurePolicy: expect(
+    (policy) => (unsurePolicies as readonly string[]).includes(policy),
+    `expected one of ${unsurePolicies.join(', ')}`,
+  ),
+  connector: expect(
+    (name) => name !== '' && name.length <= CONNECTOR_NAME_MAX && !/\p{Cc}/u.test(name),
+    `expected 1 to ${CONNECTOR_NAME_MAX} characters, none of them a control character`,
+  ),
+  lowCredits: expect((credits: bigint) => credits >= 0n, 'must not be negative'),
+};
+
+function expect<T = string>(isRight: (value: T) => boolean, reason: string): (value: T) => void {
+  return (value) => {
+    if (!isRight(value)) throw new Error(reason);
+  };
+}
+
+/** Every column of the account but its password. */
+function readColumns(fields: Fields): Account {
+  const account: Record<string, unknown> = { ...EMPTY_ACCOUNT };
+  for (const [field, kind] of ACCOUNT_COLUMNS) {
+    if (field === 'passwordHash') continue;
+    const name = fileNameOf(field);
+    const value = READERS[kind](fields, name);
+    const check = CHECKS[field] as ((value: unknown) => unknown) | undefined;
+    const isGiven = value !== undefined && value !== null;
+    account[field] = isGiven && check ? (about(fields, name, () => check(value)) ?? value) : value;
+  }
+  return account as unknown as Account;
 }
 
 function readLists(fields: Fields, update: boolean) {
@@ -140,36 +189,7 @@ function headOf(reading: AccountReading): Record<string, unknown> {
       created: formatDate(createdAt),
       revoked: optionalDate(revokedAt),
     })),
-    username: account.username,
-    passwordHash: account.passwordHash,
-    contactName: account.contactName,
-    contactSurname: account.contactSurname,
-    company: account.company,
-    email: account.email,
-    tel: account.tel,
-    fax: account.fax,
-    mobile: account.mobile,
-    address: account.address,
-    region: account.region,
-    credits: account.credits,
-    usedCredits: account.usedCredits,
-    transmissionPriority: account.priority,
-    tag: account.tag,
-    datetimeCreated: formatDate(account.createdAt),
-    datetimeLastLoggedIn: optionalDate(account.lastLoginAt),
-    datetimeDisabled: optionalDate(account.disabledAt),
-    allowedNetworks: account.allowedNetworks,
-    stopWords: account.stopWords,
-    startWords: account.startWords,
-    helpWords: account.helpWords,
-    wordLanguages: account.wordLanguages,
-    stopAnswer: account.stopAnswer,
-    helpAnswer: account.helpAnswer,
-    timeZone: account.timeZone,
-    quietHours: account.quietHours,
-    unsurePolicy: account.unsurePolicy,
-    connector: account.connector,
-    lowCredits: account.lowCredits,
+    ...columnsOf(account),
     groups: reading.groups.map(({ id, name }) => ({ id, name })),
     contacts: reading.contacts.map(({ id, name, surname, mobile, groupId }) => ({
       id,
@@ -186,6 +206,14 @@ function headOf(reading: AccountReading): Record<string, unknown> {
     })),
   };
 }
+
+const columnsOf = (account: Account): Record<string, unknown> =>
+  Object.fromEntries(
+    ACCOUNT_COLUMNS.map(([field, kind]) => {
+      const value = account[field];
+      return [fileNameOf(field), kind.startsWith('instant') ? optionalDate(value as number | null) : value];
+    }),
+  );
 
 async function* writeList<T>(
   name: string,
@@ -208,45 +236,6 @@ const stringify = (value: unknown): string =>
   JSON.stringify(value, (_, field) => (typeof field === 'bigint' ? String(field) : (field ?? undefined)));
 
 const optionalDate = (at: number | null): string | null => (at === null ? null : formatDate(at));
-
-/** Lists as one text, with commas. */
-function readWords(fields: Fields) {
-  const checked = (name: string, text: string | null, check: (text: string) => void): string | null => {
-    if (typeof text === 'string') about(fields, name, () => check(text));
-    return text;
-  };
-  return {
-    stopWords: checked('stopWords', fields.text('stopWords'), checkStopWords),
-    startWords: checked('startWords', fields.text('startWords'), checkStopWords),
-    helpWords: checked('helpWords', fields.text('helpWords'), checkStopWords),
-    wordLanguages: checked('wordLanguages', fields.text('wordLanguages'), checkWordLanguages),
-    stopAnswer: checked('stopAnswer', fields.text('stopAnswer'), checkAnswer),
-    helpAnswer: checked('helpAnswer', fields.text('helpAnswer'), checkAnswer),
-  };
-}
-
-/** How its messages are sent. */
-function readSending(fields: Fields) {
-  const timeZone = fields.text('timeZone');
-  if (typeof timeZone === 'string' && !isTimeZone(timeZone))
-    fields.refuse('timeZone', 'expected a time zone such as Africa/Johannesburg');
-  const quietHours = fields.text('quietHours');
-  if (typeof quietHours === 'string' && !QUIET_HOURS_FORM.test(quietHours))
-    fields.refuse('quietHours', 'expected two times such as 22:00-06:00');
-  const unsurePolicy = fields.text('unsurePolicy');
-  if (typeof unsurePolicy === 'string' && !(unsurePolicies as readonly string[]).includes(unsurePolicy))
-    fields.refuse('unsurePolicy', `expected one of ${unsurePolicies.join(', ')}`);
-  const connector = fields.text('connector');
-  if (typeof connector === 'string' && !isConnectorName(connector))
-    fields.refuse('connector', `expected 1 to ${CONNECTOR_NAME_MAX} characters, none of them a control character`);
-  const lowCredits = fields.optionalLong('lowCredits');
-  if (typeof lowCredits === 'bigint' && lowCredits < 0n) fields.refuse('lowCredits', 'must not be negative');
-  return { timeZone, quietHours, unsurePolicy, connector, lowCredits };
-}
-
-const CONNECTOR_NAME_MAX = 64;
-const isConnectorName = (name: string): boolean =>
-  name !== '' && name.length <= CONNECTOR_NAME_MAX && !/\p{Cc}/u.test(name);
 
 function readPassword(fields: Fields): () => Promise<string | null> {
   const password = fields.text('password');

@@ -1,5 +1,6 @@
-import type { Account, Credential } from '../domain/accounts/accounts.ts';
+import type { Account } from '../domain/accounts/accounts.ts';
 import { reserveIds } from '../domain/accounts/ids.ts';
+import type { Credential } from '../domain/accounts/user-ids.ts';
 import type { Contact, ContactGroup } from '../domain/contacts/contacts.ts';
 import type { InboxMessage } from '../domain/messages/received.ts';
 import type { ScheduledMessage, SentMessage } from '../domain/messages/sent.ts';

@@ -1,7 +1,7 @@
 import { Problem } from '../base/problem.ts';
-import * as accountSql from '../domain/accounts/accounts.sql.ts';
-import { addCredentials } from '../domain/accounts/accounts.ts';
+import { setDetails } from '../domain/accounts/accounts.ts';
 import { balancesOf, move, type NewMovement } from '../domain/accounts/ledger.ts';
+import { addCredentials } from '../domain/accounts/user-ids.ts';
 import { block } from '../domain/contacts/blacklist.sql.ts';
 import { endAllFor } from '../domain/contacts/blacklist.ts';
 import * as contactSql from '../domain/contacts/contacts.sql.ts';
@@ -25,7 +25,7 @@ export async function updateAccount(
   rows: ArchiveRows,
   { at, region }: { readonly at: number; readonly region: string | null },
 ): Promise<void> {
-  await queries.run(accountSql.setDetails, { account, ...archive.account });
+  await setDetails(queries, account, archive.account);
   await addCredentials(queries, account, archive.credentials);
   await queries.runAll(contactSql.putGroup, withAccount(account, rows.groups));
   await checkGroups(

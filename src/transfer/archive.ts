@@ -1,13 +1,13 @@
-import * as accountSql from '../domain/accounts/accounts.sql.ts';
 import {
   accountNamed,
   addAccount,
   allAccounts,
   effectiveRegion,
-  toAccount,
-  toCredential,
+  findAccountNamed,
+  type StoredAccount,
 } from '../domain/accounts/accounts.ts';
 import { openHeld } from '../domain/accounts/ledger.ts';
+import { credentialsOf } from '../domain/accounts/user-ids.ts';
 import * as contactSql from '../domain/contacts/contacts.sql.ts';
 import { toContact, toGroup } from '../domain/contacts/contacts.ts';
 import { addTemplates } from '../domain/contacts/templates.ts';
@@ -55,9 +55,9 @@ export function createArchive(database: Database, now: () => number, defaultRegi
     read: (username: string | null, take: (reading: AccountReading) => Promise<void>): Promise<number> =>
       database.snapshot(async (queries) => {
         let count = 0;
-        const rows = username === null ? allAccounts(queries) : [await accountNamed(queries, username)];
-        for await (const row of rows) {
-          await take(await reading(queries, row));
+        const accounts = username === null ? allAccounts(queries) : [await accountNamed(queries, username)];
+        for await (const account of accounts) {
+          await take(await reading(queries, account));
           count += 1;
         }
         return count;
@@ -88,23 +88,23 @@ async function update(
   archive: AccountArchive,
   seen: { readonly at: number; readonly region: string | null },
 ): Promise<'added' | 'updated'> {
-  const row = await database.first(accountSql.accountByName, { username: archive.account.username });
-  if (!row) {
+  const found = await findAccountNamed(database, archive.account.username);
+  if (!found) {
     await checkGroups(archive);
     await load(database, archive);
     return 'added';
   }
-  const account = row.account_id;
+  const account = found.id;
   const rows = archiveRows(archive);
   await database.transaction(account, (queries) => updateAccount(queries, account, archive, rows, seen));
   return 'updated';
 }
 
-async function reading(queries: Queries, row: accountSql.AccountRow): Promise<AccountReading> {
-  const account = row.account_id;
+async function reading(queries: Queries, stored: StoredAccount): Promise<AccountReading> {
+  const account = stored.id;
   return {
-    account: toAccount(row),
-    credentials: (await queries.all(accountSql.credentials, { account })).map(toCredential),
+    account: stored,
+    credentials: await credentialsOf(queries, account),
     groups: (await queries.all(contactSql.groups, { account, ...EVERYTHING })).map(toGroup),
     contacts: (await queries.all(contactSql.contacts, { account, ...EVERYTHING })).map(toContact),
     templates: (await queries.all(contactSql.templates, { account, ...EVERYTHING })).map(({ text }) => text),

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Problem } from '../../src/base/problem.ts';
 import { createSettler } from '../../src/carriers/settler.ts';
-import { removeRecord, setDisabledAt } from '../../src/domain/accounts/account-records.sql.ts';
+import { removeAccount, setDisabledAt } from '../../src/domain/accounts/accounts.sql.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { openGateway, scripted, until } from '../support/gateway.ts';
 import { sql } from '../support/opened-database.ts';
@@ -80,7 +80,7 @@ onEveryEngine('settler', (engine) => {
     const [id] = await send(other, ['+27825550203']);
     await until('all are submitted', () => submitted.length === 3);
     await database.run(setDisabledAt, { account: deleted, disabledAt: 1 });
-    await database.run(removeRecord, { account: deleted });
+    await database.run(removeAccount, { account: deleted });
     for (const answer of answers) answer();
     await until('the other is settled', async () => (await statusOf(other, id as bigint)) === 'SUBMITTED');
     await stop();

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import { systemClock } from '../../src/base/clock.ts';
 import { readConfig } from '../../src/config/settings.ts';
-import { addRecord, type UnsurePolicy } from '../../src/domain/accounts/account-records.ts';
+import { createAccount, type UnsurePolicy } from '../../src/domain/accounts/accounts.ts';
 import { createServices, type Services } from '../../src/serve/compose/services.ts';
 import { createRandom } from '../durability/random.ts';
 import { sql } from '../support/opened-database.ts';
@@ -96,7 +96,11 @@ async function createRun(options: ChaosOptions) {
   const config = readConfig({ COLUMBA_DATABASE: database });
   const services = await createServices(config, { clock: systemClock, log: pino({ level: 'silent' }) });
   for (const username of ACCOUNTS) {
-    await addRecord(services.database, { username, passwordHash: null, credits: CREDITS, unsurePolicy }, Date.now());
+    await createAccount(
+      services.database,
+      { username, passwordHash: null, credits: CREDITS, unsurePolicy },
+      Date.now(),
+    );
   }
   let offsetMs = 0;
   let tokens = 0;

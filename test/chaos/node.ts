@@ -6,7 +6,7 @@ import { createCarrierEvents } from '../../src/carriers/carrier-events.ts';
 import type { Connector, ReceivedReceipt, Submission, SubmitResult } from '../../src/carriers/connector.ts';
 import { createGateway } from '../../src/carriers/gateway.ts';
 import { readConfig } from '../../src/config/settings.ts';
-import { accountNamed } from '../../src/domain/accounts/accounts.ts';
+import { accountId } from '../../src/domain/accounts/accounts.ts';
 import { createMessageRecords } from '../../src/domain/messages/message-records.ts';
 import { createAccepting } from '../../src/domain/sending/accept.ts';
 import { createExpiry } from '../../src/domain/sending/expire.ts';
@@ -79,7 +79,7 @@ const claimedTexts = sql<{ account: bigint; number: string }, { text: string }>(
 async function perform(ask: Ask): Promise<Record<string, string>> {
   switch (ask.kind) {
     case 'send': {
-      const { account_id: account } = await accountNamed(database, ask.account);
+      const account = await accountId(database, ask.account);
       const { accepted } = await accepting.accept(
         account,
         { region: 'ZA', timeZone: null, quietHours: null },
@@ -96,12 +96,12 @@ async function perform(ask: Ask): Promise<Record<string, string>> {
       return { id: String(accepted[0]?.id) };
     }
     case 'cancel': {
-      const { account_id: account } = await accountNamed(database, ask.account);
+      const account = await accountId(database, ask.account);
       await messages.cancel(account, BigInt(ask.id));
       return {};
     }
     case 'opt-out': {
-      const { account_id: account } = await accountNamed(database, ask.account);
+      const account = await accountId(database, ask.account);
       await services.blacklist.add(account, ask.number, null);
       const claimed = await database.all(claimedTexts, { account, number: ask.number });
       return { claimed: JSON.stringify(claimed.map(({ text }) => text)) };
@@ -113,7 +113,7 @@ async function perform(ask: Ask): Promise<Record<string, string>> {
       return {};
     }
     case 'balances': {
-      const { account_id: account } = await accountNamed(database, ask.account);
+      const account = await accountId(database, ask.account);
       const { free, held, used } = await services.ledger.balances(account);
       return { free: String(free), held: String(held), used: String(used) };
     }

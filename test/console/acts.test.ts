@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { accountId } from '../../src/domain/accounts/account-records.ts';
+import { accountId } from '../../src/domain/accounts/accounts.ts';
 import { createMessageRecords } from '../../src/domain/messages/message-records.ts';
 import { joined } from '../../src/store/transactions.ts';
 import { type OperatorApi, startOperatorApi } from '../operator/operator-api.ts';

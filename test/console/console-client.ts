@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { ConsoleRequest } from '../../src/console/app.ts';
 import { addOperator, ownerOfOperator } from '../../src/domain/access/operators.ts';
 import type { Owner } from '../../src/domain/access/owners.ts';
-import { accountId } from '../../src/domain/accounts/account-records.ts';
+import { accountId } from '../../src/domain/accounts/accounts.ts';
 import type { Actor } from '../../src/operator/action.ts';
 import { perform } from '../../src/operator/perform.ts';
 import type { Database } from '../../src/store/transactions.ts';

@@ -4,7 +4,7 @@ import { Problem } from '../../src/base/problem.ts';
 import { createConsole } from '../../src/console/app.ts';
 import { createSlots } from '../../src/console/slots.ts';
 import { issueLink } from '../../src/domain/access/sign-in.ts';
-import { accountId } from '../../src/domain/accounts/account-records.ts';
+import { accountId } from '../../src/domain/accounts/accounts.ts';
 import { createMessageRecords } from '../../src/domain/messages/message-records.ts';
 import { createInbox } from '../../src/domain/messages/received.ts';
 import { type Database, joined } from '../../src/store/transactions.ts';

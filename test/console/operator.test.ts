@@ -5,7 +5,7 @@ import { newAttemptId } from '../../src/carriers/submissions.ts';
 import { operatorNamed, ownerOfOperator } from '../../src/domain/access/operators.ts';
 import { factorState } from '../../src/domain/access/second-factor.ts';
 import { codeOf, fromBase32, stepOf } from '../../src/domain/access/totp.ts';
-import { accountId } from '../../src/domain/accounts/account-records.ts';
+import { accountId } from '../../src/domain/accounts/accounts.ts';
 import { createConnectors } from '../../src/domain/sending/connectors.ts';
 import { claimDeliveries } from '../../src/domain/webhooks/webhooks.ts';
 import { type OperatorApi, startOperatorApi } from '../operator/operator-api.ts';

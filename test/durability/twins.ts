@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import type { Exchange } from '../../src/asmx/endpoint.ts';
 import type { Request } from '../../src/base/exchange.ts';
 import { newAttemptId } from '../../src/carriers/submissions.ts';
-import { accountId } from '../../src/domain/accounts/account-records.ts';
+import { accountId } from '../../src/domain/accounts/accounts.ts';
 import { hashUserId } from '../../src/domain/accounts/credentials.ts';
 import { createLedger } from '../../src/domain/accounts/ledger.ts';
 import { createMessageRecords } from '../../src/domain/messages/message-records.ts';

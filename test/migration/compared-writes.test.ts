@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
-import { accountNamed } from '../../src/domain/accounts/accounts.ts';
+import { accountId } from '../../src/domain/accounts/accounts.ts';
 import { listed } from '../../src/domain/contacts/blacklist.sql.ts';
 import { createMigrationProxy, type MigrationProxySettings } from '../../src/migration/proxy/migration-proxy.ts';
 import { createMigrationFigures } from '../../src/migration/stages/figures.ts';
@@ -23,7 +23,7 @@ const templatesOf = async ({ call }: Service): Promise<string> =>
   (await call('get', 'account', 'FetchSavedMessages', { user_id: ACME })).text;
 
 async function isBlocked({ app: { database } }: Service): Promise<boolean> {
-  const { account_id: account } = await accountNamed(database, 'acme');
+  const account = await accountId(database, 'acme');
   return (await database.all(listed, { account, after: '', limit: 100 })).some(({ number }) => number === NUMBER);
 }
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, test } from 'node:test';
 import type { Dialect } from '../../src/asmx/dialect/dialect.ts';
+import { addAccount, EMPTY_ACCOUNT } from '../../src/domain/accounts/accounts.ts';
 import { hashUserId } from '../../src/domain/accounts/credentials.ts';
 import { takeIds } from '../../src/domain/accounts/ids.ts';
 import { copyAccount } from '../../src/migration/copy/account-copy.ts';
@@ -281,12 +282,9 @@ onEveryEngine('migrate import', (engine) => {
   });
 
   test('an account that was made here with the same username is not touched', async () => {
-    const { userId } = await service.app.accounts.add({
-      ...(await service.app.accounts.list().next()).value,
-      ...ACCOUNT,
-      username: 'alpha',
-    });
-    assert(userId);
+    await service.app.database.transaction(null, (queries) =>
+      addAccount(queries, { ...EMPTY_ACCOUNT, username: 'alpha' }, []),
+    );
     const { accounts } = await run({}, ODD_DIALECT, USERS);
     assert.match(accounts[0]?.problem ?? '', /made here/);
     assert.equal(accounts[1]?.outcome, 'copied');
@@ -310,35 +308,3 @@ onEveryEngine('migrate import', (engine) => {
     assert.doesNotMatch(told, /changed text|\+2783/);
   });
 });
-
-const ACCOUNT = {
-  passwordHash: null,
-  contactName: null,
-  contactSurname: null,
-  company: null,
-  email: null,
-  tel: null,
-  fax: null,
-  mobile: null,
-  address: null,
-  region: null,
-  credits: 0n,
-  usedCredits: 0n,
-  priority: 0,
-  tag: 0,
-  createdAt: 0,
-  lastLoginAt: null,
-  disabledAt: null,
-  allowedNetworks: null,
-  stopWords: null,
-  startWords: null,
-  helpWords: null,
-  wordLanguages: null,
-  stopAnswer: null,
-  helpAnswer: null,
-  timeZone: null,
-  quietHours: null,
-  unsurePolicy: null,
-  connector: null,
-  lowCredits: null,
-};

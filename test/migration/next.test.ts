@@ -46,8 +46,8 @@ onEveryEngine('the next step of a move', (engine) => {
       },
     ]);
   async function copied({ services: { database, now } }: OperatorApi, username: string): Promise<void> {
-    const { accountNamed } = await import('../../src/domain/accounts/accounts.ts');
-    const { account_id: account } = await accountNamed(database, username);
+    const { accountId } = await import('../../src/domain/accounts/accounts.ts');
+    const account = await accountId(database, username);
     await database.run(begin, { account, at: now() });
     await database.run(setCompleted, { account, at: now() });
   }

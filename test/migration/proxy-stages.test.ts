@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { accountNamed } from '../../src/domain/accounts/accounts.ts';
+import { accountId } from '../../src/domain/accounts/accounts.ts';
 import type { SentMessage } from '../../src/domain/messages/sent.ts';
 import { copySent } from '../../src/migration/copy/message-copy.ts';
 import { createMigrationProxy } from '../../src/migration/proxy/migration-proxy.ts';
@@ -92,7 +92,7 @@ onEveryEngine('stages of the proxy', (engine) => {
       marked: true,
     });
     const add = async ({ app: { database } }: Service, ...ids: bigint[]) => {
-      const { account_id: account } = await accountNamed(database, 'acme');
+      const account = await accountId(database, 'acme');
       await copySent(database, { account, username: 'acme', askedAt: 1 }, [ids.map(sent)]);
     };
     // The sync brings the first one, and by then the old server has sent another.

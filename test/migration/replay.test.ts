@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { revokeUserId } from '../../src/domain/accounts/account-records.ts';
-import { accountNamed } from '../../src/domain/accounts/accounts.ts';
+import { accountId } from '../../src/domain/accounts/accounts.ts';
 import { hashUserId } from '../../src/domain/accounts/credentials.ts';
+import { revokeUserId } from '../../src/domain/accounts/user-ids.ts';
 import { migrationKey } from '../../src/migration/compare/account-names.ts';
 import { listRecordings } from '../../src/migration/compare/recorder.ts';
 import { copyReceived } from '../../src/migration/copy/message-copy.ts';
@@ -32,7 +32,7 @@ async function recordedFile({ call, recorded, folder }: Proxied, withWrites: boo
 }
 
 async function arrive({ app: { database } }: Service, receivedAt: number): Promise<void> {
-  const { account_id: account } = await accountNamed(database, 'acme');
+  const account = await accountId(database, 'acme');
   const message = { id: 9_007_199_254_999_999n, sender: '+27825550999', text: 'New', shortCode: null, receivedAt };
   await copyReceived(database, { account, username: 'acme', askedAt: receivedAt }, [message], new Set([message.id]));
 }
@@ -79,7 +79,7 @@ test('a replay shows what a fault says, without the user_id', async (t) => {
   const proxied = await startProxied(t, sqlite, { key: migrationKey('replay', '') });
   const file = await recordedFile(proxied, false);
   const { app, clock } = proxied.service;
-  const { account_id: account } = await accountNamed(app.database, 'acme');
+  const account = await accountId(app.database, 'acme');
   await revokeUserId(app.database, account, hashUserId(ACME), clock.now);
   const { code, stdout } = await replayed(proxied, file);
   assert.equal(code, 1);

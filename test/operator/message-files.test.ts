@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { accountId } from '../../src/domain/accounts/account-records.ts';
+import { accountId } from '../../src/domain/accounts/accounts.ts';
 import { addSent } from '../../src/domain/messages/sent.sql.ts';
 import { openActions } from '../support/actions.ts';
 import { onEveryEngine } from '../support/engines.ts';

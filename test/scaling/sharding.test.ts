@@ -15,11 +15,9 @@ const STORE = new URL('../../src/store/', import.meta.url);
 const BEYOND: Readonly<Record<string, string>> = {
   ...MIGRATION,
   'accounts.identify': 'a user_id names the account: nothing else is known yet',
-  'accounts.credentialOwner': 'a user_id must not name two accounts',
+  'userIds.credentialOwner': 'a user_id must not name two accounts',
   'accounts.accountByName': 'the operator names an account by its username',
   'accounts.accountsAfter': 'the operator lists and exports all accounts',
-  'accountRecords.after': 'the operator lists all accounts',
-  'accountRecords.byName': 'the operator names an account by its username',
   'audit.add': 'the audit is of all accounts',
   'audit.addDeletion': 'the audit is of all accounts',
   'audit.before': 'the audit is of all accounts',

@@ -1,12 +1,6 @@
-import {
-  accountId,
-  accountRecord,
-  addUserId,
-  changeRecord,
-  revokeUserId,
-  setEnabled,
-  userIdsOf,
-} from '../../src/domain/accounts/account-records.ts';
+import { setAccountEnabled } from '../../src/domain/access/sessions.ts';
+import { accountId, accountRecord, changeAccount } from '../../src/domain/accounts/accounts.ts';
+import { addUserId, revokeUserId, userIdsOf } from '../../src/domain/accounts/user-ids.ts';
 import type { Services } from '../../src/serve/compose/services.ts';
 
 /** What an operator does to an account, by its username: as the actions do it. */
@@ -17,12 +11,12 @@ export function accountChanges({ database }: Pick<Services, 'database'>) {
       return { account, credentials: await userIdsOf(database, account.id, { after: null, limit: 1_000 }) };
     },
     async setEnabled(username: string, enabled: boolean): Promise<void> {
-      await setEnabled(database, await accountId(database, username), username, enabled ? null : Date.now());
+      await setAccountEnabled(database, await accountId(database, username), username, enabled ? null : Date.now());
     },
     /** An empty list allows all networks. */
     async allow(username: string, networks: readonly string[]): Promise<void> {
       const allowedNetworks = networks.join() || null;
-      await changeRecord(database, await accountId(database, username), username, { allowedNetworks });
+      await changeAccount(database, await accountId(database, username), username, { allowedNetworks });
     },
     async rotateUserId(username: string, revokeOthers: boolean) {
       const account = await accountId(database, username);

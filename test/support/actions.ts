@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { Problem } from '../../src/base/problem.ts';
+import { migrationExtension } from '../../src/migration/stages/extension.ts';
 import type { Actor, Services } from '../../src/operator/action.ts';
 import { actions } from '../../src/operator/actions/all.ts';
 import { perform } from '../../src/operator/perform.ts';
@@ -58,6 +59,7 @@ export async function openActions(engine: Engine, t: TestContext): Promise<Actio
     tryForMs: 48 * 3_600_000,
     changed: () => {},
     connectorsOfFile: () => [],
+    extensions: [migrationExtension],
     version: 'test',
     engine: engine.name === 'sqlite' ? 'sqlite' : 'postgres',
     webUrl: () => 'https://operator.example',

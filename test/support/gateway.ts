@@ -5,7 +5,7 @@ import { systemClock } from '../../src/base/clock.ts';
 import { createCarrierEvents } from '../../src/carriers/carrier-events.ts';
 import type { Connector, IncomingMessage, Submission, SubmitResult } from '../../src/carriers/connector.ts';
 import { createGateway, type GatewayParts } from '../../src/carriers/gateway.ts';
-import { accountId, addRecord, type NewAccount } from '../../src/domain/accounts/account-records.ts';
+import { accountId, createAccount, type NewAccount } from '../../src/domain/accounts/accounts.ts';
 import { createLedger } from '../../src/domain/accounts/ledger.ts';
 import { createMessageRecords } from '../../src/domain/messages/message-records.ts';
 import { createAccepting } from '../../src/domain/sending/accept.ts';
@@ -107,7 +107,7 @@ export async function openGateway(engine: Engine, t: TestContext, given: Partial
     connectors: createConnectors(database, now),
     async addAccount(account: Partial<NewAccount> = {}): Promise<bigint> {
       const username = `gateway-${++count}`;
-      await addRecord(database, { username, passwordHash: null, credits: 1_000n, ...account }, now());
+      await createAccount(database, { username, passwordHash: null, credits: 1_000n, ...account }, now());
       return accountId(database, username);
     },
     async send(account: bigint, to: readonly string[], text = 'hello', sender: string | null = null) {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { newAttemptId } from '../../src/carriers/submissions.ts';
-import { addRecord, changeRecord, type NewAccount } from '../../src/domain/accounts/account-records.ts';
+import { changeAccount, createAccount, type NewAccount } from '../../src/domain/accounts/accounts.ts';
 import { createLedger } from '../../src/domain/accounts/ledger.ts';
 import { createMessageRecords } from '../../src/domain/messages/message-records.ts';
 import { createOutbox } from '../../src/domain/messages/sent.ts';
@@ -61,11 +61,11 @@ export async function openSending(engine: Engine, t: TestContext, onGatewayIds?:
     messages: createMessageRecords(database, now),
     async addAccount(given: Partial<NewAccount> = {}): Promise<bigint> {
       const username = `sender-${++count}`;
-      await addRecord(database, { username, passwordHash: null, credits: 1_000n, ...given }, clock.now);
+      await createAccount(database, { username, passwordHash: null, credits: 1_000n, ...given }, clock.now);
       return (await database.first(idOf, { username }))?.account_id as bigint;
     },
-    change: (account: bigint, change: Parameters<typeof changeRecord>[3]) =>
-      database.first(nameOf, { account }).then((row) => changeRecord(database, account, row?.username ?? '', change)),
+    change: (account: bigint, change: Parameters<typeof changeAccount>[3]) =>
+      database.first(nameOf, { account }).then((row) => changeAccount(database, account, row?.username ?? '', change)),
     accept: (account: bigint, given = message(), settings: Partial<Parameters<typeof accepting.accept>[1]> = {}) =>
       accepting.accept(account, { region: 'ZA', timeZone: null, quietHours: null, ...settings }, given),
     claim: (limit = 100, connector = 'loopback') =>

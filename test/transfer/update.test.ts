@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
-import { accountId } from '../../src/domain/accounts/account-records.ts';
+import { accountId } from '../../src/domain/accounts/accounts.ts';
 import { createLedger } from '../../src/domain/accounts/ledger.ts';
 import { createOutbox } from '../../src/domain/messages/sent.ts';
 import { createAccepting } from '../../src/domain/sending/accept.ts';

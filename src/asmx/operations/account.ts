@@ -1,6 +1,7 @@
-import type { Account, AccountKey } from '../../domain/accounts/accounts.ts';
+import type { Account } from '../../domain/accounts/accounts.ts';
 import type { Contact, ContactGroup } from '../../domain/contacts/contacts.ts';
 import type { Template } from '../../domain/contacts/templates.ts';
+import type { AccountKey } from '../../store/database.ts';
 import { about, idOf, idsOf } from './arguments.ts';
 import { paged } from './paging.ts';
 import type { Handlers, OperationServices } from './services.ts';

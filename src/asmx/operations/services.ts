@@ -1,11 +1,12 @@
 import type { Admission } from '../../domain/access/admission.ts';
-import type { AccountKey, Accounts } from '../../domain/accounts/accounts.ts';
+import type { Accounts } from '../../domain/accounts/accounts.ts';
 import type { Blacklist } from '../../domain/contacts/blacklist.ts';
 import type { Contacts } from '../../domain/contacts/contacts.ts';
 import type { OrderedLists } from '../../domain/contacts/ordered-lists.ts';
 import type { Templates } from '../../domain/contacts/templates.ts';
 import type { Inbox } from '../../domain/messages/received.ts';
 import type { Outbox } from '../../domain/messages/sent.ts';
+import type { AccountKey } from '../../store/database.ts';
 import type { contract } from '../contract/contract.ts';
 import type { Arguments, Operation, ResultValue } from '../contract/types.ts';
 import type { ListRules } from '../dialect/list-orders.ts';

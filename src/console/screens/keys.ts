@@ -1,6 +1,6 @@
 import { type Html, html } from '../../base/html.ts';
 import type { Problem } from '../../base/problem.ts';
-import { accountRecord } from '../../domain/accounts/account-records.ts';
+import { accountRecord } from '../../domain/accounts/accounts.ts';
 import { asking, empty, field, hidden, problemNote, refusalOf, screen, table } from '../lists.ts';
 import { texts } from '../texts/access.ts';
 import { noticed, page, post, type View, type Visit } from '../visit.ts';

@@ -1,5 +1,5 @@
 import { type Html, html } from '../../base/html.ts';
-import { accountRecord } from '../../domain/accounts/account-records.ts';
+import { accountRecord } from '../../domain/accounts/accounts.ts';
 import { createConnectors } from '../../domain/sending/connectors.ts';
 import { isAction } from '../acting.ts';
 import { contactNames, withLink } from '../contact-names.ts';

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import { networkList } from '../../base/networks.ts';
 import { randomBytes, randomId } from '../../base/random.ts';
 import type { Database } from '../../store/transactions.ts';
+import { type AccountRecord, accountRecord, setDisabledAt } from '../accounts/accounts.ts';
 import { type Owner, ownerColumns, ownerKey } from './owners.ts';
 import * as sql from './sign-in.sql.ts';
 
@@ -107,6 +108,18 @@ export const endSession = async (database: Database, owner: Owner, id: bigint): 
 /** All, or all but one. How many there were. */
 export const endSessions = (database: Database, owner: Owner, keep: Session | null): Promise<number> =>
   database.run(sql.deleteSessionsOf, { owner: ownerKey(owner), keep: keep?.id ?? 0n });
+
+/** A disabled account has no session and no link of its holder any more. */
+export async function setAccountEnabled(
+  database: Database,
+  account: bigint,
+  username: string,
+  disabledAt: number | null,
+): Promise<AccountRecord> {
+  await setDisabledAt(database, account, disabledAt);
+  if (disabledAt !== null) await endAccess(database, { kind: 'account', id: account });
+  return accountRecord(database, username);
+}
 
 /** For somebody who is disabled: what was valid before must not be so again. */
 export async function endAccess(database: Database, owner: Pick<Owner, 'kind' | 'id'>): Promise<void> {

@@ -1,43 +1,102 @@
-import { columnOf } from '../../store/columns.ts';
+import { defineColumns, type RowOf, type ValuesOf } from '../../store/columns.ts';
 import { type AccountKey, statement } from '../../store/statement.ts';
-import {
-  type AccountDetails,
-  type AccountRow,
-  type AccountValues,
-  accountColumns,
-  CALLER,
-  DETAILS,
-} from './account-columns.sql.ts';
 
-/** Accounts and their credentials. */
-export type { AccountRow };
-export interface CredentialRow {
-  user_id_hash: string;
-  created_at: bigint;
-  revoked_at: bigint | null;
-}
+/**
+ * Every column of an account except its id, declared here and nowhere else. Migrations create them.
+ * The types, the SQL, import and export follow from this list.
+ */
+const ACCOUNT_FIELDS = {
+  username: 'text',
+  passwordHash: 'text?',
+  contactName: 'text?',
+  contactSurname: 'text?',
+  company: 'text?',
+  email: 'text?',
+  tel: 'text?',
+  fax: 'text?',
+  mobile: 'text?',
+  address: 'text?',
+  /** The region for local numbers. */
+  region: 'text?',
+  credits: 'long',
+  usedCredits: 'long',
+  priority: 'number',
+  tag: 'number',
+  createdAt: 'instant',
+  lastLoginAt: 'instant?',
+  disabledAt: 'instant?',
+  /** Addresses and networks from which the account may be used, separated by commas. Null: all. */
+  allowedNetworks: 'text?',
+  /** Texts that put their sender on the blacklist, with commas. Null for none. */
+  stopWords: 'text?',
+  /** Texts that take their sender off the blacklist, and texts that ask for help. */
+  startWords: 'text?',
+  helpWords: 'text?',
+  /** The languages whose lists of such words count too, with commas. Null for none. */
+  wordLanguages: 'text?',
+  /** Texts that answer STOP and HELP. Null for no answer. */
+  stopAnswer: 'text?',
+  helpAnswer: 'text?',
+  /** The zone of the quiet hours. Null for UTC. */
+  timeZone: 'text?',
+  /** Hours in which nothing is sent: `22:00-06:00`. */
+  quietHours: 'text?',
+  /** What becomes of a message whose submission is unsure. Null for the default. */
+  unsurePolicy: 'text?',
+  /** The connector that carries its messages. Null for the default one. */
+  connector: 'text?',
+  /** Below so many free credits, an event tells it. Null for never. */
+  lowCredits: 'long?',
+} as const;
+
+type Field = keyof typeof ACCOUNT_FIELDS;
+
+/** Columns that an operator does not set: the service does, or a command of their own. */
+const OWN_WAY = [
+  'username',
+  'passwordHash',
+  'credits',
+  'usedCredits',
+  'createdAt',
+  'lastLoginAt',
+  'disabledAt',
+] as const satisfies readonly Field[];
+export type Setting = Exclude<Field, (typeof OWN_WAY)[number]>;
+/** Columns that an operator sets: all others. */
+export const SETTINGS = (Object.keys(ACCOUNT_FIELDS) as Field[]).filter(
+  (field): field is Setting => !(OWN_WAY as readonly Field[]).includes(field),
+);
+
+/** Columns that describe an account and do not change its use. */
+const DETAILS = [
+  'contactName',
+  'contactSurname',
+  'company',
+  'email',
+  'tel',
+  'fax',
+  'mobile',
+  'address',
+  'region',
+] as const satisfies readonly Field[];
+/** What Profile shows of an account, except its name and its credits. The region is ours. */
+const SHOWN = ['priority', 'tag', 'createdAt', 'lastLoginAt'] as const satisfies readonly Field[];
+export type ProfileField = Exclude<(typeof DETAILS)[number], 'region'> | (typeof SHOWN)[number];
+export const PROFILE: readonly ProfileField[] = [...DETAILS.filter((field) => field !== 'region'), ...SHOWN];
+
+/** An account in the program. A text that was never given is null. */
+export type AccountValues = ValuesOf<typeof ACCOUNT_FIELDS>;
+export type AccountRow = RowOf<typeof ACCOUNT_FIELDS> & { account_id: bigint };
+type Details = Pick<AccountValues, (typeof DETAILS)[number]>;
+
+export const accountColumns = defineColumns(ACCOUNT_FIELDS);
+
 type One = { account: AccountKey };
 
 // Columns are named, because a prepared `select *` fails in PostgreSQL after a migration adds a
 // column.
 const columns = `account_id, ${accountColumns.names}`;
 
-export interface IdentityRow {
-  account_id: bigint;
-  allowed_networks: string | null;
-  version: bigint;
-}
-export const identify = statement<{ hash: string }, IdentityRow>(
-  'accounts.identify',
-  `select account_id, allowed_networks,
-     (select version from tally where tally.account_id = caller.account_id) as version
-   from (${CALLER}) as caller`,
-);
-/** See schema/account-version.ts. */
-export const version = statement<One, { version: bigint }>(
-  'accounts.version',
-  'select version from tally where account_id = :account',
-);
 export const account = statement<One, AccountRow>(
   'accounts.account',
   `select ${columns} from account where account_id = :account`,
@@ -56,29 +115,56 @@ export const addAccount = statement<{ account: bigint } & AccountValues>(
   `insert into account (${columns}) values (:account, ${accountColumns.parameters})`,
 );
 /** Replaces the given details. Null leaves a column as it is. */
-export const setDetails = statement<{ account: AccountKey } & AccountDetails>(
+export const setDetails = statement<One & Details>(
   'accounts.setDetails',
-  `update account set ${DETAILS.map((field) => `${columnOf(field)} = coalesce(:${field}, ${columnOf(field)})`).join(', ')}
+  `update account set ${DETAILS.map((field) => {
+    const column = accountColumns.columnNamed(field);
+    return `${column} = coalesce(:${field}, ${column})`;
+  }).join(', ')}
    where account_id = :account`,
 );
+/** Null clears a column. */
+export const setProfile = statement<One & Pick<AccountValues, ProfileField>>(
+  'accounts.setProfile',
+  `update account set ${accountColumns.assignments(PROFILE)} where account_id = :account`,
+);
+/** Only where there is none yet. */
+export const setPassword = statement<One & { passwordHash: string }>(
+  'accounts.setPassword',
+  'update account set password_hash = :passwordHash where account_id = :account and password_hash is null',
+);
+export const setSettings = statement<One & Pick<AccountValues, Setting>>(
+  'accounts.setSettings',
+  `update account set ${accountColumns.assignments(SETTINGS)} where account_id = :account`,
+);
+export const setDisabledAt = statement<One & { disabledAt: number | null }>(
+  'accounts.setDisabledAt',
+  'update account set disabled_at = :disabledAt where account_id = :account',
+);
+export const removeAccount = statement<One>('accounts.remove', 'delete from account where account_id = :account');
+/** Locks the account as its transactions do, so that no other call moves its credits. */
+export const lockAccount = statement<One>('accounts.lock', 'update account set tag = tag where account_id = :account');
 
-export const credentials = statement<One, CredentialRow>(
-  'accounts.credentials',
-  `select user_id_hash, created_at, revoked_at from credential where account_id = :account
-   order by created_at, user_id_hash`,
-);
-export const credentialOwner = statement<{ hash: string }, { account_id: bigint }>(
-  'accounts.credentialOwner',
-  'select account_id from credential where user_id_hash = :hash',
-);
-export const addCredential = statement<{ account: bigint; hash: string; createdAt: number; revokedAt: number | null }>(
-  'accounts.addCredential',
-  `insert into credential (account_id, user_id_hash, created_at, revoked_at)
-   values (:account, :hash, :createdAt, :revokedAt)`,
-);
-/** Revokes the credentials of an account whose hash starts with `prefix` and is not `keep`. */
-export const revokeCredentials = statement<{ account: bigint; prefix: string; keep: string; revokedAt: number }>(
-  'accounts.revokeCredentials',
-  `update credential set revoked_at = :revokedAt
-   where account_id = :account and user_id_hash like :prefix || '%' and user_id_hash <> :keep and revoked_at is null`,
+export interface OwnedRow {
+  user_ids: bigint;
+  contact_groups: bigint;
+  contacts: bigint;
+  templates: bigint;
+  blacklisted: bigint;
+  received: bigint;
+  sent: bigint;
+  scheduled: bigint;
+}
+/** Counts the rows that are deleted with an account. */
+export const ownedByAccount = statement<One, OwnedRow>(
+  'accounts.owned',
+  `select
+     (select count(*) from credential where account_id = :account) as user_ids,
+     (select count(*) from contact_group where account_id = :account) as contact_groups,
+     (select count(*) from contact where account_id = :account) as contacts,
+     (select count(*) from template where account_id = :account) as templates,
+     (select count(*) from blocked_number where account_id = :account) as blacklisted,
+     (select count(*) from received where account_id = :account) as received,
+     (select count(*) from sent where account_id = :account) as sent,
+     (select count(*) from scheduled where account_id = :account) as scheduled`,
 );

@@ -1,48 +1,40 @@
-import { BoundedMap } from '../../base/bounded-map.ts';
-import { networkList } from '../../base/networks.ts';
 import { conflict, denied, notFound, Problem } from '../../base/problem.ts';
 import { randomId } from '../../base/random.ts';
-import { isRegion, regionOf } from '../../sms/numbers.ts';
-import type { AccountKey, Caller, Database, Queries } from '../../store/database.ts';
-import { type AccountValues, accountColumns } from './account-columns.sql.ts';
+import { regionOf } from '../../sms/numbers.ts';
+import { pick } from '../../store/columns.ts';
+import type { AccountKey, Database, Queries, Writing } from '../../store/database.ts';
 import * as sql from './accounts.sql.ts';
-import { hashUserId, newUserId, USER_ID_LENGTH_MAX } from './credentials.ts';
+import { createCallers } from './callers.ts';
+import { hashUserId, newUserId } from './credentials.ts';
+import { addCredentials, type Credential } from './user-ids.ts';
 
-/** The columns of an account: see store/statements/account-columns.ts. */
-export type Account = AccountValues;
-
-export interface Credential {
-  readonly hash: string;
-  readonly createdAt: number;
-  readonly revokedAt: number | null;
+/** The columns of an account: see accounts.sql.ts. */
+export type Account = sql.AccountValues;
+export interface StoredAccount extends Account {
+  readonly id: bigint;
 }
 
-export { type AccountKey, type Caller, isRegion };
+/** An account of which nothing is known. */
+export const EMPTY_ACCOUNT: Account = sql.accountColumns.empty;
+/** Every field with its kind, in the order of import and export. */
+export const ACCOUNT_FIELDS = sql.accountColumns.fields;
 
-/** Compiled lists of networks by their text. Many accounts have the same list. */
-const NETWORK_LISTS_MAX = 1_000;
-const networkLists = new BoundedMap<string, (address: string) => boolean>(NETWORK_LISTS_MAX);
+export const unsurePolicies = ['never-twice', 'submit-again'] as const;
+export type UnsurePolicy = (typeof unsurePolicies)[number];
 
-function isIn(networks: string, address: string): boolean {
-  let contains = networkLists.get(networks);
-  if (!contains) {
-    contains = networkList(networks.split(','));
-    networkLists.set(networks, contains);
-  }
-  return contains(address);
+/** An account with all fields that an operator may see and set. */
+export interface AccountRecord extends Omit<StoredAccount, 'passwordHash' | 'unsurePolicy'> {
+  readonly hasPassword: boolean;
+  /** What happens to a message whose submission is unsure. */
+  readonly unsurePolicy: UnsurePolicy;
 }
+/** The fields that an operator may change. */
+export type AccountChange = Partial<Pick<AccountRecord, sql.Setting>>;
 
-/** No user_id has this hash. */
-const NOBODY = '';
-
-/** Where a call comes from. */
-export interface CallOrigin {
-  /** The client's IP address. */
-  readonly client: string;
-  /** Calls of one poll batch share one look at the writes of other processes. */
-  readonly pollId?: number | undefined;
-  /** The operation, where it deletes: the audit names it. */
-  readonly deletes?: string | undefined;
+export interface NewAccount extends AccountChange {
+  readonly username: string;
+  readonly passwordHash: string | null;
+  readonly credits: bigint;
 }
 
 export type Accounts = ReturnType<typeof createAccounts>;
@@ -54,7 +46,7 @@ export function createAccounts(database: Database, now: () => number, defaultReg
     async profile(account: AccountKey): Promise<Account> {
       const row = await database.first(sql.account, { account });
       if (!row) throw denied(); // deleted after it was identified
-      return toAccount(row);
+      return sql.accountColumns.read(row);
     },
 
     /**
@@ -64,98 +56,93 @@ export function createAccounts(database: Database, now: () => number, defaultReg
       return effectiveRegion(await this.profile(account), defaultRegion);
     },
 
-    async add(account: Account): Promise<{ userId: string }> {
-      const userId = newUserId();
-      await database.transaction(null, (queries) =>
-        addAccount(queries, account, [{ hash: hashUserId(userId), createdAt: now(), revokedAt: null }]),
-      );
-      return { userId };
-    },
-
     /** Lists the wanted accounts by username, page by page. */
     async *list(isWanted: (id: bigint) => boolean = () => true): AsyncGenerator<Account> {
-      for await (const row of allAccounts(database)) if (isWanted(row.account_id)) yield toAccount(row);
+      for await (const account of allAccounts(database)) if (isWanted(account.id)) yield account;
     },
   };
 }
 
-/** Who calls, by user_id: identified, confirmed, and whether the account is still the same. */
-function createCallers(database: Database, now: () => number) {
-  function identify(userId: string | null, { client, pollId }: CallOrigin): Caller | Promise<Caller> {
-    const plausible = userId !== null && userId !== '' && userId.length <= USER_ID_LENGTH_MAX;
-    const hash = hashUserId(plausible ? userId : '-');
-    const found = database.identify(plausible ? hash : NOBODY, (networks) => isIn(networks, client), pollId);
-    return found instanceof Promise ? found.then(known) : known(found);
-  }
+export const effectiveRegion = (
+  account: Pick<Account, 'region' | 'mobile' | 'tel'>,
+  defaultRegion: string | null,
+): string | null => account.region ?? regionOf(account.mobile) ?? regionOf(account.tel) ?? defaultRegion;
 
-  return {
-    /**
-     * Identifies the caller by its user_id, does the work, and confirms the identity before the
-     * result is returned.
-     * Unknown, empty, too long, revoked and disabled user_ids all end in `denied`, after the same
-     * work.
-     * PostgreSQL identifies with the first statement. An unknown caller gets `denied`, never a
-     * value or a bad argument.
-     * With `admit`, the identity is confirmed before `admit` counts the call and before any work.
-     */
-    async asCaller<T>(
-      userId: string | null,
-      origin: CallOrigin,
-      work: (account: Caller) => T | Promise<T>,
-      admit?: (account: Caller) => void | Promise<void>,
-    ): Promise<{ value: T; account: Caller }> {
-      const identified = identify(userId, origin);
-      const account = identified instanceof Promise ? await identified : identified;
-      const { deletes: action, client: address } = origin;
-      if (action !== undefined) account.deletion = { action, at: now(), address };
-      try {
-        if (admit) {
-          await database.confirm(account);
-          await admit(account);
-        }
-        const value = await work(account);
-        const confirming = database.confirm(account);
-        if (confirming) await confirming;
-        return { value, account };
-      } catch (thrown) {
-        if (thrown instanceof Problem && thrown.kind === 'bad-argument') await database.confirm(account);
-        throw thrown;
-      }
-    },
+const stored = (row: sql.AccountRow): StoredAccount => ({ id: row.account_id, ...sql.accountColumns.read(row) });
 
-    /**
-     * Whether the account has the version that it had when the caller was identified. Without
-     * `pollOthers`, SQLite counts writes of other processes as of the last poll.
-     */
-    isUnchanged({ id, version }: Caller, pollOthers: boolean, pollId?: number): boolean | Promise<boolean> {
-      if (id === undefined || version === undefined) return false;
-      const current = database.version(id, pollOthers, pollId);
-      return current instanceof Promise ? current.then((answer) => answer === version) : current === version;
-    },
-  };
+export async function findAccount(queries: Queries, account: AccountKey): Promise<StoredAccount | null> {
+  const row = await queries.first(sql.account, { account });
+  return row ? stored(row) : null;
 }
 
-function known(account: Caller | undefined): Caller {
-  if (account === undefined) throw denied();
+export async function findAccountNamed(queries: Queries, username: string): Promise<StoredAccount | null> {
+  const row = await queries.first(sql.accountByName, { username });
+  return row ? stored(row) : null;
+}
+
+export async function accountNamed(queries: Queries, username: string): Promise<StoredAccount> {
+  const account = await findAccountNamed(queries, username);
+  if (!account) throw notFound(`account with the username ${username}`);
   return account;
 }
 
-export async function accountNamed(queries: Queries, username: string): Promise<sql.AccountRow> {
-  const row = await queries.first(sql.accountByName, { username });
-  if (!row) throw notFound(`account with the username ${username}`);
-  return row;
-}
+export const accountId = async (queries: Queries, username: string): Promise<bigint> =>
+  (await accountNamed(queries, username)).id;
 
 const PAGE = 500;
 
 /** Lists all accounts by username, page by page. */
-export async function* allAccounts(queries: Queries): AsyncGenerator<sql.AccountRow> {
+export async function* allAccounts(queries: Queries): AsyncGenerator<StoredAccount> {
   for (let after = ''; ; ) {
     const rows = await queries.all(sql.accountsAfter, { after, limit: PAGE });
-    yield* rows;
+    yield* rows.map(stored);
     if (rows.length < PAGE) return;
     after = (rows.at(-1) as sql.AccountRow).username;
   }
+}
+
+export const accountRecord = async (database: Database, username: string): Promise<AccountRecord> =>
+  toRecord(await accountNamed(database, username));
+
+// One page reads at most so many slices, however few accounts pass the filter.
+const SLICES_MAX = 20;
+
+export interface AccountPage {
+  readonly items: AccountRecord[];
+  /** The username after which the next page starts; null on the last page. */
+  readonly next: string | null;
+}
+
+/**
+ * Lists accounts that pass the filter, ordered by username. A page may have fewer than `limit`
+ * accounts although more follow.
+ */
+export async function accountRecords(
+  database: Database,
+  { after, limit, isWanted }: { after: string; limit: number; isWanted: (record: AccountRecord) => boolean },
+): Promise<AccountPage> {
+  const items: AccountRecord[] = [];
+  let from = after;
+  for (let slice = 0; slice < SLICES_MAX; slice++) {
+    const rows = await database.all(sql.accountsAfter, { after: from, limit: PAGE });
+    for (const row of rows) {
+      from = row.username;
+      const record = toRecord(stored(row));
+      if (!isWanted(record)) continue;
+      if (items.length === limit) return { items, next: items.at(-1)?.username ?? null };
+      items.push(record);
+    }
+    if (rows.length < PAGE) return { items, next: null };
+  }
+  return { items, next: from };
+}
+
+function toRecord({ passwordHash, unsurePolicy, ...account }: StoredAccount): AccountRecord {
+  return {
+    ...account,
+    hasPassword: passwordHash !== null,
+    unsurePolicy: unsurePolicies.find((policy) => policy === unsurePolicy) ?? 'never-twice',
+  };
 }
 
 const USERNAME_LENGTH_MAX = 200;
@@ -169,13 +156,12 @@ export function checkUsername(username: string): void {
   }
 }
 
-export const effectiveRegion = (
-  account: Pick<Account, 'region' | 'mobile' | 'tel'>,
-  defaultRegion: string | null,
-): string | null => account.region ?? regionOf(account.mobile) ?? regionOf(account.tel) ?? defaultRegion;
-
 /** Creates the account and its credentials inside the caller's transaction. */
-export async function addAccount(queries: Queries, account: Account, credentials: Credential[]): Promise<bigint> {
+export async function addAccount(
+  queries: Queries,
+  account: Account,
+  credentials: readonly Credential[],
+): Promise<bigint> {
   checkUsername(account.username);
   if (await queries.first(sql.accountByName, { username: account.username })) {
     throw conflict(`username: there is already an account with the username ${account.username}`);
@@ -183,29 +169,116 @@ export async function addAccount(queries: Queries, account: Account, credentials
   // A random id, so that several machines need no common counter. It has 62 bits, so it is
   // positive.
   const id = randomId();
-  await queries.run(sql.addAccount, { account: id, ...account });
+  await queries.run(sql.addAccount, { ...account, account: id });
   await addCredentials(queries, id, credentials);
   return id;
 }
 
-/** Adds the missing credentials. Existing ones do not change: a revoked one stays revoked. */
-export async function addCredentials(
-  queries: Queries,
+/** Creates an account and its first user_id. */
+export async function createAccount(database: Database, given: NewAccount, now: number): Promise<{ userId: string }> {
+  const userId = newUserId();
+  const account = { ...EMPTY_ACCOUNT, ...given, createdAt: now };
+  const credential = { hash: hashUserId(userId), createdAt: now, revokedAt: null };
+  await database.transaction(null, (queries) => addAccount(queries, account, [credential]));
+  return { userId };
+}
+
+/** Changes the given fields and no others. */
+export async function changeAccount(
+  database: Database,
   account: bigint,
-  credentials: readonly Credential[],
-): Promise<void> {
-  for (const { hash, createdAt, revokedAt } of credentials) {
-    const owner = (await queries.first(sql.credentialOwner, { hash }))?.account_id;
-    if (owner === account) continue;
-    if (owner !== undefined) throw conflict('userID: another account has this user_id');
-    await queries.run(sql.addCredential, { account, hash, createdAt, revokedAt });
+  username: string,
+  change: AccountChange,
+): Promise<AccountRecord> {
+  return database.transaction(account, async (queries) => {
+    const found = await accountToChange(queries, account, username);
+    // A policy that was never set stays so: an export would tell it otherwise.
+    const changed = { ...found, ...change };
+    await queries.run(sql.setSettings, { account, ...pick(changed, sql.SETTINGS) });
+    return toRecord(changed);
+  });
+}
+
+async function accountToChange(queries: Queries, account: bigint, username: string): Promise<StoredAccount> {
+  const found = await accountNamed(queries, username);
+  if (found.id !== account) throw notFound(`account with the username ${username}`);
+  return found;
+}
+
+/** Use setAccountEnabled of the room access, which ends the sessions of a disabled account too. */
+export const setDisabledAt = (database: Database, account: bigint, disabledAt: number | null): Promise<number> =>
+  database.run(sql.setDisabledAt, { account, disabledAt });
+
+/** Messages of a disabled account would wait, and go out long after, when it is enabled again. */
+export function requireEnabled({ disabledAt }: Pick<AccountRecord, 'disabledAt'>): void {
+  if (disabledAt !== null) throw conflict('The account is disabled. Enable it first.');
+}
+
+/** Replaces the details that are given. Null leaves a detail as it is. */
+export const setDetails = (queries: Queries, account: bigint, details: Account): Promise<number> =>
+  queries.run(sql.setDetails, { ...details, account });
+
+/**
+ * Makes what Profile shows equal to `profile`, absent values too, and sets its password where the
+ * account has none. A write makes cached answers void, so nothing is written that is the same.
+ */
+export async function setProfile(queries: Queries, account: bigint, profile: Account): Promise<void> {
+  const here = await findAccount(queries, account);
+  if (!here || sql.PROFILE.some((field) => here[field] !== profile[field])) {
+    await queries.run(sql.setProfile, { account, ...pick(profile, sql.PROFILE) });
+  }
+  if (profile.passwordHash !== null && here?.passwordHash === null) {
+    await queries.run(sql.setPassword, { account, passwordHash: profile.passwordHash });
   }
 }
 
-export const toAccount = (row: sql.AccountRow): Account => accountColumns.read(row);
+/** For a transaction of several accounts: from here on no other call moves its credits. */
+export const lockAccount = (queries: Writing, account: bigint): Promise<number> =>
+  queries.run(sql.lockAccount, { account });
 
-export const toCredential = (row: sql.CredentialRow): Credential => ({
-  hash: row.user_id_hash,
-  createdAt: Number(row.created_at),
-  revokedAt: row.revoked_at === null ? null : Number(row.revoked_at),
-});
+/** The number of rows of each kind that were deleted with an account. */
+export interface RemovedAccount {
+  readonly userIds: number;
+  readonly groups: number;
+  readonly contacts: number;
+  readonly templates: number;
+  readonly blacklisted: number;
+  readonly inbox: number;
+  readonly sent: number;
+  readonly scheduled: number;
+  readonly credits: bigint;
+}
+
+/** Removes what a table without a foreign key has of an account, before the account goes. */
+export type AccountRemoval = (queries: Writing, account: bigint) => Promise<unknown>;
+
+/**
+ * Deletes a disabled account. An enabled one is refused, so that a mistake deletes no account in
+ * use.
+ */
+export async function removeAccount(
+  database: Database,
+  account: bigint,
+  username: string,
+  removals: readonly AccountRemoval[],
+): Promise<RemovedAccount> {
+  return database.transaction(account, async (queries) => {
+    const { disabledAt, credits } = await accountToChange(queries, account, username);
+    if (disabledAt === null) throw conflict('The account is in use. Disable it first.');
+    const owned = await queries.first(sql.ownedByAccount, { account });
+    if (!owned) throw new Error('counting gave no row');
+    for (const remove of removals) await remove(queries, account);
+    await queries.run(sql.removeAccount, { account });
+    return {
+      userIds: Number(owned.user_ids),
+      groups: Number(owned.contact_groups),
+      contacts: Number(owned.contacts),
+      templates: Number(owned.templates),
+      blacklisted: Number(owned.blacklisted),
+      inbox: Number(owned.received),
+      sent: Number(owned.sent),
+      scheduled: Number(owned.scheduled),
+      credits,
+    };
+  });
+}

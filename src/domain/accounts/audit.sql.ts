@@ -1,5 +1,4 @@
-import type { DeletionValues } from '../../store/deletion.ts';
-import { type AccountKey, statement } from '../../store/statement.ts';
+import { statement } from '../../store/statement.ts';
 
 /** The audit: who changed what. Calls only add rows. */
 export interface AuditRow {
@@ -32,15 +31,6 @@ export const addAudit = statement<{
   `insert into audit (audit_id, at, actor_kind, actor_name, token_id, address, action, account, target, fields)
    values (:id, :at, :actorKind, :actorName, :token, :address, :action, :account, :target, :fields)
    on conflict (audit_id) do nothing`,
-  { affects: 'none' },
-);
-/** Of a delete through the contract. The account is the actor. */
-export const addDeletion = statement<DeletionValues & { account: AccountKey }>(
-  'audit.addDeletion',
-  `insert into audit (audit_id, at, actor_kind, actor_name, token_id, address, action, account, target, fields)
-   select cast(:auditId as bigint), cast(:auditAt as bigint), 'contract', username, null,
-     cast(:auditAddress as text), cast(:auditAction as text), username, cast(:auditTarget as text), ''
-   from account where account_id = :account`,
   { affects: 'none' },
 );
 interface Before {

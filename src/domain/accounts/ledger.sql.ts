@@ -77,7 +77,6 @@ export const oldestMovements = statement<{ account: AccountKey; before: number; 
   `select ${columns} from movement where account_id = :account and moved_at < :before
    order by moved_at, movement_id {limit :limit}`,
 );
-/** Openings and sums carried forward are not counted. */
 export const countMovementsBefore = statement<{ account: AccountKey; before: number }, { total: bigint }>(
   'ledger.countMovementsBefore',
   `select count(*) as total from movement where account_id = :account and moved_at < :before

@@ -197,8 +197,8 @@ export function createLedger(database: Database, now: () => number) {
         const discrepancies: Discrepancy[] = [];
         let accounts = 0;
         const rows = username === null ? allAccounts(queries) : [await accountNamed(queries, username)];
-        for await (const { account_id, username } of rows) {
-          discrepancies.push(...(await discrepanciesOf(queries, account_id, username)));
+        for await (const { id, username } of rows) {
+          discrepancies.push(...(await discrepanciesOf(queries, id, username)));
           accounts += 1;
         }
         return { accounts, discrepancies };
@@ -245,6 +245,10 @@ async function discrepanciesOf(queries: Queries, account: bigint, username: stri
     .filter((each) => each.stored !== each.counted)
     .map((each) => ({ username, ...each }));
 }
+
+/** Openings and sums carried forward are not counted. */
+export const countMovementsBefore = async (queries: Queries, account: AccountKey, before: number): Promise<number> =>
+  Number((await queries.first(sql.countMovementsBefore, { account, before }))?.total ?? 0n);
 
 /**
  * Replaces one batch of the oldest movements by their sum, so that the balances still add up.

@@ -3,7 +3,7 @@ import type { Clock } from '../../base/clock.ts';
 import { createRepeat } from '../../base/repeat.ts';
 import { Caller } from '../../store/caller.ts';
 import type { Database } from '../../store/database.ts';
-import * as sql from './account-records.sql.ts';
+import * as sql from './user-ids.sql.ts';
 
 /**
  * When a user_id was last used, exact to a day. A call costs one look into a map. What is new is

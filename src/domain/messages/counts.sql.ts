@@ -1,5 +1,4 @@
-import { statement } from '../../store/statement.ts';
-import { EVERY_ACCOUNT } from '../accounts/account-columns.sql.ts';
+import { EVERY_ACCOUNT, statement } from '../../store/statement.ts';
 
 /** Totals of all accounts, for the operator. No call waits for these statements. */
 export const messages = statement<Record<string, never>, { unread: bigint; read: bigint }>(

@@ -27,11 +27,6 @@ export const deleteSent = statement<Ids>(
   'persons.deleteSent',
   'delete from sent where account_id = :account and message_id {among :ids}',
 );
-/** Locks the account as its transactions do, so that no other call moves its credits. */
-export const lock = statement<{ account: AccountKey }>(
-  'persons.lock',
-  'update account set tag = tag where account_id = :account',
-);
 /** Reasons and references are texts of the operator, which may quote a number. */
 export const clearWords = statement<Ids>(
   'persons.clearWords',

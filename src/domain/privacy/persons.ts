@@ -3,8 +3,7 @@ import { NO_PROGRESS, type Progress } from '../../base/progress.ts';
 import { numberEnd, type SameNumber, sameNumber } from '../../sms/numbers.ts';
 import { pages } from '../../store/cursor.ts';
 import type { Database, Queries, Writing } from '../../store/database.ts';
-import type { AccountRow } from '../accounts/accounts.sql.ts';
-import { accountNamed, allAccounts, effectiveRegion, toAccount } from '../accounts/accounts.ts';
+import { accountNamed, allAccounts, effectiveRegion, lockAccount, type StoredAccount } from '../accounts/accounts.ts';
 import * as ledgerSql from '../accounts/ledger.sql.ts';
 import { balancesOf, releaseHeld } from '../accounts/ledger.ts';
 import * as blacklistSql from '../contacts/blacklist.sql.ts';
@@ -61,7 +60,7 @@ export interface PersonOfAccount {
 }
 
 interface Found {
-  readonly row: AccountRow;
+  readonly account: StoredAccount;
   readonly region: string | null;
   readonly contacts: readonly Contact[];
   readonly received: readonly bigint[];
@@ -80,10 +79,10 @@ const EXPORTED_MAX = 10_000;
 
 export function createPersons(database: Database, now: () => number, defaultRegion: string | null) {
   async function* found(queries: Queries, number: string, username: string | null): AsyncGenerator<Found> {
-    const rows = username === null ? allAccounts(queries) : [await accountNamed(queries, username)];
-    for await (const row of rows) {
-      const region = effectiveRegion(toAccount(row), defaultRegion);
-      yield await findIn(queries, row, region, sameNumber(number, region));
+    const accounts = username === null ? allAccounts(queries) : [await accountNamed(queries, username)];
+    for await (const account of accounts) {
+      const region = effectiveRegion(account, defaultRegion);
+      yield await findIn(queries, account, region, sameNumber(number, region));
     }
   }
   /** What no account has is nothing of a single account. */
@@ -99,7 +98,7 @@ export function createPersons(database: Database, now: () => number, defaultRegi
         const counts = nothing();
         for await (const each of found(queries, number, username)) {
           add(counts, each);
-          for (const id of each.scheduled) counts.creditsReturned += await heldFor(queries, each.row.account_id, id);
+          for (const id of each.scheduled) counts.creditsReturned += await heldFor(queries, each.account.id, id);
           counts.creditsReturned += await heldByWaiting(queries, each);
         }
         addUnrouted(counts, await unroutedOf(queries, number, username));
@@ -113,7 +112,7 @@ export function createPersons(database: Database, now: () => number, defaultRegi
       return database.snapshot(async (queries) => {
         const accounts: PersonOfAccount[] = [];
         for await (const each of found(queries, number, username)) {
-          const erased = await findErasedEntry(queries, each.row.account_id, number, each.region);
+          const erased = await findErasedEntry(queries, each.account.id, number, each.region);
           const isThere = !isEmpty(each) || each.profile || erased !== undefined;
           if (isThere) accounts.push(await read(queries, each, erased !== undefined));
         }
@@ -198,8 +197,13 @@ function addUnrouted(counts: PersonCounts, { unrouted, held }: UnroutedOfPerson)
 }
 
 /** Reads all messages of the account, because they have no index by number. */
-async function findIn(queries: Queries, row: AccountRow, region: string | null, same: SameNumber): Promise<Found> {
-  const account = row.account_id;
+async function findIn(
+  queries: Queries,
+  stored: StoredAccount,
+  region: string | null,
+  same: SameNumber,
+): Promise<Found> {
+  const account = stored.id;
   // Parsing a number takes 20 times as long as comparing its last digits.
   const isSame = (text: string | null): boolean =>
     text !== null && same.ends.includes(numberEnd(text)) && same.matches(text);
@@ -219,7 +223,7 @@ async function findIn(queries: Queries, row: AccountRow, region: string | null, 
   const recipients = (from: bigint) => queries.all(sql.recipients, { account, from, limit: PAGE });
   const moved = (from: bigint) => queries.all(ledgerSql.movementsFrom, { account, from, limit: PAGE });
   return {
-    row,
+    account: stored,
     region,
     contacts,
     scheduled,
@@ -239,7 +243,7 @@ async function findIn(queries: Queries, row: AccountRow, region: string | null, 
       ({ movement_id }) => movement_id,
       ({ reason, reference }) => quotes(reason, isSame) || quotes(reference, isSame),
     ),
-    profile: [row.mobile, row.tel, row.fax].some(isSame),
+    profile: [stored.mobile, stored.tel, stored.fax].some(isSame),
   };
 }
 
@@ -268,11 +272,11 @@ async function waitingOf(queries: Queries, account: bigint, ids: string): Promis
   return rows.filter(({ state, is_scheduled }) => state === 'waiting' && is_scheduled === 0n);
 }
 
-async function heldByWaiting(queries: Queries, { row, sent }: Found): Promise<bigint> {
+async function heldByWaiting(queries: Queries, { account, sent }: Found): Promise<bigint> {
   let held = 0n;
   for (let start = 0; start < sent.length; start += PAGE) {
     const ids = `[${sent.slice(start, start + PAGE).join()}]`;
-    for (const each of await waitingOf(queries, row.account_id, ids)) held += each.held;
+    for (const each of await waitingOf(queries, account.id, ids)) held += each.held;
   }
   return held;
 }
@@ -280,8 +284,8 @@ async function heldByWaiting(queries: Queries, { row, sent }: Found): Promise<bi
 /** Returns the released credits. */
 async function eraseFrom(queries: Writing, found: Found, number: string, at: number): Promise<bigint> {
   const { contacts, received, sent, scheduled, entries, movements, region } = found;
-  const account = found.row.account_id;
-  await queries.run(sql.lock, { account });
+  const account = found.account.id;
+  await lockAccount(queries, account);
   const each = async (ids: readonly bigint[], erase: (ids: string) => Promise<unknown>) => {
     for (let start = 0; start < ids.length; start += PAGE) await erase(`[${ids.slice(start, start + PAGE).join()}]`);
   };
@@ -340,7 +344,7 @@ async function eraseEntries(
 const KEY_LENGTH = 16;
 
 async function read(queries: Queries, found: Found, erasedFromBlacklist: boolean): Promise<PersonOfAccount> {
-  const account = found.row.account_id;
+  const account = found.account.id;
   const inbox: InboxMessage[] = [];
   for (const id of exported(found.received)) {
     const row = await queries.first(messageSql.received, { account, id });
@@ -363,7 +367,7 @@ async function read(queries: Queries, found: Found, erasedFromBlacklist: boolean
   }
   const lists = [found.contacts, found.received, found.sent, found.scheduled];
   return {
-    username: found.row.username,
+    username: found.account.username,
     contacts: exported(found.contacts),
     inbox,
     sent,

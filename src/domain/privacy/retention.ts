@@ -1,9 +1,8 @@
-import * as clientSql from '../../migration/stages/clients.sql.ts';
 import type { Database, Queries } from '../../store/database.ts';
 import { allAccounts } from '../accounts/accounts.ts';
-import * as ledgerSql from '../accounts/ledger.sql.ts';
-import { carryForward } from '../accounts/ledger.ts';
+import { carryForward, countMovementsBefore } from '../accounts/ledger.ts';
 import * as incomingSql from '../receiving/incoming.sql.ts';
+import type { Extension, RetentionRule } from './extension.ts';
 import * as sql from './retention.sql.ts';
 
 /**
@@ -32,7 +31,8 @@ const RENEW_EVERY_MS = 60_000;
 
 export type Retention = ReturnType<typeof createRetention>;
 
-export function createRetention(database: Database, now: () => number) {
+export function createRetention(database: Database, now: () => number, extensions: readonly Extension[] = []) {
+  const rules = createRules(extensions);
   const cutoff = (days: number): number => now() - days * DAY_MS;
 
   /** A time of application with which it is due again after LOOK_EVERY_MS. */
@@ -46,7 +46,7 @@ export function createRetention(database: Database, now: () => number) {
   ): Promise<number> {
     let removed = 0;
     let renewedAt = now();
-    for await (const gone of batches(database, kind, before)) {
+    for await (const gone of rules.batches(database, kind, before)) {
       removed += gone;
       if (isStopping()) {
         await database.run(sql.hold, { kind, at: now() - APPLY_EVERY_MS }); // the next process goes on at once
@@ -70,7 +70,7 @@ export function createRetention(database: Database, now: () => number) {
       const counts = { inbox: 0, sent: 0, unrouted: 0, audit: 0, ledger: 0, clients: 0 };
       for (const kind of RETENTION_KINDS) {
         const limit = wanted[kind];
-        if (limit !== null) counts[kind] = Number(await countOlder(database, kind, cutoff(limit)));
+        if (limit !== null) counts[kind] = await rules.count(database, kind, cutoff(limit));
       }
       return counts;
     },
@@ -117,53 +117,75 @@ async function daysOf(database: Database): Promise<RetentionDays> {
   };
 }
 
-const total = (row: { total: bigint } | undefined): bigint => row?.total ?? 0n;
+const total = (row: { total: bigint } | undefined): number => Number(row?.total ?? 0n);
 
-async function countOlder(database: Queries, kind: RetentionKind, before: number): Promise<bigint> {
-  if (kind === 'audit') return total(await database.first(sql.countAudit, { before }));
-  if (kind === 'clients') return total(await database.first(clientSql.countClientsBefore, { before }));
-  if (kind === 'unrouted') return total(await database.first(incomingSql.countUnroutedBefore, { before }));
-  const statement = { inbox: sql.countInbox, sent: sql.countSent, ledger: ledgerSql.countMovementsBefore }[kind];
-  let sum = 0n;
-  for await (const { account_id: account } of allAccounts(database)) {
-    sum += total(await database.first(statement, { account, before }));
-  }
-  return sum;
+/** Tables of the whole installation. */
+const WHOLE: Readonly<Record<'audit' | 'unrouted', RetentionRule>> = {
+  audit: {
+    count: async (queries, before) => total(await queries.first(sql.countAudit, { before })),
+    remove: (database, before, limit) => database.run(sql.deleteAudit, { before, limit }),
+  },
+  unrouted: {
+    count: async (queries, before) => total(await queries.first(incomingSql.countUnroutedBefore, { before })),
+    remove: (database, before, limit) => database.run(incomingSql.deleteUnroutedBefore, { before, limit }),
+  },
+};
+
+interface AccountRule {
+  count(queries: Queries, account: bigint, before: number): Promise<number>;
+  remove(database: Database, account: bigint, before: number, limit: number): Promise<number>;
 }
+const OF_ACCOUNT: Readonly<Record<'inbox' | 'sent' | 'ledger', AccountRule>> = {
+  inbox: {
+    count: async (queries, account, before) => total(await queries.first(sql.countInbox, { account, before })),
+    async remove(database, account, before, limit) {
+      const gone = await database.run(sql.deleteInbox, { account, before, limit });
+      return gone > 0 ? gone : database.run(sql.deleteGatewayMessages, { account, before, limit });
+    },
+  },
+  sent: {
+    count: async (queries, account, before) => total(await queries.first(sql.countSent, { account, before })),
+    async remove(database, account, before, limit) {
+      await database.run(sql.deleteAttempts, { account, before, limit });
+      return database.run(sql.deleteSent, { account, before, limit });
+    },
+  },
+  ledger: {
+    count: countMovementsBefore,
+    remove: (database, account, before, limit) =>
+      database.transaction(account, (queries) => carryForward(queries, account, before, limit)),
+  },
+};
 
-/** Deletes older rows, one batch for each item that is requested. */
-async function* batches(database: Database, kind: RetentionKind, before: number): AsyncGenerator<number> {
-  if (kind === 'audit' || kind === 'unrouted' || kind === 'clients') {
-    const remove = {
-      audit: sql.deleteAudit,
-      unrouted: incomingSql.deleteUnroutedBefore,
-      clients: clientSql.deleteClientsBefore,
-    }[kind];
-    yield* untilNone(() => database.run(remove, { before, limit: BATCH }));
-    return;
-  }
-  for await (const { account_id: account } of allAccounts(database)) {
-    yield* untilNone(() => removeOf(database, account, kind, before));
-  }
+/** The rules of the service, and those of programs beside it. */
+function createRules(extensions: readonly Extension[]) {
+  const whole: Readonly<Record<string, RetentionRule>> = Object.assign(
+    {},
+    WHOLE,
+    ...extensions.map(({ retention }) => retention),
+  );
+  const ofAccount: Readonly<Record<string, AccountRule>> = OF_ACCOUNT;
+  return {
+    async count(queries: Queries, kind: RetentionKind, before: number): Promise<number> {
+      let sum = (await whole[kind]?.count(queries, before)) ?? 0;
+      const rule = ofAccount[kind];
+      if (rule) for await (const { id } of allAccounts(queries)) sum += await rule.count(queries, id, before);
+      return sum;
+    },
+
+    /** Deletes older rows, one batch for each item that is requested. */
+    async *batches(database: Database, kind: RetentionKind, before: number): AsyncGenerator<number> {
+      const rule = whole[kind];
+      if (rule) yield* untilNone(() => rule.remove(database, before, BATCH));
+      const own = ofAccount[kind];
+      if (!own) return;
+      for await (const { id } of allAccounts(database)) {
+        yield* untilNone(() => own.remove(database, id, before, BATCH));
+      }
+    },
+  };
 }
 
 async function* untilNone(remove: () => Promise<number>): AsyncGenerator<number> {
   for (let gone = await remove(); gone > 0; gone = await remove()) yield gone;
-}
-
-async function removeOf(
-  database: Database,
-  account: bigint,
-  kind: Exclude<RetentionKind, 'audit' | 'unrouted' | 'clients'>,
-  before: number,
-): Promise<number> {
-  const batch = { account, before, limit: BATCH };
-  if (kind === 'ledger')
-    return database.transaction(account, (queries) => carryForward(queries, account, before, BATCH));
-  if (kind === 'sent') {
-    await database.run(sql.deleteAttempts, batch);
-    return database.run(sql.deleteSent, batch);
-  }
-  const gone = await database.run(sql.deleteInbox, batch);
-  return gone > 0 ? gone : database.run(sql.deleteGatewayMessages, batch);
 }

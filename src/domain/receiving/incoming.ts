@@ -3,7 +3,7 @@ import { randomId } from '../../base/random.ts';
 import { numberFault, numberKey } from '../../sms/numbers.ts';
 import type { Database, Queries, Writing } from '../../store/database.ts';
 import { joined } from '../../store/transactions.ts';
-import { effectiveRegion } from '../accounts/accounts.ts';
+import { effectiveRegion, lockAccount } from '../accounts/accounts.ts';
 import { addAuditEntry } from '../accounts/audit.ts';
 import { emitEvent } from '../accounts/events.ts';
 import { takeIds } from '../accounts/ids.ts';
@@ -11,7 +11,6 @@ import { createBlacklist } from '../contacts/blacklist.ts';
 import { type BlacklistEntry, createBlacklistRecords } from '../contacts/blacklist-records.ts';
 import * as messageSql from '../messages/message-records.sql.ts';
 import * as inboxSql from '../messages/received.sql.ts';
-import { lock } from '../privacy/persons.sql.ts';
 import { sendAnswer } from './answer.ts';
 import * as sql from './incoming.sql.ts';
 import { type FoundRoute, findRoute } from './routes.ts';
@@ -55,7 +54,7 @@ export function createIncoming(database: Database, now: () => number, defaultReg
     const route = await findRoute(database, message.destination, message.text, defaultRegion);
     const accounts = route ? await concernedBy(database, route, message.text) : [];
     await database.transaction(accounts[0] ?? null, async (queries) => {
-      for (const account of accounts.slice(1)) await queries.run(lock, { account });
+      for (const account of accounts.slice(1)) await lockAccount(queries, account);
       if (await isRepeated(queries, message, now())) return;
       if (route) await storeFor(storing, queries, route.account, message, route.keyword, accounts);
       else await keepUnrouted(queries, message);
@@ -187,7 +186,7 @@ async function routeNow(storing: Storing, queries: Writing, message: WholeMessag
   const route = await findRoute(queries, message.destination, message.text, storing.defaultRegion);
   if (!route) return keepUnrouted(queries, message);
   const accounts = await concernedBy(queries, route, message.text);
-  for (const account of accounts) await queries.run(lock, { account });
+  for (const account of accounts) await lockAccount(queries, account);
   await storeFor(storing, queries, route.account, message, route.keyword, accounts);
 }
 

@@ -1,7 +1,7 @@
 import { conflict, notFound } from '../../base/problem.ts';
 import { numberEnd, sameNumber } from '../../sms/numbers.ts';
 import type { Database, Queries } from '../../store/database.ts';
-import { accountNamed } from '../accounts/accounts.ts';
+import { accountId } from '../accounts/accounts.ts';
 import * as sql from './routes.sql.ts';
 
 /** A route: what is sent to this number or short code belongs to this account. */
@@ -41,7 +41,7 @@ export function createRouting(database: Database, now: () => number) {
     /** Makes a route, or replaces the one of this name. */
     put: ({ name, destination, keyword, priority, username, ...others }: NewRoute) =>
       database.transaction(null, async (queries): Promise<{ route: Route; isNew: boolean }> => {
-        const { account_id: owner } = await accountNamed(queries, username);
+        const owner = await accountId(queries, username);
         const isNew = (await queries.first(sql.routeNamed, { name })) === undefined;
         if (isNew && Number((await queries.first(sql.countRoutes, {}))?.total ?? 0n) >= ROUTES_MAX) {
           throw conflict(`There are ${ROUTES_MAX} routes, and more are not possible. Remove one first.`);

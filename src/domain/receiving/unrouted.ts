@@ -1,8 +1,7 @@
 import { notFound } from '../../base/problem.ts';
 import { FIRST_AT } from '../../store/cursor.ts';
 import type { Database, Writing } from '../../store/database.ts';
-import { accountNamed } from '../accounts/accounts.ts';
-import { lock } from '../privacy/persons.sql.ts';
+import { accountId, lockAccount } from '../accounts/accounts.ts';
 import * as sql from './incoming.sql.ts';
 import { concernedBy, inOrder, storeFor, type WholeMessage } from './incoming.ts';
 import { type FoundRoute, findRoute } from './routes.ts';
@@ -48,7 +47,7 @@ export function createUnrouted(database: Database, now: () => number, defaultReg
    * that no two transactions wait for each other.
    */
   async function storeAll(queries: Writing, found: readonly RoutedMessage[]): Promise<Replayed> {
-    for (const account of inOrder(found.flatMap(({ accounts }) => accounts))) await queries.run(lock, { account });
+    for (const account of inOrder(found.flatMap(({ accounts }) => accounts))) await lockAccount(queries, account);
     let stored = 0;
     for (const { message, route, accounts } of found) {
       if (!(await queries.first(sql.takeUnrouted, { id: message.id }))) continue; // another process was faster
@@ -74,8 +73,8 @@ export function createUnrouted(database: Database, now: () => number, defaultReg
     /** Gives it to an account. The id that it has there. */
     assign: (id: bigint, username: string): Promise<bigint> =>
       database.transaction(null, async (queries) => {
-        const { account_id: account } = await accountNamed(queries, username);
-        await queries.run(lock, { account });
+        const account = await accountId(queries, username);
+        await lockAccount(queries, account);
         const row = await queries.first(sql.takeUnrouted, { id });
         if (!row) throw notFound('unrouted message with this id');
         return storeFor(storing, queries, account, toUnrouted(row), null);

@@ -1,5 +1,4 @@
-import { statement } from '../../store/statement.ts';
-import { EVERY_ACCOUNT } from '../accounts/account-columns.sql.ts';
+import { EVERY_ACCOUNT, statement } from '../../store/statement.ts';
 
 /** Ways to carriers. They belong to the installation, not to an account. */
 export interface ConnectorRow {

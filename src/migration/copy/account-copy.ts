@@ -1,14 +1,8 @@
 import { conflict } from '../../base/problem.ts';
-import * as accountSql from '../../domain/accounts/accounts.sql.ts';
-import {
-  type Account,
-  addAccount,
-  addCredentials,
-  type Credential,
-  toAccount,
-} from '../../domain/accounts/accounts.ts';
+import { type Account, addAccount, findAccountNamed, setProfile } from '../../domain/accounts/accounts.ts';
 import { snapshotOf } from '../../domain/accounts/ids.ts';
 import { balancesOf, move, type NewMovement, type Side } from '../../domain/accounts/ledger.ts';
+import { addCredentials, type Credential, ownerOfUserId } from '../../domain/accounts/user-ids.ts';
 import * as contactSql from '../../domain/contacts/contacts.sql.ts';
 import { toContact, toGroup } from '../../domain/contacts/contacts.ts';
 import { addTemplates } from '../../domain/contacts/templates.ts';
@@ -72,11 +66,11 @@ export async function copyAccount(
 }
 
 async function targetOf(database: Database, username: string, hash: string): Promise<bigint | null> {
-  const owner = (await database.first(accountSql.credentialOwner, { hash }))?.account_id;
-  const named = (await database.first(accountSql.accountByName, { username }))?.account_id;
+  const owner = await ownerOfUserId(database, hash);
+  const named = (await findAccountNamed(database, username))?.id ?? null;
   const found = owner ?? named;
-  if (found === undefined) return null;
-  if (owner !== undefined && named !== owner) {
+  if (found === null) return null;
+  if (owner !== null && named !== owner) {
     throw conflict(`username: the user_id belongs to another account here than ${username}`);
   }
   if (!(await copyProgress(database, found))) {
@@ -84,34 +78,6 @@ async function targetOf(database: Database, username: string, hash: string): Pro
   }
   return found;
 }
-
-/** A write makes cached answers void, so nothing is written that is the same. */
-async function setProfile(queries: Writing, account: bigint, profile: Account): Promise<void> {
-  const row = await queries.first(accountSql.account, { account });
-  const [here, there] = [row && profileOf(toAccount(row)), profileOf(profile)];
-  const names = Object.keys(there) as (keyof typeof there)[];
-  if (!here || names.some((name) => here[name] !== there[name])) {
-    await queries.run(sql.setProfile, { account, ...there });
-  }
-  if (profile.passwordHash !== null && row?.password_hash === null) {
-    await queries.run(sql.setPassword, { account, passwordHash: profile.passwordHash });
-  }
-}
-
-const profileOf = (account: Account) => ({
-  contactName: account.contactName,
-  contactSurname: account.contactSurname,
-  company: account.company,
-  email: account.email,
-  tel: account.tel,
-  fax: account.fax,
-  mobile: account.mobile,
-  address: account.address,
-  priority: account.priority,
-  tag: account.tag,
-  createdAt: account.createdAt,
-  lastLoginAt: account.lastLoginAt,
-});
 
 const REASON = 'import';
 

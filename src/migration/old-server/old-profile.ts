@@ -1,4 +1,4 @@
-import type { Account } from '../../domain/accounts/accounts.ts';
+import { type Account, EMPTY_ACCOUNT } from '../../domain/accounts/accounts.ts';
 import { hashPassword, hashUserId } from '../../domain/accounts/credentials.ts';
 import type { Contact, ContactGroup } from '../../domain/contacts/contacts.ts';
 import type { CopiedAccount } from '../copy/account-copy.ts';
@@ -52,8 +52,8 @@ function toAccount(profile: ValueRecord, now: number): Account {
   const username = text('username');
   if (username === null || username === '') throw new CopyProblem('Profile shows no username.');
   return {
+    ...EMPTY_ACCOUNT,
     username,
-    passwordHash: null,
     contactName: text('contactName'),
     contactSurname: text('contactSurname'),
     company: text('company'),
@@ -62,26 +62,12 @@ function toAccount(profile: ValueRecord, now: number): Account {
     fax: text('fax'),
     mobile: text('mobile'),
     address: text('address'),
-    region: null,
     credits: (profile.credits as bigint | null) ?? 0n,
     usedCredits: (profile.usedCredits as bigint | null) ?? 0n,
     priority: (profile.transmissionPriority as number | null) ?? 0,
     tag: (profile.tag as number | null) ?? 0,
     createdAt: date('datetimeCreated') ?? now,
     lastLoginAt: date('datetimeLastLoggedIn'),
-    disabledAt: null,
-    allowedNetworks: null,
-    stopWords: null,
-    startWords: null,
-    helpWords: null,
-    wordLanguages: null,
-    stopAnswer: null,
-    helpAnswer: null,
-    timeZone: null,
-    quietHours: null,
-    unsurePolicy: null,
-    connector: null,
-    lowCredits: null,
   };
 }
 

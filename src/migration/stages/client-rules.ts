@@ -1,6 +1,6 @@
 import { readNetworks } from '../../base/networks.ts';
 import { badField, conflict } from '../../base/problem.ts';
-import { accountNamed } from '../../domain/accounts/accounts.ts';
+import { accountId } from '../../domain/accounts/accounts.ts';
 import type { Database, Queries } from '../../store/database.ts';
 import * as sql from './rules.sql.ts';
 
@@ -53,7 +53,7 @@ export async function putClientRule(
 ): Promise<void> {
   checkRule(rule);
   const { name, username, network, header, stage } = rule;
-  const owner = username === null ? null : (await accountNamed(database, username)).account_id;
+  const owner = username === null ? null : await accountId(database, username);
   const known = await clientRules(database);
   if (known.length >= CLIENT_RULES_MAX && !known.some((each) => each.name === name)) {
     throw conflict(`There are ${CLIENT_RULES_MAX} rules already. Remove one first.`);

@@ -1,4 +1,5 @@
-import { accountNamed } from '../../domain/accounts/accounts.ts';
+import { accountId } from '../../domain/accounts/accounts.ts';
+import type { RetentionRule } from '../../domain/privacy/extension.ts';
 import type { Database, Queries, Writing } from '../../store/database.ts';
 import { recordsOf } from '../../store/json.ts';
 import * as sql from './clients.sql.ts';
@@ -92,9 +93,15 @@ export function createMigrationClients(database: Database, now: () => number, li
     forgetAddress: (address: string): Promise<number> => database.run(sql.deleteClientsAt, { address }),
     forgetUnknown: (): Promise<number> => database.run(sql.deleteUnknownClients, {}),
     forgetAccount: async (username: string): Promise<number> =>
-      forgetClientsOf(database, (await accountNamed(database, username)).account_id),
+      forgetClientsOf(database, await accountId(database, username)),
   };
 }
+
+/** What is older goes, unless the operator keeps it. */
+export const clientRetention: RetentionRule = {
+  count: async (queries, before) => Number((await queries.first(sql.countClientsBefore, { before }))?.total ?? 0n),
+  remove: (database, before, limit) => database.run(sql.deleteClientsBefore, { before, limit }),
+};
 
 export const forgetClientsOf = (queries: Writing | Database, account: bigint): Promise<number> =>
   queries.run(sql.deleteClientsOf, { account });

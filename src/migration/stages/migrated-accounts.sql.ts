@@ -1,6 +1,4 @@
-import { type AccountDetails, DETAILS } from '../../domain/accounts/account-columns.sql.ts';
 import type { ScheduledRow, SentRow } from '../../domain/messages/sent.sql.ts';
-import { columnOf } from '../../store/columns.ts';
 import { type AccountKey, statement } from '../../store/statement.ts';
 
 /** Copies of accounts of an old server: see schema/migrated-accounts.ts. */
@@ -103,23 +101,7 @@ export const scheduledFrom = statement<
       where dispatch.account_id = :account and dispatch.message_id = scheduled.message_id) as is_armed
    from scheduled where account_id = :account and message_id >= :from order by message_id {limit :limit}`,
 );
-/** What Profile shows, absent values too. The region is ours, and stays. */
-const PROFILE = DETAILS.filter((field) => field !== 'region');
-export const setProfile = statement<
-  One &
-    Omit<AccountDetails, 'region'> & { priority: number; tag: number; createdAt: number; lastLoginAt: number | null }
->(
-  'migrated.setProfile',
-  `update account set ${PROFILE.map((field) => `${columnOf(field)} = :${field}`).join(', ')},
-     priority = :priority, tag = :tag, created_at = :createdAt, last_login_at = :lastLoginAt
-   where account_id = :account`,
-);
-export const setPassword = statement<One & { passwordHash: string }>(
-  'migrated.setPassword',
-  'update account set password_hash = :passwordHash where account_id = :account and password_hash is null',
-);
-
-/** What clients deleted here since, newest first: see statements/audit.ts. */
+/** What clients deleted here since, newest first: see store/callers.sql.ts. */
 export const deletions = statement<
   { name: string; since: number; limit: number },
   { action: string; target: string; at: bigint }

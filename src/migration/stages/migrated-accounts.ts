@@ -1,4 +1,4 @@
-import { accountByName } from '../../domain/accounts/accounts.sql.ts';
+import { findAccountNamed } from '../../domain/accounts/accounts.ts';
 import { reserveIds } from '../../domain/accounts/ids.ts';
 import { pages } from '../../store/cursor.ts';
 import type { Database, Queries, Writing } from '../../store/database.ts';
@@ -36,7 +36,7 @@ export async function copyProgress(queries: Queries, account: bigint): Promise<C
 }
 
 export const accountIdNamed = async (queries: Queries, username: string): Promise<bigint | null> =>
-  (await queries.first(accountByName, { username }))?.account_id ?? null;
+  (await findAccountNamed(queries, username))?.id ?? null;
 
 /** Writes of clients that one of both servers does not have yet. */
 export const writesWaiting = async (queries: Queries, account: bigint): Promise<number> =>

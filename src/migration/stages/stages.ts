@@ -1,6 +1,6 @@
 import { conflict } from '../../base/problem.ts';
 import { randomUuid } from '../../base/random.ts';
-import { accountNamed } from '../../domain/accounts/accounts.ts';
+import { accountId, accountNamed } from '../../domain/accounts/accounts.ts';
 import type { AccountKey, Database, Queries } from '../../store/database.ts';
 import { type ClientRule, clientRules, type KnownRule, putClientRule, removeClientRule } from './client-rules.ts';
 import { copyProgress } from './migrated-accounts.ts';
@@ -95,7 +95,7 @@ export function createMigrationStages(database: Database, now: () => number) {
     },
 
     async of(username: string): Promise<AccountStage & { readonly isDefault: boolean }> {
-      const { account_id: account } = await accountNamed(database, username);
+      const account = await accountId(database, username);
       const row = await database.first(sql.stageOf, { account });
       if (row) return { username, stage: toStage(row.stage), changedAt: Number(row.changed_at), isDefault: false };
       const { stage, changedAt } = await defaultStage(database);
@@ -127,7 +127,7 @@ export function createMigrationStages(database: Database, now: () => number) {
 const PROXY = 'the start of a proxy';
 
 interface Named {
-  readonly account_id: bigint;
+  readonly id: bigint;
   readonly username: string;
 }
 
@@ -136,7 +136,7 @@ function createStageChanges(database: Database, now: () => number) {
   const renew = renewing(now);
 
   /** The stage now. Throws where the change would be refused. */
-  async function tryChange(queries: Queries, { account_id: account, username }: Named, stage: Stage, force: boolean) {
+  async function tryChange(queries: Queries, { id: account, username }: Named, stage: Stage, force: boolean) {
     const before = await stageOf(queries, account);
     if (!force) checkWay(before, stage, `${username} is`);
     if (!force && isBack(before, stage)) checkTaken(await queries.first(sql.countWritesOf, { account }), now());
@@ -159,7 +159,7 @@ function createStageChanges(database: Database, now: () => number) {
     /** Returns the stage before. */
     async set(username: string, stage: Stage, force: boolean, by = ''): Promise<Stage> {
       const named = await accountNamed(database, username);
-      const { account_id: account } = named;
+      const { id: account } = named;
       return database.transaction(account, async (queries) => {
         const before = await tryChange(queries, named, stage, force);
         await queries.run(sql.setStage, { account, stage, at: now() });
@@ -186,7 +186,7 @@ function createStageChanges(database: Database, now: () => number) {
       return (await defaultStage(database)).stage;
     },
     async offer(username: string, stage: Stage): Promise<Stage> {
-      const { account_id: account } = await accountNamed(database, username);
+      const account = await accountId(database, username);
       return database.transaction(account, async (queries) => {
         const row = await queries.first(sql.stageOf, { account });
         if (row) return toStage(row.stage);

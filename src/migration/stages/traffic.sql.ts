@@ -1,5 +1,4 @@
-import { EVERY_ACCOUNT } from '../../domain/accounts/account-columns.sql.ts';
-import { type AccountKey, statement } from '../../store/statement.ts';
+import { type AccountKey, EVERY_ACCOUNT, statement } from '../../store/statement.ts';
 
 /** Stages, counts, examples, acceptances, and writes for the old server. */
 

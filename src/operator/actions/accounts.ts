@@ -1,19 +1,19 @@
 import { z } from 'zod';
 import { readSomeNetworks } from '../../base/networks.ts';
+import { setAccountEnabled } from '../../domain/access/sessions.ts';
 import {
   type AccountRecord,
   accountRecord,
   accountRecords,
-  addRecord,
-  changeRecord,
-  removeRecord,
-  setEnabled,
+  changeAccount,
+  createAccount,
+  removeAccount,
   unsurePolicies,
-} from '../../domain/accounts/account-records.ts';
-import { isRegion } from '../../domain/accounts/accounts.ts';
+} from '../../domain/accounts/accounts.ts';
 import { hashPassword } from '../../domain/accounts/credentials.ts';
 import { requireConnector } from '../../domain/sending/connectors.ts';
 import { isTimeZone, QUIET_HOURS_FORM } from '../../domain/sending/quiet-hours.ts';
+import { isRegion } from '../../sms/numbers.ts';
 import { type Action, accountAction, action, listAction, type Scope, type Services } from '../action.ts';
 import { changedWords, shownWords } from '../reply-words.ts';
 import { accountParams, amount, credits, instant, integer, line, username } from '../schemas.ts';
@@ -226,7 +226,7 @@ const add = action({
     await checkConnector(services, settings.connector);
     const passwordHash = password === undefined ? null : await hashPassword(password);
     const given = { ...onlyGiven(settings), username: name, passwordHash, credits: begin };
-    return { username: name, ...(await addRecord(database, given, now())) };
+    return { username: name, ...(await createAccount(database, given, now())) };
   },
 });
 
@@ -278,7 +278,7 @@ const change = accountAction({
   run: async (services, { body }) => {
     const { database, account } = services;
     await checkConnector(services, body.connector);
-    return shown(await changeRecord(database, account.id, account.username, onlyGiven(body)));
+    return shown(await changeAccount(database, account.id, account.username, onlyGiven(body)));
   },
 });
 
@@ -329,10 +329,10 @@ const remove = accountAction({
       return `Removed ${name}: ${counts.join(', ')}.`;
     },
   },
-  run: async ({ database, account: { id, username: name } }) => ({
-    username: name,
-    removed: await removeRecord(database, id, name),
-  }),
+  run: async ({ database, account: { id, username: name }, extensions }) => {
+    const removals = extensions.map(({ removeWithAccount }) => removeWithAccount);
+    return { username: name, removed: await removeAccount(database, id, name, removals) };
+  },
 });
 
 const switching = (verb: 'enable' | 'disable', summary: string, said: (name: string) => string) =>
@@ -351,7 +351,7 @@ const switching = (verb: 'enable' | 'disable', summary: string, said: (name: str
     },
     command: { say: ({ username: name }) => said(name) },
     run: async ({ database, account: { id, username: name }, now }) =>
-      shown(await setEnabled(database, id, name, verb === 'enable' ? null : now())),
+      shown(await setAccountEnabled(database, id, name, verb === 'enable' ? null : now())),
   });
 
 const enable = switching('enable', 'Answer the calls of an account again.', (name) => `Enabled ${name}.`);

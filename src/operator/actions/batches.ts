@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { badField } from '../../base/problem.ts';
-import { accountRecord } from '../../domain/accounts/account-records.ts';
+import { accountRecord } from '../../domain/accounts/accounts.ts';
 import { BATCH_MAX } from '../../domain/messages/message-batches.ts';
 import { type Action, accountAction, type Scope } from '../action.ts';
 import { domainOf } from '../domain.ts';

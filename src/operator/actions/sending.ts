@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { badField, conflict } from '../../base/problem.ts';
-import { accountRecord, requireEnabled } from '../../domain/accounts/account-records.ts';
+import { accountRecord, requireEnabled } from '../../domain/accounts/accounts.ts';
 import {
   type Acceptance,
   createAccepting,

@@ -8,7 +8,7 @@ import {
   tokensAfter,
   tokensOfAccount,
 } from '../../domain/access/tokens.ts';
-import { accountId } from '../../domain/accounts/account-records.ts';
+import { accountId } from '../../domain/accounts/accounts.ts';
 import {
   type Action,
   accountAction,

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { addUserId, revokeUserId, type UserId, userIdsOf } from '../../domain/accounts/account-records.ts';
 import { USER_ID_LENGTH_MAX } from '../../domain/accounts/credentials.ts';
+import { addUserId, revokeUserId, type UserId, userIdsOf } from '../../domain/accounts/user-ids.ts';
 import { type Action, accountAction, accountListAction, alwaysEndless, pageOf } from '../action.ts';
 import { accountParams, instant } from '../schemas.ts';
 

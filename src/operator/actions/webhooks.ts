@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { accountId } from '../../domain/accounts/account-records.ts';
+import { accountId } from '../../domain/accounts/accounts.ts';
 import { EVENT_TYPES } from '../../domain/accounts/events.ts';
 import {
   addWebhook,

@@ -13,7 +13,7 @@ type WebConfig = Parameters<typeof webUrlOf>[0] & Pick<Config, 'region' | 'retry
  * listener is, for a process that has one.
  */
 export const servicesOf = (
-  { database, engine }: Pick<App, 'database' | 'engine'>,
+  { database, engine, extensions }: Pick<App, 'database' | 'engine' | 'extensions'>,
   config: WebConfig,
   { now, sleep }: Pick<Clock, 'now' | 'sleep'>,
   changed: () => void = () => {},
@@ -23,6 +23,7 @@ export const servicesOf = (
   engine,
   now,
   sleep,
+  extensions,
   version,
   defaultRegion: config.region || null,
   tryForMs: config.retryHours * 3_600_000,

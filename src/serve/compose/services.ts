@@ -1,7 +1,7 @@
 import type { Clock } from '../../base/clock.ts';
 import { createRepeat } from '../../base/repeat.ts';
 import type { Config } from '../../config/settings.ts';
-import { type AccountKey, createAccounts } from '../../domain/accounts/accounts.ts';
+import { createAccounts } from '../../domain/accounts/accounts.ts';
 import { createLedger } from '../../domain/accounts/ledger.ts';
 import { createBlacklist } from '../../domain/contacts/blacklist.ts';
 import { createContacts } from '../../domain/contacts/contacts.ts';
@@ -11,11 +11,12 @@ import { createTotals, readStatus } from '../../domain/messages/counts.ts';
 import { createPurge } from '../../domain/messages/purge.ts';
 import { createInbox } from '../../domain/messages/received.ts';
 import { createOutbox } from '../../domain/messages/sent.ts';
+import type { Extension } from '../../domain/privacy/extension.ts';
 import { createRetention, LOOK_EVERY_MS } from '../../domain/privacy/retention.ts';
 import { createIncoming } from '../../domain/receiving/incoming.ts';
 import { createSendingTotals } from '../../domain/sending/counts.ts';
 import { createCarrierUpkeep, UPKEEP_EVERY_MS } from '../../domain/sending/maintenance.ts';
-import type { Database } from '../../store/database.ts';
+import type { AccountKey, Database } from '../../store/database.ts';
 import { openSqlite } from '../../store/sqlite/database.ts';
 import { createArchive } from '../../transfer/archive.ts';
 import type { Log } from '../telemetry/log.ts';
@@ -24,6 +25,8 @@ import type { Log } from '../telemetry/log.ts';
 export interface ServiceDependencies {
   readonly clock: Clock;
   readonly log: Log;
+  /** What other programs keep in the same database. */
+  readonly extensions?: readonly Extension[];
   /** Wraps the opened database: for tests that make it fail. */
   readonly database?: (opened: Database) => Database;
 }
@@ -36,7 +39,7 @@ export type WrapDatabase = (database: Database, engine: Engine) => Promise<Datab
 
 /** The database and the domain on it: all that a command needs. A server adds app.ts. */
 export async function createServices(config: Config, deps: ServiceDependencies, wrap?: WrapDatabase) {
-  const { clock, log } = deps;
+  const { clock, log, extensions = [] } = deps;
   const { now } = clock;
   const engine: Engine = config.database.startsWith('sqlite:') ? 'sqlite' : 'postgres';
   const opened = await openDatabase(config, engine, deps);
@@ -46,7 +49,7 @@ export async function createServices(config: Config, deps: ServiceDependencies, 
   const accounts = createAccounts(database, now, config.region || null);
   const regionOf = (account: AccountKey) => accounts.region(account);
   const purge = createPurge(database, clock.sleep, (err) => log.warn({ err }, 'emptied inboxes could not be purged'));
-  const retention = createRetention(database, now);
+  const retention = createRetention(database, now, extensions);
   const retentionRuns = createRepeat({
     clock,
     everyMs: LOOK_EVERY_MS,
@@ -72,6 +75,7 @@ export async function createServices(config: Config, deps: ServiceDependencies, 
   return {
     database,
     engine,
+    extensions,
     accounts,
     contacts: createContacts(database, regionOf),
     templates: createTemplates(database),

@@ -1,4 +1,4 @@
-import { addDeletion } from '../../domain/accounts/audit.sql.ts';
+import { addDeletion } from '../callers.sql.ts';
 import { render, type SqlDialect, type Statement } from '../statement.ts';
 import { ACCOUNT, CALLER_FOUND, type CallerStatement, caller, HASH, UNRESTRICTED } from './caller-statement.ts';
 

@@ -1,6 +1,6 @@
 import { denied } from '../../base/problem.ts';
-import { CALLER } from '../../domain/accounts/account-columns.sql.ts';
 import { Caller, isAdmitted } from '../caller.ts';
+import { CALLER } from '../callers.sql.ts';
 import { render, type SqlDialect, type Statement } from '../statement.ts';
 
 /**

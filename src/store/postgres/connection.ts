@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { denied, Problem } from '../../base/problem.ts';
-import { identify } from '../../domain/accounts/accounts.sql.ts';
 import { Caller, isAdmitted } from '../caller.ts';
+import { identify } from '../callers.sql.ts';
 import type { Writing } from '../database.ts';
 import { deletionOf } from '../deletion.ts';
 import type { Migratable } from '../schema/migrations.ts';

@@ -1,7 +1,7 @@
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
 import { Problem } from '../../base/problem.ts';
-import { addDeletion } from '../../domain/accounts/audit.sql.ts';
 import { type AccountKey, Caller } from '../caller.ts';
+import { addDeletion } from '../callers.sql.ts';
 import { emptyRecord } from '../columns.ts';
 import type { Writing } from '../database.ts';
 import { deletionOf } from '../deletion.ts';

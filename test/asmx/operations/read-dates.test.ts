@@ -4,7 +4,7 @@ import { dateFormat } from '../../../src/asmx/dialect/date-form.ts';
 import { listRules } from '../../../src/asmx/dialect/list-orders.ts';
 import { inboxHandlers } from '../../../src/asmx/operations/inbox.ts';
 import type { OperationServices } from '../../../src/asmx/operations/services.ts';
-import { accountId } from '../../../src/domain/accounts/account-records.ts';
+import { accountId } from '../../../src/domain/accounts/accounts.ts';
 import { createInbox } from '../../../src/domain/messages/received.ts';
 import { openActions } from '../../support/actions.ts';
 import { onEveryEngine } from '../../support/engines.ts';

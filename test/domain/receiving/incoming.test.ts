@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { readText } from '../../../src/carriers/kannel/incoming.ts';
-import { accountId } from '../../../src/domain/accounts/account-records.ts';
+import { accountId } from '../../../src/domain/accounts/accounts.ts';
 import {
   type ArrivedMessage,
   createIncoming,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { setDisabledAt } from '../../../src/domain/accounts/account-records.sql.ts';
+import { setDisabledAt } from '../../../src/domain/accounts/accounts.sql.ts';
 import { createRetention } from '../../../src/domain/privacy/retention.ts';
 import { createIncoming } from '../../../src/domain/receiving/incoming.ts';
 import { createCarrierUpkeep, UPKEEP_EVERY_MS } from '../../../src/domain/sending/maintenance.ts';

@@ -4,11 +4,12 @@ import { after, before, describe, test } from 'node:test';
 import * as operators from '../../../src/domain/access/operators.sql.ts';
 import * as signIn from '../../../src/domain/access/sign-in.sql.ts';
 import * as tokens from '../../../src/domain/access/tokens.sql.ts';
-import * as accountRecords from '../../../src/domain/accounts/account-records.sql.ts';
+import * as accounts from '../../../src/domain/accounts/accounts.sql.ts';
 import * as audit from '../../../src/domain/accounts/audit.sql.ts';
 import * as events from '../../../src/domain/accounts/events.sql.ts';
 import * as idempotency from '../../../src/domain/accounts/idempotency.sql.ts';
 import * as ledger from '../../../src/domain/accounts/ledger.sql.ts';
+import * as userIds from '../../../src/domain/accounts/user-ids.sql.ts';
 import * as blacklist from '../../../src/domain/contacts/blacklist.sql.ts';
 import * as contactRecords from '../../../src/domain/contacts/contact-records.sql.ts';
 import * as messageRecords from '../../../src/domain/messages/message-records.sql.ts';
@@ -28,7 +29,8 @@ import { genericPlan } from '../../support/statement-plans.ts';
 type AnyStatement = Statement<Record<string, never>>;
 
 const MODULES = [
-  accountRecords,
+  accounts,
+  userIds,
   audit,
   blacklist,
   contactRecords,
@@ -53,7 +55,7 @@ const statements = MODULES.flatMap((module) => Object.values<unknown>(module).fi
 const WHOLE = [migrationTraffic.countWrites.name, migrationTraffic.countsNamed.name];
 /** Few rows of one account. Deliveries come by their time, so only those of one moment are sorted. */
 const SORTED = [
-  accountRecords.userIds.name,
+  userIds.userIds.name,
   tokens.tokensOfAccount.name,
   webhooks.claimDue.name,
   // Sums of some days, which have a few thousand rows.

@@ -8,6 +8,7 @@ import * as purge from '../../../src/domain/messages/purge.sql.ts';
 import * as inbox from '../../../src/domain/messages/received.sql.ts';
 import * as outbox from '../../../src/domain/messages/sent.sql.ts';
 import * as sendingCounts from '../../../src/domain/sending/counts.sql.ts';
+import { identify } from '../../../src/store/callers.sql.ts';
 import { auditedOf } from '../../../src/store/postgres/audited-statement.ts';
 import { withCaller } from '../../../src/store/postgres/caller-statement.ts';
 import { postgresDialect } from '../../../src/store/postgres/connection.ts';
@@ -128,7 +129,7 @@ describe('query plans of the embedded database', () => {
   });
 
   test('accounts.identify finds a user_id by its hash, without a scan', () => {
-    const plan = planOf(accounts.identify as unknown as Statement<Record<string, never>>);
+    const plan = planOf(identify as unknown as Statement<Record<string, never>>);
     assert.deepEqual(
       plan.filter((step) => step.startsWith('SCAN')),
       [],

@@ -1,0 +1,8 @@
+import type { Extension } from '../../domain/privacy/extension.ts';
+import { clientRetention, forgetClientsOf } from './clients.ts';
+
+/** What the service removes of a move: the clients of a removed account, and old ones. */
+export const migrationExtension: Extension = {
+  removeWithAccount: forgetClientsOf,
+  retention: { clients: clientRetention },
+};

@@ -1,0 +1,41 @@
+import type { DeletionValues } from './deletion.ts';
+import { type AccountKey, statement } from './statement.ts';
+
+/**
+ * The statements that the engines themselves run: who calls, which version the account has, and
+ * the audit entry of a delete.
+ */
+
+/**
+ * The account that a user_id names, where it may call. It is no join: with few accounts, PostgreSQL
+ * reads all of them for it, and keeps that plan when they have become many.
+ */
+export const CALLER = `select account_id, allowed_networks from account
+  where account_id = (select account_id from credential where user_id_hash = :hash and revoked_at is null)
+    and disabled_at is null`;
+
+export interface IdentityRow {
+  account_id: bigint;
+  allowed_networks: string | null;
+  version: bigint;
+}
+export const identify = statement<{ hash: string }, IdentityRow>(
+  'accounts.identify',
+  `select account_id, allowed_networks,
+     (select version from tally where tally.account_id = caller.account_id) as version
+   from (${CALLER}) as caller`,
+);
+/** See schema/account-version.ts. */
+export const version = statement<{ account: AccountKey }, { version: bigint }>(
+  'accounts.version',
+  'select version from tally where account_id = :account',
+);
+/** The audit entry of a delete through the contract. The account is the actor. */
+export const addDeletion = statement<DeletionValues & { account: AccountKey }>(
+  'audit.addDeletion',
+  `insert into audit (audit_id, at, actor_kind, actor_name, token_id, address, action, account, target, fields)
+   select cast(:auditId as bigint), cast(:auditAt as bigint), 'contract', username, null,
+     cast(:auditAddress as text), cast(:auditAction as text), username, cast(:auditTarget as text), ''
+   from account where account_id = :account`,
+  { affects: 'none' },
+);
