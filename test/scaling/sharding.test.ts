@@ -9,7 +9,7 @@ import { openStore, pathOf, TABLES } from '../support/opened-database.ts';
 import { type Index, type StatementText, strayingIndexes, strayings } from './locality.ts';
 import { MIGRATION, MIGRATION_KEYS, SIGN_IN } from './whole-installation.ts';
 
-const STORE = new URL('../../src/store/', import.meta.url);
+const SOURCE = new URL('../../src/', import.meta.url);
 
 /** Statements that look beyond one account, each with the reason why it may. */
 const BEYOND: Readonly<Record<string, string>> = {
@@ -212,15 +212,15 @@ describe('statements', () => {
   let exported: StatementText[];
   before(async () => {
     const modules = await Promise.all(
-      globSync('{*,statements/*,schema/*}.ts', { cwd: fileURLToPath(STORE) }).map(
-        (file) => import(new URL(file, STORE).href) as Promise<object>,
-      ),
+      globSync(['store/{*,schema/*}.ts', 'domain/**/*.sql.ts', 'migration/**/*.sql.ts'], {
+        cwd: fileURLToPath(SOURCE),
+      }).map((file) => import(new URL(file, SOURCE).href) as Promise<object>),
     );
     exported = modules.flatMap((module) => Object.values(module)).filter(isStatement);
   });
 
   test('every statement of the program is looked at', () => {
-    const written = globSync(fileURLToPath(new URL('../**/*.ts', STORE))).flatMap((file) =>
+    const written = globSync(fileURLToPath(new URL('**/*.ts', SOURCE))).flatMap((file) =>
       [...readFileSync(file, 'utf8').matchAll(/\bstatement<[\s\S]*?>\(\s*'([\w.]+)'/g)].map(
         ([, name]) => name as string,
       ),
