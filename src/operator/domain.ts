@@ -4,14 +4,14 @@ import { createBlacklist } from '../domain/contacts/blacklist.ts';
 import { createBlacklistRecords } from '../domain/contacts/blacklist-records.ts';
 import { createContactRecords } from '../domain/contacts/contact-records.ts';
 import { createTemplates } from '../domain/contacts/templates.ts';
-import { createMessageBatches } from '../domain/messages/message-batches.ts';
-import { createMessageRecords } from '../domain/messages/message-records.ts';
-import { createInbox } from '../domain/messages/received.ts';
-import { createOutbox } from '../domain/messages/sent.ts';
+import { createReceived } from '../domain/messages/received.ts';
+import { createScheduled } from '../domain/messages/scheduled.ts';
+import { createSent } from '../domain/messages/sent.ts';
 import { createPersons } from '../domain/privacy/persons.ts';
 import { createRetention } from '../domain/privacy/retention.ts';
 import { createRouting } from '../domain/receiving/routes.ts';
 import { createUnrouted } from '../domain/receiving/unrouted.ts';
+import { createCancellation } from '../domain/sending/cancel.ts';
 import type { AccountKey } from '../store/database.ts';
 import type { Services } from './action.ts';
 
@@ -29,10 +29,10 @@ export function domainOf({ database, now, defaultRegion, extensions }: Services)
     blacklist: createBlacklist(database, now, region),
     blacklistRecords: createBlacklistRecords(database, region),
     // Actions never empty a whole inbox, so nothing has to be purged.
-    inbox: createInbox(database, { wake() {} }),
-    outbox: createOutbox(database, now),
-    messages: createMessageRecords(database, now),
-    batches: createMessageBatches(database, now),
+    received: createReceived(database, now, { wake() {} }),
+    sent: createSent(database, now),
+    scheduled: createScheduled(database, now),
+    cancellation: createCancellation(database, now),
     ledger: createLedger(database, now),
     retention: createRetention(database, now, extensions),
     persons: createPersons(database, now, defaultRegion),

@@ -70,6 +70,8 @@ export function defineColumns<const F extends Fields, const C extends Renamed = 
     fields,
     /** For `select` and `insert`: `username, password_hash, …` */
     names: columns.map(({ column }) => column).join(', '),
+    /** For a `select` from several tables: `account.username, account.password_hash, …` */
+    namesOf: (table: string): string => columns.map(({ column }) => `${table}.${column}`).join(', '),
     /** For `values`: `:username, :passwordHash, …` */
     parameters: names.map((name) => `:${name}`).join(', '),
     /** For `update … set`: `company = :company, …` */

@@ -38,3 +38,14 @@ export async function* pages<R>(
     from = idOf(last) + 1n;
   }
 }
+
+/** The ids below an entry, with the highest first; null where there is none below. */
+export const below = (id: bigint | undefined): bigint | null => {
+  if (id === undefined) return LAST_ID;
+  return id === FIRST_ID ? null : id - 1n;
+};
+/** The ids above an entry, with the lowest first. */
+export const above = (id: bigint | undefined): bigint | null => {
+  if (id === undefined) return FIRST_ID;
+  return id === LAST_ID ? null : id + 1n;
+};

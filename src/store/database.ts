@@ -17,6 +17,13 @@ export interface Writing extends Queries {
   runAll<P extends Record<keyof P, Value>>(statement: Statement<P>, parameters: readonly P[]): Promise<void>;
 }
 
+/** An open transaction of an account, and the time that its changes get. */
+export interface Transaction<A extends AccountKey = AccountKey> {
+  readonly queries: Writing;
+  readonly account: A;
+  readonly at: number;
+}
+
 export interface Database extends Queries {
   /**
    * The account of the user_id with this hash, where it is valid and admits the call. PostgreSQL

@@ -16,7 +16,7 @@ import {
 } from '../domain/accounts/credentials.ts';
 import { checkNumber } from '../domain/contacts/blacklist.ts';
 import { checkTemplate, TEMPLATES_MAX } from '../domain/contacts/templates.ts';
-import { DELIVERY_STATUSES } from '../domain/messages/sent.ts';
+import { DELIVERY_STATUSES } from '../domain/messages/statuses.ts';
 import { checkAnswer, checkStopWords, checkWordLanguages } from '../domain/receiving/stop-words.ts';
 import { isTimeZone, QUIET_HOURS_FORM } from '../domain/sending/quiet-hours.ts';
 import { isRegion } from '../sms/numbers.ts';

@@ -3,7 +3,8 @@ import { reserveIds } from '../domain/accounts/ids.ts';
 import type { Credential } from '../domain/accounts/user-ids.ts';
 import type { Contact, ContactGroup } from '../domain/contacts/contacts.ts';
 import type { InboxMessage } from '../domain/messages/received.ts';
-import type { ScheduledMessage, SentMessage } from '../domain/messages/sent.ts';
+import type { ScheduledMessage } from '../domain/messages/scheduled.ts';
+import type { SentMessage } from '../domain/messages/sent.ts';
 import { writtenKey } from '../sms/numbers.ts';
 import { partsOf } from '../sms/parts.ts';
 import type { Queries } from '../store/database.ts';
@@ -38,7 +39,7 @@ export function archiveRows({ groups, contacts, blocked, received, sent, schedul
     contacts: contacts.map((contact) => ({ ...contact, key: keyOf(contact.mobile), group: contact.groupId })),
     blocked: blocked.map((each) => ({ ...each, key: writtenKey(each.number) })),
     received,
-    sent: sent.map(({ marked, ...message }) => ({ ...message, isMarked: marked ? 1 : 0 })),
+    sent,
     scheduled: scheduled.map((message) => ({
       ...message,
       key: keyOf(message.recipient),

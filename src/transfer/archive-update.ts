@@ -6,9 +6,9 @@ import { block } from '../domain/contacts/blacklist.sql.ts';
 import { endAllFor } from '../domain/contacts/blacklist.ts';
 import * as contactSql from '../domain/contacts/contacts.sql.ts';
 import { addTemplates } from '../domain/contacts/templates.ts';
-import * as inboxSql from '../domain/messages/received.sql.ts';
-import type { InboxMessage } from '../domain/messages/received.ts';
-import * as outboxSql from '../domain/messages/sent.sql.ts';
+import { addReceived, currentGeneration, deleteReceivedAmong, receivedAmong } from '../domain/messages/received.ts';
+import { addScheduled, deleteScheduledAmong } from '../domain/messages/scheduled.ts';
+import { putSent } from '../domain/messages/sent.ts';
 import { sameNumber } from '../sms/numbers.ts';
 import type { Writing } from '../store/database.ts';
 import { type AccountArchive, type ArchiveRows, reserveArchiveIds, withAccount } from './archive-rows.ts';
@@ -39,7 +39,7 @@ export async function updateAccount(
     if (added > 0) await endAllFor(queries, account, at, sameNumber(row.number, region));
   }
   await putReceived(queries, account, rows.received);
-  await queries.runAll(outboxSql.putSent, withAccount(account, rows.sent));
+  await putSent(queries, account, rows.sent);
   await putScheduled(queries, account, rows.scheduled);
   await reserveArchiveIds(queries, account, rows);
 }
@@ -66,33 +66,19 @@ function* chunksOf<T>(rows: readonly T[]): Generator<readonly T[]> {
   for (let start = 0; start < rows.length; start += CHUNK) yield rows.slice(start, start + CHUNK);
 }
 
-const idsOf = (rows: readonly { id: bigint }[]): string => `[${rows.map(({ id }) => id).join()}]`;
+const idsOf = (rows: readonly { id: bigint }[]): bigint[] => rows.map(({ id }) => id);
 
 /** A message that is read in the account stays read, so that no client gets it twice. */
 async function putReceived(queries: Writing, account: bigint, rows: ArchiveRows['received']): Promise<void> {
-  const generation = Number((await queries.first(inboxSql.currentGeneration, { account }))?.generation ?? 0n);
+  const generation = await currentGeneration(queries, account);
   for (const chunk of chunksOf(rows)) {
     const ids = idsOf(chunk);
-    const present = await queries.all(inboxSql.receivedAmong, { account, ids });
-    const readHere = new Set(present.filter((row) => row.is_unread === null).map((row) => row.message_id));
-    const unread = chunk.filter(({ id, read }) => !read && !readHere.has(id));
-    await queries.run(inboxSql.deleteReceivedAmong, { account, ids });
-    await addReceived(queries, account, generation, chunk, unread);
+    const present = await receivedAmong(queries, account, ids);
+    const readHere = new Set(present.filter(({ read }) => read).map(({ id }) => id));
+    await deleteReceivedAmong(queries, account, ids);
+    const messages = chunk.map((each) => ({ ...each, read: each.read || readHere.has(each.id) }));
+    await addReceived(queries, account, generation, messages);
   }
-}
-
-/** Adds received messages, of which `unread` are unread. */
-export async function addReceived(
-  queries: Writing,
-  account: bigint,
-  generation: number,
-  messages: readonly InboxMessage[],
-  unread: readonly InboxMessage[],
-): Promise<void> {
-  const received = messages.map(({ read, ...message }) => ({ account, ...message, generation }));
-  await queries.runAll(inboxSql.addReceived, received);
-  const unreadRows = unread.map(({ id, receivedAt }) => ({ account, id, receivedAt, generation }));
-  await queries.runAll(inboxSql.addUnread, unreadRows);
 }
 
 /**
@@ -103,10 +89,10 @@ async function putScheduled(queries: Writing, account: bigint, rows: ArchiveRows
   const at = rows.reduce((newest, { createdAt }) => Math.max(newest, createdAt), 0);
   const movements: NewMovement[] = [];
   for (const chunk of chunksOf(rows)) {
-    const replaced = await queries.all(outboxSql.deleteScheduledOf, { account, ids: idsOf(chunk) });
+    const replaced = await deleteScheduledAmong(queries, account, idsOf(chunk));
     const before = new Map(replaced.map(({ message_id, held_parts }) => [message_id, held_parts]));
     for (const { id, heldParts } of chunk) movements.push(...holding(id, BigInt(heldParts) - (before.get(id) ?? 0n)));
-    await queries.runAll(outboxSql.addScheduled, withAccount(account, chunk));
+    await addScheduled(queries, account, chunk);
   }
   if (movements.length === 0) return;
   const { free } = await balancesOf(queries, account);

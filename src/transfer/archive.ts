@@ -11,11 +11,10 @@ import { credentialsOf } from '../domain/accounts/user-ids.ts';
 import * as contactSql from '../domain/contacts/contacts.sql.ts';
 import { toContact, toGroup } from '../domain/contacts/contacts.ts';
 import { addTemplates } from '../domain/contacts/templates.ts';
-import * as inboxSql from '../domain/messages/received.sql.ts';
-import { type InboxMessage, toInboxMessage } from '../domain/messages/received.ts';
-import * as outboxSql from '../domain/messages/sent.sql.ts';
-import { type ScheduledMessage, type SentMessage, toScheduled, toSent } from '../domain/messages/sent.ts';
-import { EVERYTHING, pages } from '../store/cursor.ts';
+import { addReceived, allReceived, type InboxMessage } from '../domain/messages/received.ts';
+import { addScheduled, allScheduled, type ScheduledMessage } from '../domain/messages/scheduled.ts';
+import { addSent, allSent, type SentMessage } from '../domain/messages/sent.ts';
+import { EVERYTHING } from '../store/cursor.ts';
 import type { Database, Queries } from '../store/database.ts';
 import {
   type AccountArchive,
@@ -24,7 +23,7 @@ import {
   reserveArchiveIds,
   withAccount,
 } from './archive-rows.ts';
-import { addReceived, checkGroups, updateAccount } from './archive-update.ts';
+import { checkGroups, updateAccount } from './archive-update.ts';
 
 /**
  * An account as it is exported. Its messages come in pages, because an inbox can be larger than
@@ -73,10 +72,9 @@ async function load(database: Database, archive: AccountArchive): Promise<void> 
     await queries.runAll(contactSql.addContact, withAccount(account, rows.contacts));
     await addTemplates(queries, account, archive.templates);
     await queries.runAll(contactSql.addBlocked, withAccount(account, rows.blocked));
-    const unread = rows.received.filter(({ read }) => !read);
-    await addReceived(queries, account, 0, rows.received, unread);
-    await queries.runAll(outboxSql.addSent, withAccount(account, rows.sent));
-    await queries.runAll(outboxSql.addScheduled, withAccount(account, rows.scheduled));
+    await addReceived(queries, account, 0, rows.received);
+    await addSent(queries, account, rows.sent);
+    await addScheduled(queries, account, rows.scheduled);
     const held = rows.scheduled.reduce((sum, { heldParts }) => sum + heldParts, 0);
     await openHeld(queries, account, archive.account.createdAt, BigInt(held));
     await reserveArchiveIds(queries, account, rows);
@@ -109,9 +107,9 @@ async function reading(queries: Queries, stored: StoredAccount): Promise<Account
     contacts: (await queries.all(contactSql.contacts, { account, ...EVERYTHING })).map(toContact),
     templates: (await queries.all(contactSql.templates, { account, ...EVERYTHING })).map(({ text }) => text),
     blocked: (await queries.all(contactSql.blocked, { account })).map(toBlockedNumber),
-    received: messages((from) => queries.all(inboxSql.receivedFrom, { account, from, limit: PAGE }), toInboxMessage),
-    sent: messages((from) => queries.all(outboxSql.sentFrom, { account, from, limit: PAGE }), toSent),
-    scheduled: messages((from) => queries.all(outboxSql.scheduledFrom, { account, from, limit: PAGE }), toScheduled),
+    received: allReceived(queries, account),
+    sent: allSent(queries, account),
+    scheduled: allScheduled(queries, account),
   };
 }
 
@@ -120,12 +118,3 @@ const toBlockedNumber = ({ number, sample, blocked_at }: contactSql.BlockedRow):
   sample,
   blockedAt: Number(blocked_at),
 });
-
-const PAGE = 1_000;
-
-async function* messages<R extends { message_id: bigint }, M>(
-  page: (from: bigint) => Promise<R[]>,
-  convert: (row: R) => M,
-): AsyncGenerator<M> {
-  for await (const rows of pages(PAGE, page, ({ message_id }) => message_id)) yield* rows.map(convert);
-}

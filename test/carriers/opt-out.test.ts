@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createBlacklist } from '../../src/domain/contacts/blacklist.ts';
 import { createBlacklistRecords } from '../../src/domain/contacts/blacklist-records.ts';
-import { createOutbox } from '../../src/domain/messages/sent.ts';
+import { createScheduled } from '../../src/domain/messages/scheduled.ts';
 import { createRouting } from '../../src/domain/receiving/routes.ts';
 import { createAccepting } from '../../src/domain/sending/accept.ts';
 import { startOperatorApi } from '../operator/operator-api.ts';
@@ -69,7 +69,7 @@ onEveryEngine('an opt-out while a connector works', (engine) => {
     await until('the sender is on the blacklist', async () => (await entries()).length === 1);
     const [entry] = await entries();
     assert.deepEqual([entry?.number, entry?.origin, entry?.evidence], [NUMBER, 'STOP', 'Stop!']);
-    assert.deepEqual(await createOutbox(database, Date.now).soonest(account, 10), []);
+    assert.deepEqual(await createScheduled(database, Date.now).soonest(account, 10), []);
     assert.deepEqual(await send(account, [NUMBER]), []);
     await until('all is settled', async () => (await ledger.balances(account)).held === 0n);
     assert.deepEqual(await ledger.balances(account), { free: 999n, held: 0n, used: 1n });

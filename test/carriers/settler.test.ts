@@ -40,7 +40,7 @@ onEveryEngine('settler', (engine) => {
     );
     await Promise.all(taken(claimed).map(settler.add));
     await settler.empty();
-    assert.equal((await sending.messages.sent(sound, id)).status, 'SUBMITTED');
+    assert.equal((await sending.sent.show(sound, id)).status, 'SUBMITTED');
     assert.ok(failures.length > 0, 'the operator is told');
     const [left] = await sending.database.all(dispatched, { account: broken });
     assert.deepEqual(left, { state: 'undecided', reason: 'the answer of the carrier could not be settled' });
@@ -65,7 +65,7 @@ onEveryEngine('settler', (engine) => {
       () => {},
     );
     await Promise.all(taken(await sending.claim()).map(settler.add));
-    assert.equal((await sending.messages.sent(account, id)).status, 'SUBMITTED');
+    assert.equal((await sending.sent.show(account, id)).status, 'SUBMITTED');
   });
 
   test('an account that is deleted while its messages are under way leaves nothing behind, and others go on', async (t) => {

@@ -7,8 +7,8 @@ import type { Connector, ReceivedReceipt, Submission, SubmitResult } from '../..
 import { createGateway } from '../../src/carriers/gateway.ts';
 import { readConfig } from '../../src/config/settings.ts';
 import { accountId } from '../../src/domain/accounts/accounts.ts';
-import { createMessageRecords } from '../../src/domain/messages/message-records.ts';
 import { createAccepting } from '../../src/domain/sending/accept.ts';
+import { createCancellation } from '../../src/domain/sending/cancel.ts';
 import { createExpiry } from '../../src/domain/sending/expire.ts';
 import { heldReceiptsFor } from '../../src/domain/sending/receipts.ts';
 import { createServices } from '../../src/serve/compose/services.ts';
@@ -26,7 +26,7 @@ const clock = { ...systemClock, now };
 const services = await createServices(readConfig({ COLUMBA_DATABASE: settings.database }), { clock, log });
 const { database } = services;
 const accepting = createAccepting(database, now);
-const messages = createMessageRecords(database, now);
+const cancellation = createCancellation(database, now);
 const events = createCarrierEvents(database, now);
 let calls = 0;
 const submitting = new Map<number, (results: SubmitResult[]) => void>();
@@ -97,7 +97,7 @@ async function perform(ask: Ask): Promise<Record<string, string>> {
     }
     case 'cancel': {
       const account = await accountId(database, ask.account);
-      await messages.cancel(account, BigInt(ask.id));
+      await cancellation.cancel(account, BigInt(ask.id));
       return {};
     }
     case 'opt-out': {

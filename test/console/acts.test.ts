@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { accountId } from '../../src/domain/accounts/accounts.ts';
-import { createMessageRecords } from '../../src/domain/messages/message-records.ts';
+import { createReceived } from '../../src/domain/messages/received.ts';
 import { joined } from '../../src/store/transactions.ts';
 import { type OperatorApi, startOperatorApi } from '../operator/operator-api.ts';
 import { onEveryEngine } from '../support/engines.ts';
@@ -25,10 +25,10 @@ onEveryEngine('acts of the console', (engine) => {
   const receiveMany = async ({ services: { database, now } }: OperatorApi, count: number) => {
     const account = await accountId(database, 'acme');
     await database.transaction(account, async (queries) => {
-      const records = createMessageRecords(joined(database, queries), now);
+      const received = createReceived(joined(database, queries), now, { wake() {} });
       for (let number = 0; number < count; number += 1) {
         const message = { gatewayId: null, sender: '+27825550299', shortCode: null, receivedAt: now() };
-        await records.receive(account, { ...message, text: `number ${number}` });
+        await received.receive(account, { ...message, text: `number ${number}` });
       }
     });
   };

@@ -5,8 +5,8 @@ import { createConsole } from '../../src/console/app.ts';
 import { createSlots } from '../../src/console/slots.ts';
 import { issueLink } from '../../src/domain/access/sign-in.ts';
 import { accountId } from '../../src/domain/accounts/accounts.ts';
-import { createMessageRecords } from '../../src/domain/messages/message-records.ts';
-import { createInbox } from '../../src/domain/messages/received.ts';
+import { createReceived } from '../../src/domain/messages/received.ts';
+import { createSent } from '../../src/domain/messages/sent.ts';
 import { type Database, joined } from '../../src/store/transactions.ts';
 import { type OperatorApi, startOperatorApi } from '../operator/operator-api.ts';
 import { engines, onEveryEngine } from '../support/engines.ts';
@@ -39,12 +39,13 @@ function counting(database: Database): { database: Database; read: { statements:
 async function fill({ services: { database, now } }: OperatorApi, username: string, count: number): Promise<void> {
   const account = await accountId(database, username);
   await database.transaction(account, async (queries) => {
-    const records = createMessageRecords(joined(database, queries), now);
+    const within = joined(database, queries);
+    const received = createReceived(within, now, { wake() {} });
     for (let number = 0; number < count; number += 1) {
       const message = { gatewayId: null, sender: null, shortCode: null, receivedAt: now() + number };
-      await records.receive(account, { ...message, text: `number ${number}` });
+      await received.receive(account, { ...message, text: `number ${number}` });
       const sent = { reference: null, recipient: '+27825550299', text: 'x', status: 'DELIVERED', sentAt: now() };
-      await records.recordSent(account, sent);
+      await createSent(within, now).record(account, sent);
     }
   });
 }
@@ -131,7 +132,7 @@ describe('acting on all that match', () => {
 });
 
 async function unreadOf({ services: { database } }: OperatorApi): Promise<{ unread: number }> {
-  const inbox = createInbox(database, { wake() {} });
+  const inbox = createReceived(database, () => 0, { wake() {} });
   return { unread: Number(await inbox.countUnread(await accountId(database, 'acme'))) };
 }
 

@@ -6,7 +6,7 @@ import { newAttemptId } from '../../src/carriers/submissions.ts';
 import { accountId } from '../../src/domain/accounts/accounts.ts';
 import { hashUserId } from '../../src/domain/accounts/credentials.ts';
 import { createLedger } from '../../src/domain/accounts/ledger.ts';
-import { createMessageRecords } from '../../src/domain/messages/message-records.ts';
+import { createReceived } from '../../src/domain/messages/received.ts';
 import { createAccepting } from '../../src/domain/sending/accept.ts';
 import { createClaiming } from '../../src/domain/sending/claim.ts';
 import { createSettling } from '../../src/domain/sending/settle.ts';
@@ -168,7 +168,7 @@ export async function openTwins(engine: Engine, told: string): Promise<Twins> {
       both(async (side, { database }) => {
         const message = { gatewayId: null, sender: '+27825550201', text, shortCode: '31000', receivedAt: timeOf(side) };
         const account = await accountId(database, username);
-        await createMessageRecords(database, () => timeOf(side)).receive(account, message);
+        await createReceived(database, () => timeOf(side), { wake() {} }).receive(account, message);
       }),
     send: (username, text) => both((side, { database }) => sendOne(database, () => timeOf(side), username, text)),
     async command(...args) {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createInbox } from '../../src/domain/messages/received.ts';
+import { createReceived } from '../../src/domain/messages/received.ts';
 import { type ActionBench, type Output, openActions, pointers } from '../support/actions.ts';
 import { onEveryEngine } from '../support/engines.ts';
 
@@ -8,7 +8,7 @@ const acme = { username: 'acme' };
 
 /** What the contract counts: read and unread messages. */
 async function countsOf({ database }: ActionBench, account: bigint): Promise<bigint[]> {
-  const inbox = createInbox(database, { wake() {} });
+  const inbox = createReceived(database, () => 0, { wake() {} });
   return [await inbox.countRead(account), await inbox.countUnread(account)];
 }
 const idsOf = (page: Output): string[] => page.items.map(({ id }: { id: string }) => id);

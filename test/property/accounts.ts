@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { unsurePolicies } from '../../src/domain/accounts/accounts.ts';
-import { DELIVERY_STATUSES } from '../../src/domain/messages/sent.ts';
+import { DELIVERY_STATUSES } from '../../src/domain/messages/statuses.ts';
 import { anyText, carried, instant, int, long } from './arbitraries.ts';
 import type { Value } from './replies.ts';
 

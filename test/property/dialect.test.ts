@@ -5,7 +5,7 @@ import { contract } from '../../src/asmx/contract/contract.ts';
 import type { Contract, Fields, ScalarName } from '../../src/asmx/contract/types.ts';
 import { COLUMN_TYPES, type Dialect, SHOWN_AS, statusOfWord, statusWord } from '../../src/asmx/dialect/dialect.ts';
 import { parseDialect } from '../../src/asmx/dialect/dialect-file.ts';
-import { DELIVERY_STATUSES } from '../../src/domain/messages/sent.ts';
+import { DELIVERY_STATUSES } from '../../src/domain/messages/statuses.ts';
 import { readAnswer } from '../../src/migration/old-server/answer.ts';
 import { createTestEndpoint } from '../support/endpoint.ts';
 import { PROTOCOLS, requestOf } from '../support/protocols.ts';

@@ -7,7 +7,7 @@ import type { Connector, IncomingMessage, Submission, SubmitResult } from '../..
 import { createGateway, type GatewayParts } from '../../src/carriers/gateway.ts';
 import { accountId, createAccount, type NewAccount } from '../../src/domain/accounts/accounts.ts';
 import { createLedger } from '../../src/domain/accounts/ledger.ts';
-import { createMessageRecords } from '../../src/domain/messages/message-records.ts';
+import { createSent } from '../../src/domain/messages/sent.ts';
 import { createAccepting } from '../../src/domain/sending/accept.ts';
 import { createConnectors, type NewConnector } from '../../src/domain/sending/connectors.ts';
 import { heldReceiptsFor } from '../../src/domain/sending/receipts.ts';
@@ -92,7 +92,7 @@ export async function openGateway(engine: Engine, t: TestContext, given: Partial
     await database.close();
   });
   const ledger = createLedger(database, now);
-  const messages = createMessageRecords(database, now);
+  const sent = createSent(database, now);
   const accepting = createAccepting(database, now);
   let count = 0;
   return {
@@ -103,7 +103,7 @@ export async function openGateway(engine: Engine, t: TestContext, given: Partial
     incoming,
     failures,
     ledger,
-    messages,
+    sent,
     connectors: createConnectors(database, now),
     async addAccount(account: Partial<NewAccount> = {}): Promise<bigint> {
       const username = `gateway-${++count}`;
@@ -116,6 +116,6 @@ export async function openGateway(engine: Engine, t: TestContext, given: Partial
       gateway.wake();
       return accepted.map(({ id }) => id as bigint);
     },
-    statusOf: async (account: bigint, id: bigint) => (await messages.sent(account, id)).status,
+    statusOf: async (account: bigint, id: bigint) => (await sent.show(account, id)).status,
   };
 }

@@ -3,9 +3,10 @@ import type { TestContext } from 'node:test';
 import { newAttemptId } from '../../src/carriers/submissions.ts';
 import { changeAccount, createAccount, type NewAccount } from '../../src/domain/accounts/accounts.ts';
 import { createLedger } from '../../src/domain/accounts/ledger.ts';
-import { createMessageRecords } from '../../src/domain/messages/message-records.ts';
-import { createOutbox } from '../../src/domain/messages/sent.ts';
+import { createScheduled } from '../../src/domain/messages/scheduled.ts';
+import { createSent } from '../../src/domain/messages/sent.ts';
 import { createAccepting, type NewMessages } from '../../src/domain/sending/accept.ts';
+import { createCancellation } from '../../src/domain/sending/cancel.ts';
 import { type ClaimedMessage, createClaiming } from '../../src/domain/sending/claim.ts';
 import { createSettling, type OnGatewayIds, type Outcome } from '../../src/domain/sending/settle.ts';
 import type { Engine } from './engines.ts';
@@ -57,8 +58,9 @@ export async function openSending(engine: Engine, t: TestContext, onGatewayIds?:
     settling,
     claiming,
     claimingAs,
-    outbox: createOutbox(database, now),
-    messages: createMessageRecords(database, now),
+    sent: createSent(database, now),
+    scheduled: createScheduled(database, now),
+    cancellation: createCancellation(database, now),
     async addAccount(given: Partial<NewAccount> = {}): Promise<bigint> {
       const username = `sender-${++count}`;
       await createAccount(database, { username, passwordHash: null, credits: 1_000n, ...given }, clock.now);

@@ -4,9 +4,9 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import * as purgeSql from '../../src/domain/messages/purge.sql.ts';
 import { createPurge } from '../../src/domain/messages/purge.ts';
 import * as inboxSql from '../../src/domain/messages/received.sql.ts';
-import { createInbox } from '../../src/domain/messages/received.ts';
+import { createReceived } from '../../src/domain/messages/received.ts';
 import * as outboxSql from '../../src/domain/messages/sent.sql.ts';
-import { createOutbox } from '../../src/domain/messages/sent.ts';
+import { createSent } from '../../src/domain/messages/sent.ts';
 import type { Database, Writing } from '../../src/store/database.ts';
 import { readAccount } from '../../src/transfer/account-json.ts';
 import { createArchive } from '../../src/transfer/archive.ts';
@@ -39,7 +39,7 @@ export const ALL = 1_000_000;
 export async function openDomain(engine: Engine, t: TestContext, setting?: string) {
   const database = await openStore(setting ?? (await engine.fresh('empty')));
   t.after(() => database.close());
-  const [inbox, outbox] = [createInbox(database, { wake() {} }), createOutbox(database, () => 0)];
+  const [inbox, outbox] = [createReceived(database, () => 0, { wake() {} }), createSent(database, () => 0)];
   const archive = createArchive(database, Date.now, null);
 
   async function add(username: string, messages: readonly object[], sent: readonly object[] = []): Promise<bigint> {

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { accountId } from '../../src/domain/accounts/accounts.ts';
 import { createLedger } from '../../src/domain/accounts/ledger.ts';
-import { createOutbox } from '../../src/domain/messages/sent.ts';
+import { createSent } from '../../src/domain/messages/sent.ts';
 import { createAccepting } from '../../src/domain/sending/accept.ts';
 import { accountChanges } from '../support/account-changes.ts';
 import { columba, freshPath } from '../support/command.ts';
@@ -80,8 +80,8 @@ onEveryEngine('import --update', (engine) => {
       assert.deepEqual((await importText(app, lines(account('one', { ...region, blacklist })), true)).mistakes, []);
       const after = await ledger.balances(id);
       assert.deepEqual([after.free - before.free, after.held - before.held], [2n, -2n]);
-      const outbox = createOutbox(database, now);
-      const statuses = (await outbox.newestSent(id, 2)).map(({ recipient, status }) => [recipient, status]);
+      const outbox = createSent(database, now);
+      const statuses = (await outbox.newest(id, 2)).map(({ recipient, status }) => [recipient, status]);
       assert.deepEqual(statuses.sort(), [
         ['+27825550301', 'DELETED'],
         ['+27825550302', 'QUEUED'],

@@ -1,4 +1,4 @@
-import { DELIVERY_STATUSES } from '../../domain/messages/sent.ts';
+import { DELIVERY_STATUSES } from '../../domain/messages/statuses.ts';
 import { contract } from '../contract/contract.ts';
 import type { Contract, Fields } from '../contract/types.ts';
 import { booleanOfWord, booleanWord, type Dialect, type DialectColumn, dataSetNames, SHOWN_AS } from './dialect.ts';

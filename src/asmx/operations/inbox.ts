@@ -3,15 +3,15 @@ import { cap, idOf } from './arguments.ts';
 import { paged } from './paging.ts';
 import type { Handlers, OperationServices } from './services.ts';
 
-export function inboxHandlers({ inbox, orderedLists, lists, listLimit }: OperationServices): Handlers<'inbox'> {
+export function inboxHandlers({ received, orderedLists, lists, listLimit }: OperationServices): Handlers<'inbox'> {
   const { orders, caps, readReturnsReadOnly, dateUnitMs } = lists;
   const { receivedNewest, readOldest, readNewest, inboxOldest, inboxById, inboxByIdDown, unreadNewest } = orderedLists;
   const wanted = (max_count: number, most: number = listLimit) => cap('max_count', max_count, most);
   const between = readReturnsReadOnly
     ? { timestamp: readOldest, '-timestamp': readNewest }[orders['inbox.Read']]
-    : { timestamp: inbox.between, '-timestamp': receivedNewest }[orders['inbox.Read']];
-  const unread = { timestamp: inbox.unread, '-timestamp': unreadNewest }[orders['inbox.Unread']];
-  const rows = { '-timestamp': inbox.newest, timestamp: inboxOldest, id: inboxById, '-id': inboxByIdDown };
+    : { timestamp: received.between, '-timestamp': receivedNewest }[orders['inbox.Read']];
+  const unread = { timestamp: received.unread, '-timestamp': unreadNewest }[orders['inbox.Unread']];
+  const rows = { '-timestamp': received.newest, timestamp: inboxOldest, id: inboxById, '-id': inboxByIdDown };
   const inboxRows = rows[orders['inbox.InboxDS']];
   // Dates are cut to the digits that are written: a message shown with the time `to` is among them.
   const lastShownAs = (to: number) => Math.floor(to / dateUnitMs) * dateUnitMs + dateUnitMs - 1;
@@ -34,19 +34,19 @@ export function inboxHandlers({ inbox, orderedLists, lists, listLimit }: Operati
         (limit, after?: InboxMessage) => inboxRows(account, limit, after),
         toInboxRow,
       ),
-    CountRead: (account) => inbox.countRead(account),
-    CountUnread: (account) => inbox.countUnread(account),
+    CountRead: (account) => received.countRead(account),
+    CountUnread: (account) => received.countUnread(account),
 
     MarkMessageAsRead(account, { message_id }) {
       const id = idOf(message_id);
-      return id !== null && inbox.markRead(account, id);
+      return id !== null && received.markRead(account, id);
     },
     DeleteMessage(account, { message_id }) {
       const id = idOf(message_id);
-      return id !== null && inbox.delete(account, id);
+      return id !== null && received.delete(account, id);
     },
     async DeleteAllMessages(account) {
-      await inbox.deleteAll(account);
+      await received.deleteAll(account);
       return true;
     },
   };

@@ -3,19 +3,19 @@ import { cap, idOf } from './arguments.ts';
 import { paged } from './paging.ts';
 import type { Handlers, OperationServices } from './services.ts';
 
-export function sentHandlers({ outbox, orderedLists, lists, listLimit }: OperationServices): Handlers<'sent'> {
+export function sentHandlers({ sent, orderedLists, lists, listLimit }: OperationServices): Handlers<'sent'> {
   const { orders, caps } = lists;
   const { unmarkedNewest, sentOldest, sentById, sentByIdDown } = orderedLists;
   const wanted = (max: number, most: number = listLimit) => cap('max', max, most);
-  const changes = { timestamp_updated: outbox.unmarked, '-timestamp_updated': unmarkedNewest };
+  const changes = { timestamp_updated: sent.unmarked, '-timestamp_updated': unmarkedNewest };
   const unmarked = changes[orders['sent.FetchUnmarkedDeliveryStatus']];
   const rows = {
-    '-timestamp_sent': outbox.newestSent,
+    '-timestamp_sent': sent.newest,
     timestamp_sent: sentOldest,
     id: sentById,
     '-id': sentByIdDown,
   };
-  const sent = rows[orders['sent.FetchSentDS']];
+  const sentRows = rows[orders['sent.FetchSentDS']];
   return {
     FetchUnmarkedDeliveryStatus: (account, { max }) =>
       paged(
@@ -23,13 +23,13 @@ export function sentHandlers({ outbox, orderedLists, lists, listLimit }: Operati
         (limit, after) => unmarked(account, limit, after),
         toSentMessage,
       ),
-    CountUnMarkedDeliveryStatus: (account) => outbox.countUnmarked(account),
+    CountUnMarkedDeliveryStatus: (account) => sent.countUnmarked(account),
     FetchSentDS: (account, { max }) =>
-      paged(wanted(max, caps['sent.FetchSentDS']), (limit, after) => sent(account, limit, after), toSentMessage),
-    MarkMessageAsRead: (account, { id }) => outbox.mark(account, id),
+      paged(wanted(max, caps['sent.FetchSentDS']), (limit, after) => sentRows(account, limit, after), toSentMessage),
+    MarkMessageAsRead: (account, { id }) => sent.mark(account, id),
     DeleteSentMessage(account, { message_id }) {
       const id = idOf(message_id);
-      return id !== null && outbox.deleteSent(account, id);
+      return id !== null && sent.delete(account, id);
     },
   };
 }

@@ -4,8 +4,9 @@ import type { Blacklist } from '../../domain/contacts/blacklist.ts';
 import type { Contacts } from '../../domain/contacts/contacts.ts';
 import type { OrderedLists } from '../../domain/contacts/ordered-lists.ts';
 import type { Templates } from '../../domain/contacts/templates.ts';
-import type { Inbox } from '../../domain/messages/received.ts';
-import type { Outbox } from '../../domain/messages/sent.ts';
+import type { Received } from '../../domain/messages/received.ts';
+import type { Scheduled } from '../../domain/messages/scheduled.ts';
+import type { Sent } from '../../domain/messages/sent.ts';
 import type { AccountKey } from '../../store/database.ts';
 import type { contract } from '../contract/contract.ts';
 import type { Arguments, Operation, ResultValue } from '../contract/types.ts';
@@ -17,8 +18,9 @@ export interface OperationServices {
   readonly contacts: Contacts;
   readonly templates: Templates;
   readonly blacklist: Blacklist;
-  readonly inbox: Inbox;
-  readonly outbox: Outbox;
+  readonly received: Received;
+  readonly sent: Sent;
+  readonly scheduled: Scheduled;
   readonly orderedLists: OrderedLists;
   readonly admission: Admission;
   /** Orders and caps of lists, which a dialect may set. */

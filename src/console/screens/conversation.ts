@@ -31,7 +31,7 @@ async function saidBy({ domain, account, zone, query }: Visit, number: string) {
     other !== null && (other === number || (ends.includes(numberEnd(other)) && matches(other)));
   const received = await scan({
     page: (limit, cursor) =>
-      domain.inbox.newest(account.id, limit, cursor && { ...NO_TEXTS, receivedAt: cursor.at, id: cursor.id }),
+      domain.received.newest(account.id, limit, cursor && { ...NO_TEXTS, receivedAt: cursor.at, id: cursor.id }),
     cursorOf: ({ receivedAt, id }) => ({ at: receivedAt, id }),
     isWanted: ({ sender }) => isSame(sender),
     after: undefined,
@@ -40,7 +40,7 @@ async function saidBy({ domain, account, zone, query }: Visit, number: string) {
   });
   const sent = await scan({
     page: (limit, cursor) =>
-      domain.outbox.newestSent(account.id, limit, cursor && { ...UNUSED, sentAt: cursor.at, id: cursor.id }),
+      domain.sent.newest(account.id, limit, cursor && { ...UNUSED, sentAt: cursor.at, id: cursor.id }),
     cursorOf: ({ sentAt, id }) => ({ at: sentAt, id }),
     isWanted: ({ recipient }) => isSame(recipient),
     after: undefined,

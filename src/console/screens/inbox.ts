@@ -44,14 +44,14 @@ function scanInbox({ domain, account }: Visit, filter: MessageFilter, after: Cur
     return scan<InboxMessage>({
       ...shared,
       page: async (limit, cursor) =>
-        (await domain.inbox.unread(account.id, limit, last(cursor))).map((each) => ({ ...each, read: false })),
+        (await domain.received.unread(account.id, limit, last(cursor))).map((each) => ({ ...each, read: false })),
       isBeyond: to === null ? undefined : ({ receivedAt }) => receivedAt >= to,
       after,
     });
   }
   return scan<InboxMessage>({
     ...shared,
-    page: (limit, cursor) => domain.inbox.newest(account.id, limit, last(cursor)),
+    page: (limit, cursor) => domain.received.newest(account.id, limit, last(cursor)),
     isBeyond: from === null ? undefined : ({ receivedAt }) => receivedAt < from,
     after: after ?? justAfter(to),
   });
@@ -75,8 +75,8 @@ async function rowsOf(visit: Visit, messages: readonly InboxMessage[]): Promise<
 async function countOf(visit: Visit, filter: MessageFilter): Promise<number> {
   const { domain, account } = visit;
   if (!isSearch(filter)) {
-    const unread = await domain.inbox.countUnread(account.id);
-    return Number(isUnread(filter) ? unread : unread + (await domain.inbox.countRead(account.id)));
+    const unread = await domain.received.countUnread(account.id);
+    return Number(isUnread(filter) ? unread : unread + (await domain.received.countRead(account.id)));
   }
   return (await scanInbox(visit, filter, undefined, SEARCHED_ROWS_MAX)).rows.length;
 }
@@ -135,7 +135,7 @@ const LOOKED_AT = 1_000;
 
 /** The tally counts what is there now; what came after the snapshot is taken off. */
 async function countWithin(visit: Visit, filter: MessageFilter, snapshot: bigint): Promise<number> {
-  const newest = await visit.domain.inbox.newest(visit.account.id, LOOKED_AT);
+  const newest = await visit.domain.received.newest(visit.account.id, LOOKED_AT);
   const later = newest.filter(({ id, read }) => !isInSnapshot(snapshot, 'message', id) && !(isUnread(filter) && read));
   return Math.max(0, (await countOf(visit, filter)) - later.length);
 }

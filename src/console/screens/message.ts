@@ -1,7 +1,7 @@
 import { type Html, html } from '../../base/html.ts';
 import { Problem } from '../../base/problem.ts';
 import { randomBytes } from '../../base/random.ts';
-import { FINAL_STATUSES } from '../../domain/messages/sent.ts';
+import { FINAL_STATUSES } from '../../domain/messages/statuses.ts';
 import { type Attempt, attemptsOf } from '../../domain/sending/attempts.ts';
 import { linkedMessage } from '../../domain/sending/resend.ts';
 import { partsOf, splitText } from '../../sms/parts.ts';
@@ -119,7 +119,7 @@ const cancel = async (visit: Visit): Promise<View> => {
   }
   await visit.act.run('message cancel', { params: paramsOf(visit) });
   // A message that was due is still listed, as DELETED. A scheduled one is gone.
-  const isListed = await visit.domain.messages.sent(visit.account.id, BigInt(id)).catch(() => null);
+  const isListed = await visit.domain.sent.show(visit.account.id, BigInt(id)).catch(() => null);
   return isListed ? noticed(back, 'cancelled') : noticed(`${base}/scheduled`, 'cancel', 1);
 };
 

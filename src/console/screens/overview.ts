@@ -20,7 +20,7 @@ async function failedToday({ domain, account, zone, now }: Visit) {
   const midnight = instantOf(localTime(now, zone).slice(0, 10), zone) ?? now - DAY_MS;
   return scan({
     page: (limit, after) =>
-      domain.outbox.newestSent(account.id, limit, after && { ...UNUSED_SENT, sentAt: after.at, id: after.id }),
+      domain.sent.newest(account.id, limit, after && { ...UNUSED_SENT, sentAt: after.at, id: after.id }),
     cursorOf: ({ sentAt, id }) => ({ at: sentAt, id }),
     isWanted: ({ status }) => isFailed(status),
     isBeyond: ({ sentAt }) => sentAt < midnight,
@@ -37,9 +37,9 @@ const breakable = (count: string) =>
 
 async function tiles(visit: Visit) {
   const { domain, account, base, now } = visit;
-  const unread = await domain.inbox.countUnread(account.id);
+  const unread = await domain.received.countUnread(account.id);
   const failed = await failedToday(visit);
-  const soon = (await domain.outbox.soonest(account.id, COUNTED_MAX)).filter(
+  const soon = (await domain.scheduled.soonest(account.id, COUNTED_MAX)).filter(
     ({ scheduledAt }) => scheduledAt <= now + DAY_MS,
   );
   const { free, held } = await domain.ledger.balances(account.id);
@@ -61,7 +61,7 @@ async function stopped({ services, account, zone, domain }: Visit) {
   const own = all.find(({ name, isDefault }) => (connector === null ? isDefault : name === connector));
   const since = own?.pausedAt ?? own?.downSince ?? null;
   if (since === null) return html``;
-  const waiting = (await domain.outbox.newestSent(account.id, LOOKED_AT)).filter(({ status }) => status === 'QUEUED');
+  const waiting = (await domain.sent.newest(account.id, LOOKED_AT)).filter(({ status }) => status === 'QUEUED');
   return html`<div class="note problem"><p>${texts.stopped} ${time(since, zone)}. ${texts.nothingLost}</p>${
     waiting.length > 0 ? html`<p>${texts.waiting(waiting.length)}</p>` : ''
   }</div>`;
@@ -69,7 +69,7 @@ async function stopped({ services, account, zone, domain }: Visit) {
 const LOOKED_AT = 500;
 
 async function lastReceived(visit: Visit): Promise<Row[]> {
-  const messages = await visit.domain.inbox.newest(visit.account.id, LAST_SHOWN);
+  const messages = await visit.domain.received.newest(visit.account.id, LAST_SHOWN);
   const names = await contactNames(
     visit,
     messages.map(({ sender }) => sender),
@@ -82,7 +82,7 @@ async function lastReceived(visit: Visit): Promise<Row[]> {
 }
 
 async function lastSent(visit: Visit): Promise<Row[]> {
-  const messages = await visit.domain.outbox.newestSent(visit.account.id, LAST_SHOWN);
+  const messages = await visit.domain.sent.newest(visit.account.id, LAST_SHOWN);
   const names = await contactNames(
     visit,
     messages.map(({ recipient }) => recipient),
@@ -100,7 +100,7 @@ async function lastSent(visit: Visit): Promise<Row[]> {
 
 /** First steps are for an account that has nothing at all. */
 async function isNew({ domain, account }: Visit): Promise<boolean> {
-  const scheduled = await domain.outbox.soonest(account.id, 1);
+  const scheduled = await domain.scheduled.soonest(account.id, 1);
   const filter = { group: undefined, q: undefined, mobile: undefined };
   return scheduled.length === 0 && (await domain.contacts.list(account.id, filter, 1, null)).items.length === 0;
 }

@@ -1,6 +1,6 @@
 import { type Html, html } from '../../base/html.ts';
 import { snapshotOf } from '../../domain/accounts/ids.ts';
-import type { ScheduledMessage } from '../../domain/messages/sent.ts';
+import type { ScheduledMessage } from '../../domain/messages/scheduled.ts';
 import type { Cursor } from '../../store/cursor.ts';
 import { isAction } from '../acting.ts';
 import { actOnRows, idBatches, selectableList } from '../bulk.ts';
@@ -21,7 +21,7 @@ const UNUSED = { reference: null, recipient: null, text: null, createdAt: 0 };
 const scanScheduled = ({ domain, account }: Visit, after: Cursor | undefined, rowsMax?: number) =>
   scan<ScheduledMessage>({
     page: (limit, cursor) =>
-      domain.outbox.soonest(account.id, limit, cursor && { ...UNUSED, scheduledAt: cursor.at, id: cursor.id }),
+      domain.scheduled.soonest(account.id, limit, cursor && { ...UNUSED, scheduledAt: cursor.at, id: cursor.id }),
     cursorOf: ({ scheduledAt, id }) => ({ at: scheduledAt, id }),
     after,
     ...(rowsMax === undefined ? {} : { rowsMax }),
@@ -35,7 +35,7 @@ async function rowsOf(visit: Visit, messages: readonly ScheduledMessage[]): Prom
   );
   const rows: Row[] = [];
   for (const { id, recipient, text, reference, scheduledAt } of messages) {
-    const record = await domain.messages.scheduled(account.id, id).catch(() => null); // sent this moment
+    const record = await domain.scheduled.show(account.id, id).catch(() => null); // sent this moment
     if (!record) continue;
     const href = `${base}/messages/${id}`;
     rows.push({

@@ -55,7 +55,7 @@ function scanSent(
     const last = (cursor: Cursor) => ({ ...UNUSED, sentAt: 0, updatedAt: cursor.at, id: cursor.id });
     return scan<SentMessage>({
       ...shared,
-      page: (limit, cursor) => domain.outbox.unmarked(account.id, limit, cursor && last(cursor)),
+      page: (limit, cursor) => domain.sent.unmarked(account.id, limit, cursor && last(cursor)),
       cursorOf: ({ updatedAt, id }) => ({ at: updatedAt, id }),
       after,
     });
@@ -64,7 +64,7 @@ function scanSent(
   const last = (cursor: Cursor) => ({ ...UNUSED, updatedAt: 0, sentAt: cursor.at, id: cursor.id });
   return scan<SentMessage>({
     ...shared,
-    page: (limit, cursor) => domain.outbox.newestSent(account.id, limit, cursor && last(cursor)),
+    page: (limit, cursor) => domain.sent.newest(account.id, limit, cursor && last(cursor)),
     cursorOf: ({ sentAt, id }) => ({ at: sentAt, id }),
     isBeyond: from === null ? undefined : ({ sentAt }) => sentAt < from,
     after: after ?? justAfter(filter.to),
@@ -81,7 +81,7 @@ function scanNew(visit: Visit, filter: MessageFilter, after: Cursor | undefined,
 /** How many these are: exact, as far as a search goes. `shown` is the page of the list. */
 async function countNew(visit: Visit, filter: MessageFilter, shown: Scanned<SentMessage>): Promise<bigint> {
   const { domain, account, query } = visit;
-  if (isPlain(filter)) return domain.outbox.countUnmarked(account.id);
+  if (isPlain(filter)) return domain.sent.countUnmarked(account.id);
   const isWhole = shown.next === null && !query.has('after');
   const { rows } = isWhole ? shown : await scanNew(visit, filter, undefined, SEARCHED_ROWS_MAX);
   return BigInt(rows.filter(({ marked }) => !marked).length);
@@ -162,7 +162,7 @@ const act = async (visit: Visit): Promise<View> => {
       (await visit.act.run<{ done: number }>('message change-many', { params, body: { ids, change: 'mark' } })).done,
     batches: (snapshot) =>
       idBatches((after, rowsMax) => scanNew(visit, filter, after, rowsMax), snapshot, { isSearch: !isPlain(filter) }),
-    ...(isPlain(filter) ? { count: async () => Number(await domain.outbox.countUnmarked(account.id)) } : {}),
+    ...(isPlain(filter) ? { count: async () => Number(await domain.sent.countUnmarked(account.id)) } : {}),
   });
 };
 

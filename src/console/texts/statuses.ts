@@ -1,4 +1,4 @@
-import type { DELIVERY_STATUSES } from '../../domain/messages/sent.ts';
+import type { DELIVERY_STATUSES } from '../../domain/messages/statuses.ts';
 
 /** Delivery statuses in plain words, and what to do about them. The compiler misses none. */
 export const statuses: Readonly<

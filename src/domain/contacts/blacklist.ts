@@ -8,15 +8,15 @@ import {
   sameNumber,
   writtenKey,
 } from '../../sms/numbers.ts';
-import { pages } from '../../store/cursor.ts';
 import type { AccountKey, Database, Queries, Writing } from '../../store/database.ts';
 import { elementsOf, recordsOf } from '../../store/json.ts';
 import { effectiveRegion } from '../accounts/accounts.ts';
 import { type HeldMessage, releaseHeld } from '../accounts/ledger.ts';
-import * as outbox from '../messages/sent.sql.ts';
+import { deleteScheduledAmong, scheduledFor } from '../messages/scheduled.ts';
+import { sentTexts } from '../messages/sent.ts';
 import { receiver } from '../receiving/incoming.sql.ts';
 import { endWaiting, endWaitingFor, OPTED_OUT } from '../sending/cancel.ts';
-import { type DispatchRow, of, texts } from '../sending/dispatch.sql.ts';
+import { type DispatchRow, of } from '../sending/dispatch.sql.ts';
 import type { OnWaiting } from '../sending/settle.ts';
 import { adopt, block, byEnds } from './blacklist.sql.ts';
 import * as sql from './contacts.sql.ts';
@@ -139,9 +139,7 @@ export async function isOptedOut(
 export const optOutsOf =
   (now: () => number, defaultRegion: string | null): OnWaiting =>
   async (queries, account, ids) => {
-    const recipients = new Map(
-      (await queries.all(texts, { account, ids: elementsOf(ids) })).map((row) => [row.message_id, row.recipient]),
-    );
+    const recipients = new Map((await sentTexts(queries, account, ids)).map(({ id, recipient }) => [id, recipient]));
     const rows = (await queries.all(of, { account, ids: elementsOf(ids) })).flatMap((row) => {
       const recipient = recipients.get(row.message_id);
       return typeof recipient === 'string' ? [{ ...row, recipient }] : [];
@@ -188,22 +186,13 @@ export async function blacklistedOf(
  * Deletes messages scheduled for the number, except answers to its own words, which wait for the
  * end of quiet hours. Returns them with the credits held for each.
  */
-export async function cancelScheduled(
-  queries: Queries,
-  account: AccountKey,
-  { ends, matches }: SameNumber,
-): Promise<HeldMessage[]> {
+export async function cancelScheduled(queries: Queries, account: AccountKey, same: SameNumber): Promise<HeldMessage[]> {
   const cancelled: HeldMessage[] = [];
-  for (const end of ends) {
-    const page = (from: bigint) => queries.all(outbox.scheduledByEnd, { account, end, from, limit: PAGE });
-    for await (const rows of pages(PAGE, page, ({ message_id }) => message_id)) {
-      const found = rows.filter(({ recipient }) => matches(recipient)).map(({ message_id }) => message_id);
-      if (found.length === 0) continue;
-      const dispatches = await queries.all(of, { account, ids: elementsOf(found) });
-      const answers = new Set(dispatches.filter((row) => row.is_answer === 1n).map(({ message_id }) => message_id));
-      const ids = found.filter((id) => !answers.has(id));
-      cancelled.push(...(await queries.all(outbox.deleteScheduledOf, { account, ids: `[${ids.join()}]` })));
-    }
+  for await (const found of scheduledFor(queries, account, same)) {
+    const dispatches = await queries.all(of, { account, ids: elementsOf(found) });
+    const answers = new Set(dispatches.filter((row) => row.is_answer === 1n).map(({ message_id }) => message_id));
+    const ids = found.filter((id) => !answers.has(id));
+    cancelled.push(...(await deleteScheduledAmong(queries, account, ids)));
   }
   return cancelled;
 }

@@ -1,13 +1,9 @@
+import { defineColumns, type RowOf } from '../../store/columns.ts';
 import { type AccountKey, statement } from '../../store/statement.ts';
 
 /** Received messages. */
-export interface ReceivedRow {
-  message_id: bigint;
-  sender: string | null;
-  text: string | null;
-  short_code: string | null;
-  received_at: bigint;
-}
+const fields = { messageId: 'long', sender: 'text?', text: 'text?', shortCode: 'text?', receivedAt: 'number' } as const;
+export type ReceivedRow = RowOf<typeof fields>;
 export interface InboxRow extends ReceivedRow {
   is_unread: bigint | number | null;
 }
@@ -17,7 +13,7 @@ type Message = { account: AccountKey; id: bigint };
 /** The current generation of the inbox: see schema/tally.ts. */
 const generation = '(select generation from tally where account_id = :account)';
 const current = `account_id = :account and generation = ${generation}`;
-const columns = 'received.message_id, sender, text, short_code, received.received_at';
+const columns = defineColumns(fields).namesOf('received');
 const message = `select ${columns} from received where ${current}`;
 /**
  * Unread messages have a row in `unread_message`: see schema/unread.ts. Reading it takes a tenth of
@@ -77,6 +73,7 @@ export const receivedFrom = statement<{ account: AccountKey; from: bigint; limit
   'inbox.receivedFrom',
   `${messageWithState} and message_id >= :from order by message_id {limit :limit}`,
 );
+export const one = statement<Message, InboxRow>('inbox.one', `${messageWithState} and message_id = :id`);
 /**
  * `ids` is a JSON array of numbers. By `coalesce` no index has the generation: PostgreSQL 15 would
  * read the whole inbox.
@@ -93,6 +90,11 @@ export const deleteReceivedAmong = statement<{ account: AccountKey; ids: string 
 export const currentGeneration = statement<One, { generation: bigint }>(
   'inbox.currentGeneration',
   'select generation from tally where account_id = :account',
+);
+/** Locks the inbox too: no call empties it before the transaction ends. */
+export const lockGeneration = statement<One, { generation: bigint }>(
+  'inbox.lockGeneration',
+  'update tally set generation = generation where account_id = :account returning generation',
 );
 export const counts = statement<One, { unread: bigint; read: bigint }>(
   'inbox.counts',
@@ -141,4 +143,17 @@ export const addUnread = statement<Message & { receivedAt: number; generation: n
   'inbox.addUnread',
   `insert into unread_message (account_id, generation, received_at, message_id)
    values (:account, :generation, :receivedAt, :id)`,
+);
+
+/** Ids that gateways gave to messages: a message with a known one is not stored again. */
+type Gateway = { account: AccountKey; hash: string };
+
+export const gatewayMessage = statement<Gateway, { message_id: bigint; received_at: bigint }>(
+  'inbox.gatewayMessage',
+  'select message_id, received_at from gateway_message where account_id = :account and gateway_id_hash = :hash',
+);
+export const addGatewayMessage = statement<Gateway & { id: bigint; receivedAt: number }>(
+  'inbox.addGatewayMessage',
+  `insert into gateway_message (account_id, gateway_id_hash, message_id, received_at)
+   values (:account, :hash, :id, :receivedAt)`,
 );

@@ -1,35 +1,28 @@
+import { defineColumns, type RowOf } from '../../store/columns.ts';
 import { type AccountKey, statement } from '../../store/statement.ts';
 
-/** Sent messages with their delivery status, and scheduled ones with their held parts. */
-export interface SentRow {
-  message_id: bigint;
-  reference: string | null;
-  recipient: string | null;
-  text: string | null;
-  status: string;
-  sent_at: bigint;
-  updated_at: bigint;
-  is_marked: bigint;
-}
-export interface ScheduledRow {
-  message_id: bigint;
-  reference: string | null;
-  recipient: string | null;
-  text: string | null;
-  scheduled_at: bigint;
-  created_at: bigint;
-}
+/** Sent messages with their delivery status, and the history of it. */
+const fields = {
+  messageId: 'long',
+  reference: 'text?',
+  recipient: 'text?',
+  text: 'text?',
+  status: 'text',
+  sentAt: 'number',
+  updatedAt: 'number',
+  isMarked: 'long',
+} as const;
+export type SentRow = RowOf<typeof fields>;
 type One = { account: AccountKey };
 type Message = { account: AccountKey; id: bigint };
+/** `ids` is a JSON array of numbers. */
+type Some = { account: AccountKey; ids: string };
 type Page = { account: AccountKey; from: bigint; limit: number };
 /** A page: ids from `to` down. */
 type DownPage = { account: AccountKey; to: bigint; limit: number };
 type TimePage = { account: AccountKey; at: number; id: bigint; limit: number };
 
-const sent =
-  'select message_id, reference, recipient, text, status, sent_at, updated_at, is_marked from sent where account_id = :account';
-const scheduled =
-  'select message_id, reference, recipient, text, scheduled_at, created_at from scheduled where account_id = :account';
+const sent = `select ${defineColumns(fields).names} from sent where account_id = :account`;
 
 /** A page starts at a time and at an id of that time. */
 export const unmarked = statement<TimePage, SentRow>(
@@ -72,6 +65,11 @@ export const deleteSent = statement<Message>(
   'delete from sent where account_id = :account and message_id = :id',
   { deletes: ({ id }) => String(id) },
 );
+export const sentAmong = statement<Some, SentRow>('outbox.sentAmong', `${sent} and message_id {among :ids}`);
+export const deleteSentAmong = statement<Some>(
+  'outbox.deleteSentAmong',
+  'delete from sent where account_id = :account and message_id {among :ids}',
+);
 interface NewSent extends Message {
   reference: string | null;
   recipient: string | null;
@@ -94,61 +92,63 @@ export const putSent = statement<NewSent>(
        and sent.updated_at = excluded.updated_at then 1 else excluded.is_marked end`,
 );
 
-export const soonest = statement<TimePage, ScheduledRow>(
-  'outbox.soonest',
-  `${scheduled} and (scheduled_at, message_id) >= (:at, :id) order by scheduled_at, message_id {limit :limit}`,
+export const one = statement<Message, SentRow>('outbox.sentOne', `${sent} and message_id = :id`);
+export const texts = statement<Some, { message_id: bigint; recipient: string | null; text: string | null }>(
+  'outbox.texts',
+  'select message_id, recipient, text from sent where account_id = :account and message_id {among :ids}',
 );
-/** Orders of dialects. */
-export const latestScheduled = statement<TimePage, ScheduledRow>(
-  'outbox.latestScheduled',
-  `${scheduled} and (scheduled_at, message_id) <= (:at, :id)
-   order by scheduled_at desc, message_id desc {limit :limit}`,
+export const statusesOf = statement<Some, { message_id: bigint; status: string; updated_at: bigint }>(
+  'outbox.statusesOf',
+  'select message_id, status, updated_at from sent where account_id = :account and message_id {among :ids}',
 );
-export const scheduledDown = statement<DownPage, ScheduledRow>(
-  'outbox.scheduledDown',
-  `${scheduled} and message_id <= :to order by message_id desc {limit :limit}`,
+/** A new status is unmarked. */
+export const setStatus = statement<Message & { status: string; updatedAt: number }>(
+  'outbox.setStatus',
+  `update sent set status = :status, updated_at = :updatedAt, is_marked = 0
+   where account_id = :account and message_id = :id`,
 );
-/** A page: ids from `from` on. */
-export const scheduledFrom = statement<Page, ScheduledRow>(
-  'outbox.scheduledFrom',
-  `${scheduled} and message_id >= :from order by message_id {limit :limit}`,
+/** A new status is one that the client has not seen. */
+export const setStatuses = statement<One & { rows: string }>(
+  'outbox.setStatuses',
+  `update sent set status = changed.status, updated_at = changed.updated_at, is_marked = 0
+   from {records :rows account_id bigint, message_id bigint, status text, updated_at bigint} as changed
+   where {joined sent.account_id :account} and sent.account_id = changed.account_id and sent.message_id = changed.message_id`,
 );
-export const deleteScheduled = statement<Message, { message_id: bigint; held_parts: bigint }>(
-  'outbox.deleteScheduled',
-  'delete from scheduled where account_id = :account and message_id = :id returning message_id, held_parts',
-  { deletes: ({ id }) => String(id) },
+const FINAL = "('DELIVERED', 'EXPIRED', 'DELETED', 'UNDELIVERABLE', 'REJECTED')";
+/**
+ * Unmarked again, because the status is a new one. A deleted message stays deleted. What a receipt
+ * has told, before the answer to the submission came, stays until the end.
+ */
+export const setStatusOf = statement<Some & { status: string; at: number }, { message_id: bigint }>(
+  'outbox.setStatusOf',
+  `update sent set status = :status, is_marked = 0, updated_at = case when updated_at > :at then updated_at else :at end
+   where account_id = :account and message_id {among :ids}
+     and (status in ('QUEUED', 'UNKNOWN') or (:status in ${FINAL} and status not in ${FINAL}))
+     and not (status = 'UNKNOWN' and :status = 'UNKNOWN')
+   returning message_id`,
 );
-export const deleteAllScheduled = statement<One, { message_id: bigint; held_parts: bigint }>(
-  'outbox.deleteAllScheduled',
-  'delete from scheduled where account_id = :account returning message_id, held_parts',
-  { deletes: () => 'all' },
+
+export interface HistoryRow {
+  position: bigint;
+  status: string;
+  at: bigint;
+  detail: string | null;
+}
+export const history = statement<Message, HistoryRow>(
+  'outbox.history',
+  'select position, status, at, detail from history where account_id = :account and message_id = :id order by position',
 );
-/** A page of messages whose recipient has this ending. The domain compares the whole numbers. */
-export const scheduledByEnd = statement<Page & { end: string }, { message_id: bigint; recipient: string | null }>(
-  'outbox.scheduledByEnd',
-  `select message_id, recipient from scheduled {using scheduled_by_number_end}
-   where account_id = :account and {ending number_key} = :end and message_id >= :from order by message_id {limit :limit}`,
+export const addHistory = statement<Message & { position: bigint; status: string; at: number; detail: string | null }>(
+  'outbox.addHistory',
+  `insert into history (account_id, message_id, position, status, at, detail)
+   values (:account, :id, :position, :status, :at, :detail)`,
 );
-/** `ids` is a JSON array of numbers. */
-export const deleteScheduledOf = statement<
-  { account: AccountKey; ids: string },
-  { message_id: bigint; held_parts: bigint }
->(
-  'outbox.deleteScheduledOf',
-  'delete from scheduled where account_id = :account and message_id {among :ids} returning message_id, held_parts',
-);
-export const addScheduled = statement<
-  Message & {
-    reference: string | null;
-    recipient: string | null;
-    text: string | null;
-    key: string | null;
-    heldParts: number;
-    scheduledAt: number;
-    createdAt: number;
-  }
->(
-  'outbox.addScheduled',
-  `insert into scheduled (account_id, message_id, reference, recipient, text, number_key, held_parts, scheduled_at, created_at)
-   values (:account, :id, :reference, :recipient, :text, :key, :heldParts, :scheduledAt, :createdAt)`,
+/** `ahead` counts the new lines of a message from 1. */
+export const appendHistory = statement<One & { rows: string }>(
+  'outbox.appendHistory',
+  `insert into history (account_id, message_id, position, status, at, detail)
+   select :account, added.message_id, added.ahead +
+     (select coalesce(max(position), 0) from history where account_id = :account and message_id = added.message_id),
+     added.status, added.at, added.detail
+   from {records :rows message_id bigint, ahead bigint, status text, at bigint, detail text} as added`,
 );

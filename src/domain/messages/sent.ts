@@ -1,25 +1,13 @@
-import { cursorAfter, cursorBefore, FIRST, LAST } from '../../store/cursor.ts';
-import type { AccountKey, Database, Queries } from '../../store/database.ts';
-import { type HeldMessage, releaseHeld } from '../accounts/ledger.ts';
+import { conflict, notFound } from '../../base/problem.ts';
+import { cursorAfter, cursorBefore, FIRST, LAST, pages } from '../../store/cursor.ts';
+import type { AccountKey, Database, Queries, Transaction, Writing } from '../../store/database.ts';
+import { accountRecordsOf, elementsOf, recordsOf } from '../../store/json.ts';
+import { emitEvent, emitStatuses } from '../accounts/events.ts';
+import { takeIds } from '../accounts/ids.ts';
 import * as sql from './sent.sql.ts';
+import { isFinal } from './statuses.ts';
 
-/** QUEUED and SUBMITTED are ours. The others are the names of SMPP for receipts of carriers. */
-export const DELIVERY_STATUSES = [
-  'QUEUED',
-  'SUBMITTED',
-  'ENROUTE',
-  'DELIVERED',
-  'EXPIRED',
-  'DELETED',
-  'UNDELIVERABLE',
-  'ACCEPTED',
-  'UNKNOWN',
-  'REJECTED',
-] as const;
-
-/** A later report does not change these. UNKNOWN is not final: a late receipt still counts. */
-export const FINAL_STATUSES: readonly string[] = ['DELIVERED', 'EXPIRED', 'DELETED', 'UNDELIVERABLE', 'REJECTED'];
-
+/** Sent messages with their delivery status and its history. */
 export interface SentMessage {
   readonly id: bigint;
   /** The reference that the sender gave. */
@@ -32,26 +20,26 @@ export interface SentMessage {
   /** Whether the latest status has been marked since it changed. */
   readonly marked: boolean;
 }
-export interface ScheduledMessage {
-  readonly id: bigint;
+export interface NewSent {
   readonly reference: string | null;
-  readonly recipient: string | null;
-  readonly text: string | null;
-  readonly scheduledAt: number;
-  readonly createdAt: number;
+  readonly recipient: string;
+  readonly text: string;
+  readonly status: string;
+  readonly sentAt: number;
 }
+export interface StatusChange {
+  readonly status: string;
+  readonly at: number;
+  readonly detail: string | null;
+}
+export interface SentRecord extends SentMessage {
+  readonly history: readonly StatusChange[];
+}
+export type SentChange = 'mark' | 'delete';
 
-export type Outbox = ReturnType<typeof createOutbox>;
+export type Sent = ReturnType<typeof createSent>;
 
-export function createOutbox(database: Database, now: () => number) {
-  /** Deletes scheduled messages and returns the credits held for them: both or neither. */
-  const release = (account: AccountKey, take: (queries: Queries) => Promise<HeldMessage[]>): Promise<boolean> =>
-    database.transaction(account, async (queries) => {
-      const taken = await take(queries);
-      if (taken.length > 0) await releaseHeld(queries, account, now(), taken, 'cancelled');
-      return taken.length > 0;
-    });
-
+export function createSent(database: Database, now: () => number) {
   return {
     /**
      * Oldest change first, so that a client that polls and marks sees every change. All lists start
@@ -61,10 +49,8 @@ export function createOutbox(database: Database, now: () => number) {
       const cursor = after ? cursorAfter(after.updatedAt, after.id) : FIRST;
       return (await database.all(sql.unmarked, { account, ...cursor, limit })).map(toSent);
     },
-    async countUnmarked(account: AccountKey): Promise<bigint> {
-      return (await database.first(sql.countUnmarked, { account }))?.total ?? 0n;
-    },
-    async newestSent(account: AccountKey, limit: number, after?: SentMessage): Promise<SentMessage[]> {
+    countUnmarked: (account: AccountKey): Promise<bigint> => countUnmarked(database, account),
+    async newest(account: AccountKey, limit: number, after?: SentMessage): Promise<SentMessage[]> {
       const cursor = after ? cursorBefore(after.sentAt, after.id) : LAST;
       return (await database.all(sql.newestSent, { account, ...cursor, limit })).map(toSent);
     },
@@ -72,20 +58,209 @@ export function createOutbox(database: Database, now: () => number) {
     async mark(account: AccountKey, id: bigint): Promise<boolean> {
       return (await database.run(sql.mark, { account, id })) > 0;
     },
-    async deleteSent(account: AccountKey, id: bigint): Promise<boolean> {
+    /** Returns false if there is no such message. */
+    async delete(account: AccountKey, id: bigint): Promise<boolean> {
       return (await database.run(sql.deleteSent, { account, id })) > 0;
     },
+    /** Many messages at once, for people who act on a list. Returns how many of them were there. */
+    change: (account: AccountKey, ids: readonly bigint[], change: SentChange): Promise<number> =>
+      database.transaction(account, async (queries) => {
+        let done = 0;
+        const statement = change === 'mark' ? sql.mark : sql.deleteSent;
+        for (const id of new Set(ids)) done += await queries.run(statement, { account, id });
+        return done;
+      }),
 
-    async soonest(account: AccountKey, limit: number, after?: ScheduledMessage): Promise<ScheduledMessage[]> {
-      const cursor = after ? cursorAfter(after.scheduledAt, after.id) : FIRST;
-      return (await database.all(sql.soonest, { account, ...cursor, limit })).map(toScheduled);
-    },
-    deleteScheduled: (account: AccountKey, id: bigint): Promise<boolean> =>
-      release(account, (queries) => queries.all(sql.deleteScheduled, { account, id })),
-    async deleteAllScheduled(account: AccountKey): Promise<void> {
-      await release(account, (queries) => queries.all(sql.deleteAllScheduled, { account }));
-    },
+    show: (account: AccountKey, id: bigint): Promise<SentRecord> => requireSent(database, account, id),
+
+    /** A message that something else has sent. */
+    record: (account: AccountKey, message: NewSent): Promise<SentRecord> =>
+      database.transaction(account, async (queries) => {
+        const id = await takeIds(queries, account, 'message');
+        const updatedAt = now();
+        await queries.run(sql.addSent, { account, id, ...message, updatedAt, isMarked: 0 });
+        const change = { status: message.status, at: updatedAt, detail: null };
+        await queries.run(sql.addHistory, { account, id, position: 1n, ...change });
+        return { id, ...message, updatedAt, marked: false, history: [change] };
+      }),
+
+    /** The present status again changes nothing. A final status stays. */
+    recordStatus: (account: AccountKey, id: bigint, change: StatusChange): Promise<SentRecord> =>
+      database.transaction(account, (queries) => recordStatus({ queries, account, at: now() }, id, change)),
   };
+}
+
+export async function countUnmarked(queries: Queries, account: AccountKey): Promise<bigint> {
+  return (await queries.first(sql.countUnmarked, { account }))?.total ?? 0n;
+}
+
+/** Without its history. */
+export async function sentOf(queries: Queries, account: AccountKey, id: bigint): Promise<SentMessage | null> {
+  const row = await queries.first(sql.one, { account, id });
+  return row ? toSent(row) : null;
+}
+
+async function requireSent(queries: Queries, account: AccountKey, id: bigint): Promise<SentRecord> {
+  const message = await sentOf(queries, account, id);
+  if (!message) throw notFound('sent message with this id');
+  const rows = await queries.all(sql.history, { account, id });
+  const history = rows.map(({ status, at, detail }) => ({ status, at: Number(at), detail }));
+  // An import sets a status without a row of history.
+  const imported = { status: message.status, at: message.updatedAt, detail: null };
+  return { ...message, history: history.at(-1)?.status === message.status ? history : [...history, imported] };
+}
+
+async function recordStatus(transaction: Transaction, id: bigint, change: StatusChange): Promise<SentRecord> {
+  const { queries, account, at } = transaction;
+  const message = await requireSent(queries, account, id);
+  const { status } = change;
+  if (message.status === status) return message;
+  if (isFinal(message.status)) {
+    throw conflict(`The status ${message.status} is final: no later one changes it.`);
+  }
+  await addStatus(queries, account, message, change);
+  await emitEvent(queries, { type: 'message.status', account, at, messageId: id, status });
+  return requireSent(queries, account, id);
+}
+
+/** Adds a status. `updatedAt` never goes back: an older report gets the time of the last one. */
+async function addStatus(
+  queries: Queries,
+  account: AccountKey,
+  message: SentRecord,
+  change: StatusChange,
+): Promise<void> {
+  const { id, history } = message;
+  const stored = (await queries.all(sql.history, { account, id })).length;
+  const added = [...history.slice(stored), change];
+  const rows = added.map((each, index) => ({ account, id, position: BigInt(stored + index + 1), ...each }));
+  for (const row of rows) await queries.run(sql.addHistory, row);
+  const updatedAt = Math.max(change.at, message.updatedAt);
+  await queries.run(sql.setStatus, { account, id, status: change.status, updatedAt });
+}
+
+/** Messages that have left the schedule, or never were in it: their history begins with QUEUED. */
+export async function addQueued(
+  { queries, account, at }: Transaction,
+  messages: readonly Pick<SentMessage, 'id' | 'reference' | 'recipient' | 'text'>[],
+): Promise<void> {
+  const state = { status: 'QUEUED', sentAt: at, updatedAt: at, isMarked: 0 };
+  await queries.runAll(
+    sql.addSent,
+    messages.map(({ id, reference, recipient, text }) => ({ account, id, reference, recipient, text, ...state })),
+  );
+  const entry = { position: 1n, status: 'QUEUED', at, detail: null };
+  await queries.runAll(
+    sql.addHistory,
+    messages.map(({ id }) => ({ account, id, ...entry })),
+  );
+}
+
+/** Sent messages of an import, each with its id. */
+export async function addSent(queries: Writing, account: bigint, messages: readonly SentMessage[]): Promise<void> {
+  await queries.runAll(sql.addSent, messages.map(rowOf(account)));
+}
+
+/** Adds messages, or changes those with these ids. A mark stays while the status is the same. */
+export async function putSent(queries: Writing, account: bigint, messages: readonly SentMessage[]): Promise<void> {
+  await queries.runAll(sql.putSent, messages.map(rowOf(account)));
+}
+
+const rowOf =
+  (account: bigint) =>
+  ({ marked, ...message }: SentMessage) => ({ account, ...message, isMarked: marked ? 1 : 0 });
+
+// Rows of one page of all messages.
+const PAGE = 1_000;
+
+/** All sent messages of an account, in the order of their ids. */
+export async function* allSent(queries: Queries, account: AccountKey): AsyncGenerator<SentMessage> {
+  const page = (from: bigint) => queries.all(sql.sentFrom, { account, from, limit: PAGE });
+  for await (const rows of pages(PAGE, page, ({ message_id }) => message_id)) yield* rows.map(toSent);
+}
+
+export async function sentAmong(queries: Queries, account: AccountKey, ids: readonly bigint[]): Promise<SentMessage[]> {
+  return (await queries.all(sql.sentAmong, { account, ids: elementsOf(ids) })).map(toSent);
+}
+
+export async function deleteSentAmong(queries: Queries, account: AccountKey, ids: readonly bigint[]): Promise<void> {
+  await queries.run(sql.deleteSentAmong, { account, ids: elementsOf(ids) });
+}
+
+export interface SentText {
+  readonly id: bigint;
+  readonly recipient: string | null;
+  readonly text: string | null;
+}
+export async function sentTexts(queries: Queries, account: AccountKey, ids: readonly bigint[]): Promise<SentText[]> {
+  const rows = await queries.all(sql.texts, { account, ids: elementsOf(ids) });
+  return rows.map(({ message_id: id, recipient, text }) => ({ id, recipient, text }));
+}
+
+export type LastStatus = Pick<SentMessage, 'status' | 'updatedAt'>;
+
+/** Those of the messages that the client has not deleted. */
+export async function lastStatuses(
+  queries: Queries,
+  account: AccountKey,
+  ids: readonly bigint[],
+): Promise<Map<bigint, LastStatus>> {
+  const rows = await queries.all(sql.statusesOf, { account, ids: elementsOf(ids) });
+  return new Map(
+    rows.map(({ message_id, status, updated_at }) => [message_id, { status, updatedAt: Number(updated_at) }]),
+  );
+}
+
+/**
+ * One status for messages whose submission has ended, with a line of the history and an event.
+ * What the client has deleted stays deleted, and what a receipt has told stays until the end.
+ */
+export async function setStatusOf(
+  { queries, account, at }: Transaction,
+  status: string,
+  details: ReadonlyMap<bigint, string | null>,
+): Promise<void> {
+  const ids = elementsOf([...details.keys()]);
+  const changed = await queries.all(sql.setStatusOf, { account, ids, status, at });
+  if (changed.length === 0) return;
+  const lines = changed.map(({ message_id: id }) => [id, 1, status, at, details.get(id) ?? null] as const);
+  await queries.run(sql.appendHistory, { account, rows: recordsOf(lines) });
+  const statuses = changed.map(({ message_id: messageId }) => ({ messageId, status }));
+  await emitStatuses(queries, 'message.status', account, at, statuses);
+}
+
+/** What receipts have changed of a message. */
+export interface ReceivedStatus {
+  readonly id: bigint;
+  /** Null where it is as before, and only the history has grown. */
+  readonly changed: { readonly status: string; readonly updatedAt: number } | null;
+  readonly history: readonly StatusChange[];
+}
+
+/** Few statements for many messages. */
+export async function setStatuses(
+  { queries, account, at }: Transaction<bigint>,
+  messages: readonly ReceivedStatus[],
+): Promise<void> {
+  const statuses = messages.flatMap(({ id, changed }) => (changed ? [{ id, ...changed }] : []));
+  const rows = statuses.map(({ id, status, updatedAt }) => [id, status, updatedAt]);
+  if (rows.length > 0) await queries.run(sql.setStatuses, { account, rows: accountRecordsOf(account, rows) });
+  const lines = messages.flatMap(({ id, history }) =>
+    history.map((line, index) => [id, index + 1, line.status, line.at, line.detail]),
+  );
+  if (lines.length > 0) await queries.run(sql.appendHistory, { account, rows: recordsOf(lines) });
+  const changed = statuses.map(({ id: messageId, status }) => ({ messageId, status }));
+  await emitStatuses(queries, 'message.status', account, at, changed);
+}
+
+/** A line of the history, where the status is what it was. */
+export async function addHistoryLine(
+  queries: Pick<Queries, 'run'>,
+  account: AccountKey,
+  id: bigint,
+  { status, at, detail }: StatusChange,
+): Promise<void> {
+  await queries.run(sql.appendHistory, { account, rows: recordsOf([[id, 1, status, at, detail]]) });
 }
 
 export const toSent = (row: sql.SentRow): SentMessage => ({
@@ -97,13 +272,4 @@ export const toSent = (row: sql.SentRow): SentMessage => ({
   sentAt: Number(row.sent_at),
   updatedAt: Number(row.updated_at),
   marked: row.is_marked === 1n,
-});
-
-export const toScheduled = (row: sql.ScheduledRow): ScheduledMessage => ({
-  id: row.message_id,
-  reference: row.reference,
-  recipient: row.recipient,
-  text: row.text,
-  scheduledAt: Number(row.scheduled_at),
-  createdAt: Number(row.created_at),
 });

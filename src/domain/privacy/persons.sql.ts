@@ -19,14 +19,6 @@ export const recipients = statement<Page, { message_id: bigint; recipient: strin
   `select message_id, recipient from sent where account_id = :account and message_id >= :from
    order by message_id {limit :limit}`,
 );
-export const deleteReceived = statement<Ids>(
-  'persons.deleteReceived',
-  'delete from received where account_id = :account and message_id {among :ids}',
-);
-export const deleteSent = statement<Ids>(
-  'persons.deleteSent',
-  'delete from sent where account_id = :account and message_id {among :ids}',
-);
 /** Reasons and references are texts of the operator, which may quote a number. */
 export const clearWords = statement<Ids>(
   'persons.clearWords',

@@ -3,6 +3,7 @@ import { NO_PROGRESS, type Progress } from '../../base/progress.ts';
 import { numberEnd, type SameNumber, sameNumber } from '../../sms/numbers.ts';
 import { pages } from '../../store/cursor.ts';
 import type { Database, Queries, Writing } from '../../store/database.ts';
+import { elementsOf } from '../../store/json.ts';
 import { accountNamed, allAccounts, effectiveRegion, lockAccount, type StoredAccount } from '../accounts/accounts.ts';
 import * as ledgerSql from '../accounts/ledger.sql.ts';
 import { balancesOf, releaseHeld } from '../accounts/ledger.ts';
@@ -11,14 +12,12 @@ import { entriesOf } from '../contacts/blacklist.ts';
 import * as contactSql from '../contacts/contacts.sql.ts';
 import { type Contact, toContact } from '../contacts/contacts.ts';
 import { findErasedEntry, newErasedEntry } from '../contacts/erased-number.ts';
-import * as messageSql from '../messages/message-records.sql.ts';
-import { type InboxMessage, toInboxMessage } from '../messages/received.ts';
-import * as outboxSql from '../messages/sent.sql.ts';
-import { type ScheduledMessage, type SentMessage, toScheduled, toSent } from '../messages/sent.ts';
+import { deleteReceivedAmong, type InboxMessage, receivedOf } from '../messages/received.ts';
+import { deleteScheduledAmong, type ScheduledMessage, scheduledFor, scheduledOf } from '../messages/scheduled.ts';
+import { deleteSentAmong, type SentMessage, sentOf } from '../messages/sent.ts';
 import type { WholeMessage } from '../receiving/incoming.ts';
 import { eraseUnrouted, findUnrouted, type UnroutedOfPerson } from '../receiving/unrouted-persons.ts';
-import { endWaiting } from '../sending/cancel.ts';
-import * as sendingSql from '../sending/dispatch.sql.ts';
+import { eraseWaiting, heldByWaitingOf } from '../sending/cancel.ts';
 import * as sql from './persons.sql.ts';
 
 /** Finds, exports and erases a person, who is a phone number, in all accounts or in one. */
@@ -214,11 +213,8 @@ async function findIn(
     for await (const page of pages(PAGE, candidates, ({ contact_id }) => contact_id)) {
       contacts.push(...page.filter(({ mobile }) => isSame(mobile)).map(toContact));
     }
-    const messages = (from: bigint) => queries.all(outboxSql.scheduledByEnd, { account, end, from, limit: PAGE });
-    for await (const page of pages(PAGE, messages, ({ message_id }) => message_id)) {
-      scheduled.push(...page.filter(({ recipient }) => isSame(recipient)).map(({ message_id }) => message_id));
-    }
   }
+  for await (const page of scheduledFor(queries, account, { ...same, matches: isSame })) scheduled.push(...page);
   const senders = (from: bigint) => queries.all(sql.senders, { account, from, limit: PAGE });
   const recipients = (from: bigint) => queries.all(sql.recipients, { account, from, limit: PAGE });
   const moved = (from: bigint) => queries.all(ledgerSql.movementsFrom, { account, from, limit: PAGE });
@@ -262,21 +258,13 @@ async function idsOf<R>(
 }
 
 async function heldFor(queries: Queries, account: bigint, id: bigint): Promise<bigint> {
-  return (await queries.first(messageSql.scheduled, { account, id }))?.held_parts ?? 0n;
-}
-
-const ERASED = { detail: 'the person was erased', reason: 'person erased' } as const;
-
-async function waitingOf(queries: Queries, account: bigint, ids: string): Promise<sendingSql.DispatchRow[]> {
-  const rows = await queries.all(sendingSql.of, { account, ids });
-  return rows.filter(({ state, is_scheduled }) => state === 'waiting' && is_scheduled === 0n);
+  return (await scheduledOf(queries, account, id))?.heldParts ?? 0n;
 }
 
 async function heldByWaiting(queries: Queries, { account, sent }: Found): Promise<bigint> {
   let held = 0n;
   for (let start = 0; start < sent.length; start += PAGE) {
-    const ids = `[${sent.slice(start, start + PAGE).join()}]`;
-    for (const each of await waitingOf(queries, account.id, ids)) held += each.held;
+    held += await heldByWaitingOf(queries, account.id, sent.slice(start, start + PAGE));
   }
   return held;
 }
@@ -286,23 +274,22 @@ async function eraseFrom(queries: Writing, found: Found, number: string, at: num
   const { contacts, received, sent, scheduled, entries, movements, region } = found;
   const account = found.account.id;
   await lockAccount(queries, account);
-  const each = async (ids: readonly bigint[], erase: (ids: string) => Promise<unknown>) => {
-    for (let start = 0; start < ids.length; start += PAGE) await erase(`[${ids.slice(start, start + PAGE).join()}]`);
+  const each = async (all: readonly bigint[], erase: (ids: readonly bigint[]) => Promise<unknown>) => {
+    for (let start = 0; start < all.length; start += PAGE) await erase(all.slice(start, start + PAGE));
   };
   const contactIds = contacts.map(({ id }) => id);
-  await each(contactIds, (ids) => queries.run(contactSql.deleteContacts, { account, ids }));
-  await each(received, (ids) => queries.run(sql.deleteReceived, { account, ids }));
+  await each(contactIds, (ids) => queries.run(contactSql.deleteContacts, { account, ids: elementsOf(ids) }));
+  await each(received, (ids) => deleteReceivedAmong(queries, account, ids));
   const { free } = await balancesOf(queries, account);
   await each(sent, async (ids) => {
-    await endWaiting(queries, account, at, await waitingOf(queries, account, ids), ERASED);
-    await queries.run(sendingSql.clearRecipients, { account, ids });
-    await queries.run(sql.deleteSent, { account, ids });
+    await eraseWaiting({ queries, account, at }, ids);
+    await deleteSentAmong(queries, account, ids);
   });
-  await each(movements, (ids) => queries.run(sql.clearWords, { account, ids }));
+  await each(movements, (ids) => queries.run(sql.clearWords, { account, ids: elementsOf(ids) }));
   await eraseEntries(queries, account, number, region, entries);
   let returned = (await balancesOf(queries, account)).free - free;
   await each(scheduled, async (ids) => {
-    const cancelled = await queries.all(outboxSql.deleteScheduledOf, { account, ids });
+    const cancelled = await deleteScheduledAmong(queries, account, ids);
     returned += await releaseHeld(queries, account, at, cancelled, 'person erased');
   });
   return returned;
@@ -347,18 +334,20 @@ async function read(queries: Queries, found: Found, erasedFromBlacklist: boolean
   const account = found.account.id;
   const inbox: InboxMessage[] = [];
   for (const id of exported(found.received)) {
-    const row = await queries.first(messageSql.received, { account, id });
-    if (row) inbox.push(toInboxMessage(row));
+    const message = await receivedOf(queries, account, id);
+    if (message) inbox.push(message);
   }
   const sent: SentMessage[] = [];
   for (const id of exported(found.sent)) {
-    const row = await queries.first(messageSql.sent, { account, id });
-    if (row) sent.push(toSent(row));
+    const message = await sentOf(queries, account, id);
+    if (message) sent.push(message);
   }
   const scheduled: ScheduledMessage[] = [];
   for (const id of exported(found.scheduled)) {
-    const row = await queries.first(messageSql.scheduled, { account, id });
-    if (row) scheduled.push(toScheduled(row));
+    const record = await scheduledOf(queries, account, id);
+    if (!record) continue;
+    const { heldParts, notAfter, ...message } = record;
+    scheduled.push(message);
   }
   const blacklist: { number: string; evidence: string | null; blockedAt: number }[] = [];
   for (const number of found.entries) {

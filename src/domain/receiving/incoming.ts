@@ -5,12 +5,9 @@ import type { Database, Queries, Writing } from '../../store/database.ts';
 import { joined } from '../../store/transactions.ts';
 import { effectiveRegion, lockAccount } from '../accounts/accounts.ts';
 import { addAuditEntry } from '../accounts/audit.ts';
-import { emitEvent } from '../accounts/events.ts';
-import { takeIds } from '../accounts/ids.ts';
 import { createBlacklist } from '../contacts/blacklist.ts';
 import { type BlacklistEntry, createBlacklistRecords } from '../contacts/blacklist-records.ts';
-import * as messageSql from '../messages/message-records.sql.ts';
-import * as inboxSql from '../messages/received.sql.ts';
+import { putIntoInbox } from '../messages/received.ts';
 import { sendAnswer } from './answer.ts';
 import * as sql from './incoming.sql.ts';
 import { type FoundRoute, findRoute } from './routes.ts';
@@ -234,19 +231,8 @@ export async function storeFor(
   if (!receiver) throw new Error('the account of a route is gone');
   const region = effectiveRegion(receiver, defaultRegion);
   const sender = normalisedSender(message.sender, region);
-  const generation = Number((await queries.first(messageSql.generation, { account }))?.generation ?? 0n);
-  const id = await takeIds(queries, account, 'message');
-  await queries.run(inboxSql.addReceived, {
-    account,
-    id,
-    sender,
-    text,
-    shortCode: destination,
-    receivedAt,
-    generation,
-  });
-  await queries.run(inboxSql.addUnread, { account, id, receivedAt, generation });
-  await emitEvent(queries, { type: 'message.received', account, at: now(), messageId: id });
+  const received = { sender, text, shortCode: destination, receivedAt };
+  const id = await putIntoInbox({ queries, account, at: now() }, received);
   const word = isNumber(sender) ? replyWordOf(text, keyword, receiver) : null;
   const isOwnStop = ({ origin, evidence }: Pick<BlacklistEntry, 'origin' | 'evidence'>) =>
     origin === 'STOP' ||

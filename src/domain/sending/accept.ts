@@ -6,8 +6,8 @@ import type { AccountKey, Database, Queries, Writing } from '../../store/databas
 import { takeIds } from '../accounts/ids.ts';
 import { balancesOf, move } from '../accounts/ledger.ts';
 import { blacklistedOf } from '../contacts/blacklist.ts';
-import { addHistory } from '../messages/message-records.sql.ts';
-import * as outboxSql from '../messages/sent.sql.ts';
+import { addScheduled } from '../messages/scheduled.ts';
+import { addQueued } from '../messages/sent.ts';
 import * as sql from './dispatch.sql.ts';
 import { afterQuietHours } from './quiet-hours.ts';
 
@@ -195,20 +195,12 @@ async function hold(
   if (isScheduled) {
     const rows = messages.map(({ id, recipient, text, parts }) => {
       const key = writtenKey(recipient);
-      return { account, id, reference, recipient, text, key, heldParts: parts, scheduledAt: dueAt, createdAt: at };
+      return { id, reference, recipient, text, key, heldParts: parts, scheduledAt: dueAt, createdAt: at };
     });
-    await queries.runAll(outboxSql.addScheduled, rows);
+    await addScheduled(queries, account, rows);
   } else {
-    const state = { status: 'QUEUED', sentAt: at, updatedAt: at, isMarked: 0 };
-    await queries.runAll(
-      outboxSql.addSent,
-      messages.map(({ id, recipient, text }) => ({ account, id, reference, recipient, text, ...state })),
-    );
-    const entry = { position: 1n, status: 'QUEUED', at, detail: null };
-    await queries.runAll(
-      addHistory,
-      messages.map(({ id }) => ({ account, id, ...entry })),
-    );
+    const rows = messages.map(({ id, recipient, text }) => ({ id, reference, recipient, text }));
+    await addQueued({ queries, account, at }, rows);
   }
   const expiresAt = notAfter ?? dueAt + tryForMs;
   const times = { dueAt, isScheduled: isScheduled ? 1 : 0, sender, isAnswer: isAnswer ? 1 : 0, notAfter, expiresAt };

@@ -2,6 +2,7 @@ import { e164 } from '../../sms/numbers.ts';
 import { partsOf } from '../../sms/parts.ts';
 import { pages } from '../../store/cursor.ts';
 import type { Database } from '../../store/database.ts';
+import { setScheduledRecipient } from '../messages/scheduled.ts';
 import type { SendingAccount } from './accept.ts';
 import * as sql from './dispatch.sql.ts';
 import { afterQuietHours } from './quiet-hours.ts';
@@ -48,7 +49,7 @@ export function armSchedule(
         const dueAt = afterQuietHours(Number(row.scheduled_at), quietHours, timeZone);
         const times = { dueAt, expiresAt: dueAt + tryForMs, notAfter: null };
         const credits = { held: row.held_parts, parts: partsOf(text) };
-        if (recipient !== row.recipient) await queries.run(sql.setRecipient, { account, id, recipient });
+        if (recipient !== row.recipient) await setScheduledRecipient(queries, account, id, recipient);
         const way = { isScheduled: 1, isAnswer: 0, sender: null, recipient };
         await queries.run(sql.add, { account, id, ...way, ...credits, ...times });
         await queries.run(sql.raiseWork, { account, dueAt });

@@ -1,11 +1,12 @@
-import { conflict, notFound, type Problem } from '../../base/problem.ts';
+import { conflict, notFound, Problem } from '../../base/problem.ts';
 import type { SameNumber } from '../../sms/numbers.ts';
 import { accountIdOf } from '../../store/caller.ts';
 import { pages } from '../../store/cursor.ts';
-import type { AccountKey, Writing } from '../../store/database.ts';
+import type { AccountKey, Database, Queries, Transaction, Writing } from '../../store/database.ts';
 import { elementsOf } from '../../store/json.ts';
-import { balancesOf } from '../accounts/ledger.ts';
-import { sent } from '../messages/message-records.sql.ts';
+import { balancesOf, releaseHeld } from '../accounts/ledger.ts';
+import { takeOneScheduled } from '../messages/scheduled.ts';
+import { sentOf } from '../messages/sent.ts';
 import * as sql from './dispatch.sql.ts';
 import { endRefused } from './settle.ts';
 
@@ -42,6 +43,24 @@ export async function endWaiting(
   await endRefused(queries, id, at, 'DELETED', refused, reason);
 }
 
+const ERASED: EarlyEnd = { detail: 'the person was erased', reason: 'person erased' };
+
+async function waitingOf(queries: Queries, account: AccountKey, ids: readonly bigint[]): Promise<sql.DispatchRow[]> {
+  const rows = await queries.all(sql.of, { account, ids: elementsOf(ids) });
+  return rows.filter(({ state, is_scheduled }) => state === 'waiting' && is_scheduled === 0n);
+}
+
+/** The credits of those of the messages that are due and wait. */
+export async function heldByWaitingOf(queries: Queries, account: AccountKey, ids: readonly bigint[]): Promise<bigint> {
+  return (await waitingOf(queries, account, ids)).reduce((sum, { held }) => sum + held, 0n);
+}
+
+/** Ends those of a person's messages that wait, and forgets the number in those that go on. */
+export async function eraseWaiting({ queries, account, at }: Transaction, ids: readonly bigint[]): Promise<void> {
+  await endWaiting(queries, account, at, await waitingOf(queries, account, ids), ERASED);
+  await queries.run(sql.clearRecipients, { account, ids: elementsOf(ids) });
+}
+
 /**
  * Ends what waits for a number, except answers to its own words. Returns how many messages those
  * were.
@@ -64,8 +83,46 @@ export async function endWaitingFor(
   return ended;
 }
 
+export type Cancellation = ReturnType<typeof createCancellation>;
+
+export function createCancellation(database: Database, now: () => number) {
+  /**
+   * A scheduled message is gone, one that is due and waits ends as DELETED. Returns the credits
+   * that are free again. What is claimed, or was sent, cannot be cancelled.
+   */
+  async function cancel(queries: Writing, account: AccountKey, id: bigint): Promise<bigint> {
+    const taken = await takeOneScheduled(queries, account, id);
+    if (taken.length > 0) return releaseHeld(queries, account, now(), taken, CANCELLED.reason);
+    return cancelWaiting(queries, account, id, now());
+  }
+
+  return {
+    cancel: (account: AccountKey, id: bigint): Promise<bigint> =>
+      database.transaction(account, (queries) => cancel(queries, account, id)),
+
+    /** Those that are being sent already, or are gone, are left alone. */
+    cancelMany: (
+      account: AccountKey,
+      ids: readonly bigint[],
+    ): Promise<{ cancelled: number; creditsReturned: bigint }> =>
+      database.transaction(account, async (queries) => {
+        let [cancelled, creditsReturned] = [0, 0n];
+        for (const id of new Set(ids)) {
+          const returned = await cancel(queries, account, id).catch((thrown) => {
+            if (thrown instanceof Problem && ['not-found', 'conflict'].includes(thrown.kind)) return null;
+            throw thrown;
+          });
+          if (returned === null) continue;
+          cancelled += 1;
+          creditsReturned += returned;
+        }
+        return { cancelled, creditsReturned };
+      }),
+  };
+}
+
 /** Cancels a message that has left the schedule. Returns the credits that are free again. */
-export async function cancelWaiting(queries: Writing, account: AccountKey, id: bigint, at: number): Promise<bigint> {
+async function cancelWaiting(queries: Writing, account: AccountKey, id: bigint, at: number): Promise<bigint> {
   const [row] = await queries.all(sql.of, { account, ids: elementsOf([id]) });
   if (row?.state !== 'waiting') throw await refusalOf(queries, account, id, at, row);
   const before = await balancesOf(queries, account);
@@ -89,7 +146,7 @@ async function refusalOf(
       'Nobody knows whether the carrier has the message, so it cannot be cancelled: a receipt or an operator decides about it.',
     );
   }
-  const message = await queries.first(sent, { account, id });
+  const message = await sentOf(queries, account, id);
   if (!message) return notFound('waiting message with this id');
   if (NEVER_SENT.includes(message.status)) {
     return conflict(`The message has ended with the status ${message.status}: there is nothing to cancel.`);

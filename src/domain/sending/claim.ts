@@ -5,8 +5,8 @@ import type { Database, Writing } from '../../store/database.ts';
 import { elementsOf } from '../../store/json.ts';
 import { effectiveRegion } from '../accounts/accounts.ts';
 import { endOptedOut, isOptedOut } from '../contacts/blacklist.ts';
-import { addHistory } from '../messages/message-records.sql.ts';
-import { addSent } from '../messages/sent.sql.ts';
+import { takeScheduled } from '../messages/scheduled.ts';
+import { addQueued, sentTexts } from '../messages/sent.ts';
 import * as attemptSql from './attempts.sql.ts';
 import { pausedAt } from './connectors.sql.ts';
 import * as sql from './dispatch.sql.ts';
@@ -310,30 +310,14 @@ async function readTexts(
   rows: readonly sql.DispatchRow[],
   known: (id: bigint) => KnownParts,
 ): Promise<DueMessage[]> {
-  const ids = elementsOf(rows.map(({ message_id }) => message_id));
-  const taken = await queries.all(sql.takeScheduled, { account, ids });
-  const present = await queries.all(sql.texts, { account, ids });
-  const isPresent = new Set(present.map(({ message_id }) => message_id));
-  const moved = taken.filter(({ message_id }) => !isPresent.has(message_id));
-  const state = { status: 'QUEUED', sentAt: at, updatedAt: at, isMarked: 0 };
-  await queries.runAll(
-    addSent,
-    moved.map(({ message_id: id, reference, recipient, text }) => ({
-      account,
-      id,
-      reference,
-      recipient,
-      text,
-      ...state,
-    })),
-  );
-  const entry = { position: 1n, status: 'QUEUED', at, detail: null };
-  await queries.runAll(
-    addHistory,
-    moved.map(({ message_id: id }) => ({ account, id, ...entry })),
-  );
-  const sentElsewhere = new Set(taken.map(({ message_id }) => message_id).filter((id) => isPresent.has(id)));
-  const texts = new Map([...present, ...moved].map((each) => [each.message_id, each]));
+  const ids = rows.map(({ message_id }) => message_id);
+  const taken = await takeScheduled(queries, account, ids);
+  const present = await sentTexts(queries, account, ids);
+  const isPresent = new Set(present.map(({ id }) => id));
+  const moved = taken.filter(({ id }) => !isPresent.has(id));
+  await addQueued({ queries, account, at }, moved);
+  const sentElsewhere = new Set(taken.map(({ id }) => id).filter((id) => isPresent.has(id)));
+  const texts = new Map([...present, ...moved].map((each) => [each.id, each]));
   const going: DueMessage[] = [];
   const gone: EndedMessage[] = [];
   for (const row of rows) {

@@ -1,12 +1,13 @@
 import { conflict, notFound } from '../../base/problem.ts';
 import type { Database, Writing } from '../../store/database.ts';
 import { elementsOf } from '../../store/json.ts';
+import { setStatusOf } from '../messages/sent.ts';
 import * as attemptSql from './attempts.sql.ts';
 import * as sql from './dispatch.sql.ts';
 import { knownParts } from './known-parts.ts';
 import { watchedTo } from './receipts.sql.ts';
 import { applySilence } from './receipts.ts';
-import { end, endTaken, putBack, setStatus } from './settle.ts';
+import { end, endTaken, putBack } from './settle.ts';
 
 /**
  * What an operator decides about a message of which nobody knows whether the carrier has it.
@@ -48,7 +49,7 @@ export function decide(
     } else {
       await queries.run(sql.extend, { account, id, expiresAt: at + tryForMs });
       await putBack(queries, account, 'waiting', [[id, at, DETAIL]]);
-      await setStatus(queries, account, at, 'QUEUED', new Map([[id, DETAIL]]));
+      await setStatusOf({ queries, account, at }, 'QUEUED', new Map([[id, DETAIL]]));
     }
     await silenceWatched(queries, account, id, assumed, at);
   });

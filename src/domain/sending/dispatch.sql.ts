@@ -221,46 +221,6 @@ export const putBack = statement<One & { state: DispatchState; rows: string }>(
   { affects: 'none' },
 );
 
-interface TakenRow {
-  message_id: bigint;
-  reference: string | null;
-  recipient: string | null;
-  text: string | null;
-  held_parts: bigint;
-  scheduled_at: bigint;
-}
-/** Scheduled messages that are claimed: they become sent ones. */
-export const takeScheduled = statement<Some, TakenRow>(
-  'sending.takeScheduled',
-  `delete from scheduled where account_id = :account and message_id {among :ids}
-   returning message_id, reference, recipient, text, held_parts, scheduled_at`,
-);
-export const texts = statement<Some, { message_id: bigint; recipient: string | null; text: string | null }>(
-  'sending.texts',
-  'select message_id, recipient, text from sent where account_id = :account and message_id {among :ids}',
-);
-const FINAL = "('DELIVERED', 'EXPIRED', 'DELETED', 'UNDELIVERABLE', 'REJECTED')";
-/**
- * Unmarked again, because the status is a new one. A deleted message stays deleted. What a receipt
- * has told, before the answer to the submission came, stays until the end.
- */
-export const setStatus = statement<Some & { status: string; at: number }, { message_id: bigint }>(
-  'sending.setStatus',
-  `update sent set status = :status, is_marked = 0, updated_at = case when updated_at > :at then updated_at else :at end
-   where account_id = :account and message_id {among :ids}
-     and (status in ('QUEUED', 'UNKNOWN') or (:status in ${FINAL} and status not in ${FINAL}))
-     and not (status = 'UNKNOWN' and :status = 'UNKNOWN')
-   returning message_id`,
-);
-export const addHistory = statement<One & { status: string; at: number; rows: string }>(
-  'sending.addHistory',
-  `insert into history (account_id, message_id, position, status, at, detail)
-   select :account, added.message_id,
-     (select coalesce(max(position), 0) + 1 from history where account_id = :account and message_id = added.message_id),
-     :status, :at, added.detail
-   from {records :rows message_id bigint, detail text} as added`,
-);
-
 /** Submitted once more: it may take as long as a new one. */
 export const extend = statement<Message & { expiresAt: number }>(
   'sending.extend',
@@ -284,7 +244,29 @@ export const unarmed = statement<One & { from: bigint; limit: number }, UnarmedR
      and not exists (select 1 from dispatch where dispatch.account_id = :account and dispatch.message_id = scheduled.message_id)
    order by message_id {limit :limit}`,
 );
-export const setRecipient = statement<Message & { recipient: string }>(
-  'sending.setRecipient',
-  'update scheduled set recipient = :recipient where account_id = :account and message_id = :id',
+
+/** Messages on their way out, of all accounts, as the operator looks at them. */
+export interface QueueRow {
+  account_id: bigint;
+  username: string;
+  message_id: bigint;
+  state: string;
+  due_at: bigint;
+  attempts: bigint;
+  held: bigint;
+  connector: string | null;
+  reason: string | null;
+}
+type QueuePage = { account: bigint; id: bigint; limit: number };
+
+const queue = `select dispatch.account_id, username, message_id, state, due_at, attempts, held, dispatch.connector, reason
+  from dispatch join account on account.account_id = dispatch.account_id
+  where (dispatch.account_id, message_id) > (:account, :id)`;
+const inOrder = 'order by dispatch.account_id, message_id {limit :limit}';
+
+export const queueAfter = statement<QueuePage, QueueRow>('queue.after', `${queue} ${inOrder}`);
+/** Those of which nobody knows whether the carrier has them: they have an index of their own. */
+export const queueOpenAfter = statement<QueuePage, QueueRow>(
+  'queue.openAfter',
+  `${queue} and state in ('unsure', 'undecided') ${inOrder}`,
 );

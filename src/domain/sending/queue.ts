@@ -1,5 +1,5 @@
 import type { Database } from '../../store/transactions.ts';
-import * as sql from './queue.sql.ts';
+import * as sql from './dispatch.sql.ts';
 
 /** Messages on their way out, of all accounts, by account and id. */
 export interface QueuedMessage {
@@ -21,7 +21,7 @@ export async function queuedMessages(
   { isOpen, after, limit }: { isOpen: boolean; after: readonly [bigint, bigint] | null; limit: number },
 ): Promise<QueuedMessage[]> {
   const [account, id] = after ?? FIRST;
-  const rows = await database.all(isOpen ? sql.openAfter : sql.queueAfter, { account, id, limit });
+  const rows = await database.all(isOpen ? sql.queueOpenAfter : sql.queueAfter, { account, id, limit });
   return rows.map((row) => ({
     account: row.account_id,
     username: row.username,

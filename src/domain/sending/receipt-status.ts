@@ -1,4 +1,4 @@
-import { FINAL_STATUSES } from '../messages/sent.ts';
+import { isFinal } from '../messages/statuses.ts';
 
 /**
  * Which status follows from receipts. Receipts come in any order and more than once. So the result
@@ -18,8 +18,6 @@ const FINAL = ['REJECTED', 'UNDELIVERABLE', 'EXPIRED', 'DELETED', 'DELIVERED'];
 
 /** A gateway that refuses a submission may report the refusal too. That proves nothing. */
 export const provesSubmission = (status: string): boolean => ['ENROUTE', 'ACCEPTED', 'DELIVERED'].includes(status);
-
-export const isFinal = (status: string): boolean => FINAL_STATUSES.includes(status);
 
 /** Whether a receipt tells more than what is known of its attempt. A final status stays. */
 export function tellsMore(

@@ -63,27 +63,6 @@ export const setAttemptStatuses = statement<One & { rows: string }>(
      and attempt.attempt = changed.attempt and attempt.part = changed.part`,
   { affects: 'none' },
 );
-export const statusesOf = statement<Some, { message_id: bigint; status: string; updated_at: bigint }>(
-  'receipts.statusesOf',
-  'select message_id, status, updated_at from sent where account_id = :account and message_id {among :ids}',
-);
-/** A new status is one that the client has not seen. */
-export const setStatuses = statement<One & { rows: string }>(
-  'receipts.setStatuses',
-  `update sent set status = changed.status, updated_at = changed.updated_at, is_marked = 0
-   from {records :rows account_id bigint, message_id bigint, status text, updated_at bigint} as changed
-   where {joined sent.account_id :account} and sent.account_id = changed.account_id and sent.message_id = changed.message_id`,
-);
-/** `ahead` counts the new lines of a message from 1. */
-export const addHistory = statement<One & { rows: string }>(
-  'receipts.addHistory',
-  `insert into history (account_id, message_id, position, status, at, detail)
-   select :account, added.message_id, added.ahead +
-     (select coalesce(max(position), 0) from history where account_id = :account and message_id = added.message_id),
-     added.status, added.at, added.detail
-   from {records :rows message_id bigint, ahead bigint, status text, at bigint, detail text} as added`,
-);
-
 /** Nothing, where the same one is held already. */
 export const hold = statement<{ rows: string; now: number }>(
   'receipts.hold',

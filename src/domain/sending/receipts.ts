@@ -3,8 +3,9 @@ import { isLockedOut, isUnavailable } from '../../base/problem.ts';
 import type { Database, Queries, Writing } from '../../store/database.ts';
 import { accountRecordsOf, elementsOf, recordsOf } from '../../store/json.ts';
 import { failuresOfEach } from '../../store/transactions.ts';
-import { emitStatuses } from '../accounts/events.ts';
-import { isFinal, type PartAttempt, provesSubmission, statusOfParts, tellsMore } from './receipt-status.ts';
+import { type LastStatus, lastStatuses, type StatusChange, setStatuses } from '../messages/sent.ts';
+import { isFinal } from '../messages/statuses.ts';
+import { type PartAttempt, provesSubmission, statusOfParts, tellsMore } from './receipt-status.ts';
 import * as sql from './receipts.sql.ts';
 import { type OnGatewayIds, provePart } from './settle.ts';
 
@@ -196,7 +197,7 @@ interface Changing {
   readonly attempts: Map<string, PartAttempt>;
   /** Null where the client has deleted it. */
   status: string | null;
-  readonly history: { readonly status: string; readonly at: number; readonly detail: string | null }[];
+  readonly history: StatusChange[];
 }
 
 /** Few statements for many receipts. The transaction is the account's own. */
@@ -206,8 +207,8 @@ async function applyTo(
   receipts: readonly MatchedReceipt[],
   now: number,
 ): Promise<void> {
-  const ids = elementsOf([...new Set(receipts.map(({ messageId }) => messageId))]);
-  const sent = new Map((await queries.all(sql.statusesOf, { account, ids })).map((row) => [row.message_id, row]));
+  const ids = [...new Set(receipts.map(({ messageId }) => messageId))];
+  const sent = await lastStatuses(queries, account, ids);
   const messages = await readMessages(queries, account, ids, sent);
   const changed = new Map<string, readonly [bigint, bigint, bigint, string, number]>();
   const proofs: MatchedReceipt[] = [];
@@ -230,7 +231,7 @@ async function applyTo(
   if (changed.size > 0) {
     await queries.run(sql.setAttemptStatuses, { account, rows: accountRecordsOf(account, [...changed.values()]) });
   }
-  await writeMessages(queries, account, messages, sent, now);
+  await setStatuses({ queries, account, at: now }, changesOf(messages, sent, now));
   for (const { messageId, attempt, part } of proofs) {
     await provePart(queries, account, now, { messageId, attempt, part });
   }
@@ -239,11 +240,11 @@ async function applyTo(
 async function readMessages(
   queries: Queries,
   account: bigint,
-  ids: string,
-  sent: ReadonlyMap<bigint, { status: string }>,
+  ids: readonly bigint[],
+  sent: ReadonlyMap<bigint, LastStatus>,
 ): Promise<Map<bigint, Changing>> {
   const messages = new Map<bigint, Changing>();
-  for (const row of await queries.all(sql.attemptsOf, { account, ids })) {
+  for (const row of await queries.all(sql.attemptsOf, { account, ids: elementsOf(ids) })) {
     const { message_id: id, attempt, part, state, status, status_at } = row;
     const message = messages.get(id) ?? { attempts: new Map(), status: sent.get(id)?.status ?? null, history: [] };
     const statusAt = status_at === null ? null : Number(status_at);
@@ -269,26 +270,14 @@ function follow(message: Changing, receipt: MatchedReceipt, partStatus: string |
   message.history.push({ status, at, detail: parts > 1 ? told : code });
 }
 
-async function writeMessages(
-  queries: Queries,
-  account: bigint,
-  messages: ReadonlyMap<bigint, Changing>,
-  sent: ReadonlyMap<bigint, { status: string; updated_at: bigint }>,
-  now: number,
-): Promise<void> {
-  const statuses: (readonly [bigint, string, number])[] = [];
-  const lines: (readonly [bigint, number, string, number, string | null])[] = [];
-  for (const [id, { status, history }] of messages) {
+/** What the client has deleted stays deleted. */
+const changesOf = (messages: ReadonlyMap<bigint, Changing>, sent: ReadonlyMap<bigint, LastStatus>, now: number) =>
+  [...messages].flatMap(([id, { status, history }]) => {
     const before = sent.get(id);
-    if (!before || status === null) continue;
-    for (const [index, line] of history.entries()) lines.push([id, index + 1, line.status, line.at, line.detail]);
-    if (status !== before.status) statuses.push([id, status, Math.max(now, Number(before.updated_at))]);
-  }
-  if (statuses.length > 0) await queries.run(sql.setStatuses, { account, rows: accountRecordsOf(account, statuses) });
-  if (lines.length > 0) await queries.run(sql.addHistory, { account, rows: recordsOf(lines) });
-  const changed = statuses.map(([messageId, status]) => ({ messageId, status }));
-  await emitStatuses(queries, 'message.status', account, now, changed);
-}
+    if (!before || status === null) return [];
+    const changed = status === before.status ? null : { status, updatedAt: Math.max(now, before.updatedAt) };
+    return [{ id, changed, history }];
+  });
 
 /** No receipt came: the status of these parts is UNKNOWN. It is not final, so a late one counts. */
 export const applySilence = (

@@ -1,8 +1,9 @@
 import { conflict } from '../../base/problem.ts';
 import type { AccountKey, Queries } from '../../store/database.ts';
-import { elementsOf, recordsOf } from '../../store/json.ts';
-import { FINAL_STATUSES } from '../messages/sent.ts';
-import { addHistory, of } from './dispatch.sql.ts';
+import { elementsOf } from '../../store/json.ts';
+import { addHistoryLine } from '../messages/sent.ts';
+import { isFinal } from '../messages/statuses.ts';
+import { of } from './dispatch.sql.ts';
 
 /** A message that is sent again is a new one. The history of each names the other. */
 const FROM = 'sent again, from ';
@@ -22,7 +23,7 @@ export async function requireEnded(
   { id, status }: { readonly id: bigint; readonly status: string },
 ): Promise<void> {
   const open = status === 'UNKNOWN' ? await queries.all(of, { account, ids: elementsOf([id]) }) : [];
-  if (FINAL_STATUSES.includes(status) || (status === 'UNKNOWN' && open.length === 0)) return;
+  if (isFinal(status) || (status === 'UNKNOWN' && open.length === 0)) return;
   throw conflict(
     `The message is still on its way: its status is ${status}. Send it again when that is final, or cancel it first.`,
   );
@@ -37,7 +38,7 @@ export async function linkResent(
   at: number,
 ): Promise<void> {
   const line = (id: bigint, status: string, detail: string) =>
-    queries.run(addHistory, { account, status, at, rows: recordsOf([[id, detail]]) });
+    addHistoryLine(queries, account, id, { status, at, detail });
   await line(original.id, original.status, `${AS}${added.id}`);
   // A scheduled message has no history before its time comes.
   if (!added.isScheduled) await line(added.id, 'QUEUED', `${FROM}${original.id}`);

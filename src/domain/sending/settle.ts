@@ -1,8 +1,9 @@
 import type { AccountKey, Database, Queries, Writing } from '../../store/database.ts';
-import { accountRecordsOf, elementsOf, recordsOf } from '../../store/json.ts';
+import { accountRecordsOf, elementsOf } from '../../store/json.ts';
 import { eachAccount } from '../../store/transactions.ts';
 import { emitStatuses } from '../accounts/events.ts';
 import { move, releaseHeld } from '../accounts/ledger.ts';
+import { setStatusOf } from '../messages/sent.ts';
 import * as attemptSql from './attempts.sql.ts';
 import * as sql from './dispatch.sql.ts';
 import { knownParts, statusesByReceipts } from './known-parts.ts';
@@ -246,7 +247,7 @@ export async function leaveUndecided(
   if (messages.length === 0) return;
   const back = messages.map(({ id, reason }) => [id, NEVER, reason] as const);
   await putBack(queries, account, 'undecided', back);
-  await setStatus(queries, account, at, 'UNKNOWN', new Map(messages.map(({ id, reason }) => [id, reason])));
+  await setStatusOf({ queries, account, at }, 'UNKNOWN', new Map(messages.map(({ id, reason }) => [id, reason])));
   const statuses = messages.map(({ id: messageId }) => ({ messageId, status: 'UNKNOWN' }));
   await emitStatuses(queries, 'message.undecided', account, at, statuses);
 }
@@ -324,26 +325,9 @@ export async function end(
   await queries.run(sql.remove, { account, ids });
   if (status !== null) {
     const details = new Map(messages.map(({ id, detail }) => [id, detail]));
-    await setStatus(queries, account, at, status, details);
+    await setStatusOf({ queries, account, at }, status, details);
   }
   await settleCredits(queries, account, at, messages, releaseReason);
-}
-
-/** The status and its line in the history, for those that the client has not deleted. */
-export async function setStatus(
-  queries: Queries,
-  account: AccountKey,
-  at: number,
-  status: string,
-  details: ReadonlyMap<bigint, string | null>,
-): Promise<void> {
-  const ids = elementsOf([...details.keys()]);
-  const changed = await queries.all(sql.setStatus, { account, ids, status, at });
-  if (changed.length === 0) return;
-  const rows = changed.map(({ message_id: id }) => [id, details.get(id) ?? null]);
-  await queries.run(sql.addHistory, { account, status, at, rows: recordsOf(rows) });
-  const statuses = changed.map(({ message_id: messageId }) => ({ messageId, status }));
-  await emitStatuses(queries, 'message.status', account, at, statuses);
 }
 
 async function settleCredits(

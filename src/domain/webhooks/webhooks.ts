@@ -5,7 +5,8 @@ import type { Queries } from '../../store/database.ts';
 import type { Database } from '../../store/transactions.ts';
 import * as accountSql from '../accounts/accounts.sql.ts';
 import type { EventType } from '../accounts/events.ts';
-import * as messageSql from '../messages/message-records.sql.ts';
+import { receivedOf } from '../messages/received.ts';
+import { sentOf } from '../messages/sent.ts';
 import * as sql from './webhooks.sql.ts';
 
 /** Addresses of other programs, to which events are delivered. */
@@ -212,12 +213,12 @@ async function dataOf(database: Queries, row: sql.DeliveryRow, full: boolean): P
   if (!full || data.messageId === undefined) return named;
   const id = BigInt(data.messageId);
   if (row.type === 'message.received') {
-    const message = await database.first(messageSql.received, { account, id });
+    const message = await receivedOf(database, account, id);
     if (!message) return named;
-    const { sender, text, short_code: shortCode, received_at: at } = message;
-    return { ...named, sender, text, shortCode, receivedAt: new Date(Number(at)).toISOString() };
+    const { sender, text, shortCode, receivedAt } = message;
+    return { ...named, sender, text, shortCode, receivedAt: new Date(receivedAt).toISOString() };
   }
-  const message = await database.first(messageSql.sent, { account, id });
+  const message = await sentOf(database, account, id);
   return message ? { ...named, recipient: message.recipient, text: message.text, reference: message.reference } : named;
 }
 

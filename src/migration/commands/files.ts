@@ -3,7 +3,7 @@ import { Problem } from '../../base/problem.ts';
 import { readEncoding, requireFile } from '../../commands/input-file.ts';
 import { harmless, print, progressLine, remark, remarkOnTerminal } from '../../commands/output.ts';
 import { configOf, type Session, settingOption, withSession } from '../../commands/session.ts';
-import { DELIVERY_STATUSES } from '../../domain/messages/sent.ts';
+import { DELIVERY_STATUSES } from '../../domain/messages/statuses.ts';
 import { DELIMITERS } from '../../transfer/csv.ts';
 import type { CsvFile } from '../../transfer/csv-file.ts';
 import { FILE_KINDS, type FileKind, type FileReport, fileColumns } from '../copy/files.ts';

@@ -1,7 +1,7 @@
 import { scalarText } from '../../asmx/contract/scalars.ts';
 import type { Fields, ResultType, Scalar } from '../../asmx/contract/types.ts';
 import { type Dialect, STATUS_FIELD, statusOfWord } from '../../asmx/dialect/dialect.ts';
-import { DELIVERY_STATUSES } from '../../domain/messages/sent.ts';
+import { DELIVERY_STATUSES } from '../../domain/messages/statuses.ts';
 import type { RawValue, ReadAnswer } from '../old-server/answer.ts';
 import type { RawDataSet } from '../old-server/answer-dataset.ts';
 import type { RawRecord } from '../old-server/answer-values.ts';

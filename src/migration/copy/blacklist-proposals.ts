@@ -1,5 +1,5 @@
 import { checkNumber } from '../../domain/contacts/blacklist.ts';
-import { receivedTexts } from '../../domain/messages/inbox-texts.ts';
+import { allReceived } from '../../domain/messages/received.ts';
 import { isStop } from '../../domain/receiving/stop-words.ts';
 import { csvLine } from '../../transfer/csv.ts';
 import { booleanResult } from '../compare/compare.ts';
@@ -73,7 +73,8 @@ export async function proposeFromTexts(
   { account, username, words }: { readonly account: bigint; readonly username: string; readonly words: string },
   proposals: Proposals,
 ): Promise<void> {
-  for await (const { sender, text, receivedAt } of receivedTexts(database, account)) {
+  for await (const { sender, text, receivedAt } of allReceived(database, account)) {
+    if (sender === null || text === null) continue;
     if (!isStop(text, null, words)) continue;
     if (!isUsable(sender)) proposals.leave('not a number');
     else {

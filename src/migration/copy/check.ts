@@ -1,7 +1,8 @@
 import { notFound, Problem } from '../../base/problem.ts';
 import type { Contact } from '../../domain/contacts/contacts.ts';
 import type { ReceivedMessage } from '../../domain/messages/received.ts';
-import type { ScheduledMessage, SentMessage } from '../../domain/messages/sent.ts';
+import type { ScheduledMessage } from '../../domain/messages/scheduled.ts';
+import type { SentMessage } from '../../domain/messages/sent.ts';
 import type { AccountReading, Archive } from '../../transfer/archive.ts';
 import {
   CopyProblem,

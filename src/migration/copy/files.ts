@@ -3,7 +3,7 @@ import { Problem } from '../../base/problem.ts';
 import { NO_PROGRESS } from '../../base/progress.ts';
 import { type Blacklist, checkOperatorsNumber, type NewEntry } from '../../domain/contacts/blacklist.ts';
 import { type ImportRow, importContacts } from '../../domain/contacts/contact-import.ts';
-import { DELIVERY_STATUSES } from '../../domain/messages/sent.ts';
+import { DELIVERY_STATUSES } from '../../domain/messages/statuses.ts';
 import { CONTACT_COLUMNS, contactRow } from '../../transfer/contact-csv.ts';
 import type { CsvColumn } from '../../transfer/csv.ts';
 import type { FileRow } from '../../transfer/csv-file.ts';

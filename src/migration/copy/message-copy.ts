@@ -1,13 +1,29 @@
 import { move, type NewMovement } from '../../domain/accounts/ledger.ts';
-import * as inboxSql from '../../domain/messages/received.sql.ts';
-import { type ReceivedMessage, toInboxMessage } from '../../domain/messages/received.ts';
-import * as outboxSql from '../../domain/messages/sent.sql.ts';
-import { type ScheduledMessage, type SentMessage, toSent } from '../../domain/messages/sent.ts';
+import {
+  addReceived,
+  allReceived,
+  receivedCounts as countReceived,
+  currentGeneration,
+  deleteReceivedAmong,
+  markReceivedRead,
+  markReceivedUnread,
+  type ReceivedMessage,
+  receivedAmong,
+  unreadAfter,
+} from '../../domain/messages/received.ts';
+import { addScheduled, deleteScheduledAmong, type ScheduledMessage } from '../../domain/messages/scheduled.ts';
+import {
+  allSent,
+  countUnmarked,
+  deleteSentAmong,
+  putSent,
+  type SentMessage,
+  sentAmong,
+} from '../../domain/messages/sent.ts';
 import { writtenKey } from '../../sms/numbers.ts';
 import { partsOf } from '../../sms/parts.ts';
-import { cursorAfter, FIRST, pages } from '../../store/cursor.ts';
+import { pages } from '../../store/cursor.ts';
 import type { Database, Queries, Writing } from '../../store/database.ts';
-import { addReceived } from '../../transfer/archive-update.ts';
 import * as sql from '../stages/migrated-accounts.sql.ts';
 import {
   copyProgress,
@@ -34,7 +50,7 @@ const CHUNK = 1_000;
 function* chunksOf<T>(rows: readonly T[]): Generator<readonly T[]> {
   for (let start = 0; start < rows.length; start += CHUNK) yield rows.slice(start, start + CHUNK);
 }
-const idsOf = (rows: readonly { readonly id: bigint }[]): string => `[${rows.map(({ id }) => id).join()}]`;
+const idsOf = (rows: readonly { readonly id: bigint }[]): bigint[] => rows.map(({ id }) => id);
 
 /**
  * Adds received messages. `unread` has those that are unread there. Null, in a first copy alone: it
@@ -59,15 +75,8 @@ export async function copyReceived(
         .map((each) => ({ ...each, read: here.get(each.id)?.read ?? unread?.has(each.id) !== true }));
       if (put.length === 0) return [];
       // Rows of an emptied inbox are in the way until the purge.
-      await queries.run(inboxSql.deleteReceivedAmong, { account, ids: idsOf(put) });
-      const generation = Number((await queries.first(inboxSql.currentGeneration, { account }))?.generation ?? 0n);
-      await addReceived(
-        queries,
-        account,
-        generation,
-        put,
-        put.filter(({ read }) => !read),
-      );
+      await deleteReceivedAmong(queries, account, idsOf(put));
+      await addReceived(queries, account, await currentGeneration(queries, account), put);
       await noteCopiedIds(queries, account, { messages: put.map(({ id }) => id) });
       return put.filter(({ id }) => !here.has(id)).map(({ id }) => id);
     });
@@ -77,8 +86,8 @@ export async function copyReceived(
 }
 
 async function receivedHere(queries: Queries, account: bigint, messages: readonly ReceivedMessage[]) {
-  const rows = await queries.all(inboxSql.receivedAmong, { account, ids: idsOf(messages) });
-  return new Map(rows.map(toInboxMessage).map((each) => [each.id, each]));
+  const here = await receivedAmong(queries, account, idsOf(messages));
+  return new Map(here.map((each) => [each.id, each]));
 }
 
 /** Those of the messages that are not here, or are here with other contents. */
@@ -115,12 +124,11 @@ export async function marksHere(database: Database, account: bigint): Promise<Ma
   const isSettled = (await writesWaiting(database, account)) === 0;
   const highest = (await copyProgress(database, account))?.highest.message ?? 0n;
   const unread = new Set<bigint>();
-  for (let cursor = FIRST; ; ) {
-    const rows = await database.all(inboxSql.unread, { account, ...cursor, limit: CHUNK });
-    for (const { message_id: id } of rows) if (id <= highest) unread.add(id);
-    const last = rows.at(-1);
-    if (rows.length < CHUNK || !last) break;
-    cursor = cursorAfter(Number(last.received_at), last.message_id);
+  for (let last: ReceivedMessage | undefined; ; ) {
+    const messages = await unreadAfter(database, account, CHUNK, last);
+    for (const { id } of messages) if (id <= highest) unread.add(id);
+    last = messages.at(-1);
+    if (messages.length < CHUNK) break;
   }
   return { unread, lastWrite: isSettled ? lastWrite : null };
 }
@@ -129,7 +137,7 @@ export async function marksHere(database: Database, account: bigint): Promise<Ma
 export async function copyMarks(database: Database, account: bigint, ids: readonly bigint[]): Promise<void> {
   for (const chunk of chunksOf(ids)) {
     await database.transaction(account, async (queries) => {
-      for (const id of chunk) await queries.run(inboxSql.markRead, { account, id });
+      await markReceivedRead(queries, account, chunk);
     });
   }
 }
@@ -146,46 +154,34 @@ export async function copyUnread(
   { lastWrite }: MarksHere,
 ): Promise<void> {
   if (lastWrite === null) return;
-  for (const chunk of chunksOf([...unread].map((id) => ({ id })))) {
-    const isRead = (row: { is_unread: unknown }) => row.is_unread === null;
-    const ids = idsOf(chunk);
+  for (const ids of chunksOf([...unread])) {
     // Nothing is written where nothing differs: a write makes cached answers void.
-    if (!(await database.all(inboxSql.receivedAmong, { account, ids })).some(isRead)) continue;
+    if (!(await receivedAmong(database, account, ids)).some(({ read }) => read)) continue;
     await database.transaction(account, async (queries) => {
       if ((await lastWriteOf(queries, account)) !== lastWrite) return;
-      const rows = await queries.all(inboxSql.receivedAmong, { account, ids });
-      const generation = Number((await queries.first(inboxSql.currentGeneration, { account }))?.generation ?? 0n);
-      await queries.runAll(
-        inboxSql.addUnread,
-        rows
-          .filter(isRead)
-          .map((row) => ({ account, id: row.message_id, receivedAt: Number(row.received_at), generation })),
-      );
+      await markReceivedUnread(queries, account, await receivedAmong(queries, account, ids));
     });
   }
 }
 
 export async function receivedCounts(database: Database, account: bigint): Promise<{ read: number; unread: number }> {
-  const row = await database.first(inboxSql.counts, { account });
-  return { read: Number(row?.read ?? 0n), unread: Number(row?.unread ?? 0n) };
+  const { read, unread } = await countReceived(database, account);
+  return { read: Number(read), unread: Number(unread) };
 }
 export const unmarkedCount = async (database: Database, account: bigint): Promise<number> =>
-  Number((await database.first(outboxSql.countUnmarked, { account }))?.total ?? 0n);
+  Number(await countUnmarked(database, account));
 
 /** The ids of received messages that were copied. */
 export async function copiedReceived(database: Database, account: bigint): Promise<Set<bigint>> {
   const highest = (await copyProgress(database, account))?.highest.message ?? 0n;
   const ids = new Set<bigint>();
-  const page = (from: bigint) => database.all(inboxSql.receivedFrom, { account, from, limit: CHUNK });
-  for await (const rows of pages(CHUNK, page, ({ message_id }) => message_id)) {
-    for (const { message_id: id } of rows) if (id <= highest) ids.add(id);
-  }
+  for await (const { id } of allReceived(database, account)) if (id <= highest) ids.add(id);
   return ids;
 }
 
 export async function removeReceived(database: Database, account: bigint, ids: readonly bigint[]): Promise<void> {
   for (const chunk of chunksOf(ids)) {
-    await database.run(inboxSql.deleteReceivedAmong, { account, ids: `[${chunk.join()}]` });
+    await deleteReceivedAmong(database, account, chunk);
   }
 }
 
@@ -210,7 +206,7 @@ export async function copySent(
   const listed = new IdList();
   let [added, oldest] = [0, askedAt];
   for await (const messages of batches) {
-    for (const chunk of chunksOf(messages)) added += await putSent(database, context, chunk);
+    for (const chunk of chunksOf(messages)) added += await copySentChunk(database, context, chunk);
     for (const { id, sentAt } of messages) {
       listed.add(id);
       oldest = Math.min(oldest, sentAt);
@@ -220,19 +216,17 @@ export async function copySent(
 }
 
 /** Returns how many were new. */
-const putSent = (
+const copySentChunk = (
   database: Database,
   { account, username, askedAt }: CopyContext,
   messages: readonly SentMessage[],
 ): Promise<number> =>
   database.transaction(account, async (queries) => {
     const deleted = await deletedHere(queries, username, askedAt);
-    const rows = await queries.all(sql.sentAmong, { account, ids: idsOf(messages) });
-    const here = new Map(rows.map(toSent).map((each) => [each.id, each]));
+    const here = new Map((await sentAmong(queries, account, idsOf(messages))).map((each) => [each.id, each]));
     const put = messages.filter((each) => !deleted.has('sent', each.id) && !isSameSent(each, here.get(each.id)));
     if (put.length === 0) return 0;
-    const values = put.map(({ marked, ...each }) => ({ account, ...each, isMarked: marked ? 1 : 0 }));
-    await queries.runAll(outboxSql.putSent, values);
+    await putSent(queries, account, put);
     await noteCopiedIds(queries, account, { messages: put.map(({ id }) => id) });
     return put.filter(({ id }) => !here.has(id)).length;
   });
@@ -257,13 +251,15 @@ export async function removeGoneSent(
   account: bigint,
   { listed, oldest, highest }: SentCopy,
 ): Promise<void> {
-  const page = (from: bigint) => database.all(outboxSql.sentFrom, { account, from, limit: CHUNK });
-  for await (const rows of pages(CHUNK, page, ({ message_id }) => message_id)) {
-    const gone = rows
-      .filter(({ message_id: id, sent_at: sentAt }) => id <= highest && !listed.has(id) && Number(sentAt) >= oldest)
-      .map(({ message_id: id }) => id);
-    if (gone.length > 0) await database.run(sql.deleteSentAmong, { account, ids: `[${gone.join()}]` });
+  let gone: bigint[] = [];
+  for await (const { id, sentAt } of allSent(database, account)) {
+    if (id > highest || listed.has(id) || sentAt < oldest) continue;
+    gone.push(id);
+    if (gone.length < CHUNK) continue;
+    await deleteSentAmong(database, account, gone);
+    gone = [];
   }
+  if (gone.length > 0) await deleteSentAmong(database, account, gone);
 }
 
 /**
@@ -340,14 +336,14 @@ async function replaceScheduled(
 ): Promise<void> {
   const movements: NewMovement[] = [];
   for (const chunk of chunksOf([...gone, ...put.map(({ id }) => id)])) {
-    const removed = await queries.all(outboxSql.deleteScheduledOf, { account, ids: `[${chunk.join()}]` });
+    const removed = await deleteScheduledAmong(queries, account, chunk);
     for (const { message_id, held_parts } of removed) movements.push(...adjusting('held', -held_parts, message_id));
   }
   const rows = put.map((each) => {
     const key = each.recipient === null ? null : writtenKey(each.recipient);
-    return { account, ...each, key, heldParts: partsOf(each.text ?? '') };
+    return { ...each, key, heldParts: partsOf(each.text ?? '') };
   });
-  await queries.runAll(outboxSql.addScheduled, rows);
+  await addScheduled(queries, account, rows);
   for (const { id, heldParts } of rows) movements.push(...adjusting('held', BigInt(heldParts), id));
   if (movements.length > 0) await move(queries, account, at, movements);
   await noteCopiedIds(queries, account, { messages: put.map(({ id }) => id) });

@@ -1,10 +1,9 @@
 import { conflict } from '../../base/problem.ts';
 import { snapshotOf, takeIds } from '../../domain/accounts/ids.ts';
-import * as outboxSql from '../../domain/messages/sent.sql.ts';
-import { type SentMessage, toSent } from '../../domain/messages/sent.ts';
+import { addSent, type SentMessage, sentAmong } from '../../domain/messages/sent.ts';
 import { numberKey } from '../../sms/numbers.ts';
 import type { Database, Queries, Writing } from '../../store/database.ts';
-import { recordsOf } from '../../store/json.ts';
+import { elementsOf, recordsOf } from '../../store/json.ts';
 import * as sql from '../stages/migrated-accounts.sql.ts';
 import { copyProgress, deletedHere, MESSAGE_ID_GAP, noteCopiedIds } from '../stages/migrated-accounts.ts';
 
@@ -56,12 +55,12 @@ interface Plan {
 
 async function plan(queries: Queries, target: SentImport, rows: readonly SentRow[]): Promise<Plan> {
   const { account, username, at } = target;
-  const ids = `[${rows.flatMap(({ id }) => (id === null ? [] : [id])).join()}]`;
+  const ids = rows.flatMap(({ id }) => (id === null ? [] : [id]));
   const here = new Map<bigint, Pick<SentMessage, 'recipient' | 'text' | 'sentAt'>>(
-    (await queries.all(sql.sentAmong, { account, ids })).map(toSent).map((each) => [each.id, each]),
+    (await sentAmong(queries, account, ids)).map((each) => [each.id, each]),
   );
   const scheduled = new Set(
-    (await queries.all(sql.scheduledAmong, { account, ids })).map(({ message_id }) => message_id),
+    (await queries.all(sql.scheduledAmong, { account, ids: elementsOf(ids) })).map(({ message_id }) => message_id),
   );
   const deleted = await deletedHere(queries, username, at, 0);
   const idRefusal = await idRule(queries, account);
@@ -172,6 +171,6 @@ async function addAll(queries: Writing, account: bigint, rows: readonly SentRow[
   const kept = rows.flatMap(({ id }) => (id === null ? [] : [id]));
   await noteCopiedIds(queries, account, { messages: kept });
   let next = own === 0 ? 0n : await takeIds(queries, account, 'message', own);
-  const values = rows.map(({ unit: _, id, ...row }) => ({ account, ...row, id: id ?? next++, isMarked: 1 }));
-  await queries.runAll(outboxSql.addSent, values);
+  const messages = rows.map(({ unit: _, id, ...row }) => ({ ...row, id: id ?? next++, marked: true }));
+  await addSent(queries, account, messages);
 }

@@ -1,5 +1,5 @@
 import { STATUS_FIELD } from '../../asmx/dialect/dialect.ts';
-import { DELIVERY_STATUSES } from '../../domain/messages/sent.ts';
+import { DELIVERY_STATUSES } from '../../domain/messages/statuses.ts';
 import { Counts, type Doubt, type Finding, type Learned, type Observation } from './learned.ts';
 
 /** Learns the words of delivery statuses. */

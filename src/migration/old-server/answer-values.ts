@@ -9,7 +9,7 @@ import {
   statusOfWord,
 } from '../../asmx/dialect/dialect.ts';
 import type { XmlElement } from '../../asmx/xml/reader.ts';
-import { DELIVERY_STATUSES } from '../../domain/messages/sent.ts';
+import { DELIVERY_STATUSES } from '../../domain/messages/statuses.ts';
 
 /** Names and texts of the wire. */
 export interface RawRecord {

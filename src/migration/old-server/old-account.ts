@@ -1,6 +1,6 @@
 import type { Dialect } from '../../asmx/dialect/dialect.ts';
 import type { ReceivedMessage } from '../../domain/messages/received.ts';
-import type { ScheduledMessage } from '../../domain/messages/sent.ts';
+import type { ScheduledMessage } from '../../domain/messages/scheduled.ts';
 import type { ReadEffects } from '../stages/migrated-accounts.ts';
 import { operationOf } from './answer.ts';
 import type { RawDataSet } from './answer-dataset.ts';

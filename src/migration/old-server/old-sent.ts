@@ -1,5 +1,6 @@
 import { detached } from '../../base/detached.ts';
-import { DELIVERY_STATUSES, type SentMessage } from '../../domain/messages/sent.ts';
+import type { SentMessage } from '../../domain/messages/sent.ts';
+import { DELIVERY_STATUSES } from '../../domain/messages/statuses.ts';
 import type { ValueRecord } from './answer-values.ts';
 import { FIRST_MAX, LAST_MAX, needed, type OldAccount, readRows, takeRows, text, UnknownWords } from './old-account.ts';
 

@@ -1,4 +1,3 @@
-import type { ScheduledRow, SentRow } from '../../domain/messages/sent.sql.ts';
 import { type AccountKey, statement } from '../../store/statement.ts';
 
 /** Copies of accounts of an old server: see schema/migrated-accounts.ts. */
@@ -61,13 +60,11 @@ export const raiseHighest = statement<One & { message: bigint; contact: bigint; 
   { affects: 'none' },
 );
 
-export const sentAmong = statement<Some, SentRow>(
-  'migrated.sentAmong',
-  `select message_id, reference, recipient, text, status, sent_at, updated_at, is_marked from sent
-   where account_id = :account and message_id {among :ids}`,
-);
 /** Sent messages from one of the spans of time: records of the account, the start and the end. */
-export const sentWithin = statement<One & { spans: string }, Pick<SentRow, 'recipient' | 'text' | 'sent_at'>>(
+export const sentWithin = statement<
+  One & { spans: string },
+  { recipient: string | null; text: string | null; sent_at: bigint }
+>(
   'migrated.sentWithin',
   `select sent.recipient, sent.text, sent.sent_at
    from {records :spans account_id bigint, start_at bigint, end_at bigint} as span, sent
@@ -77,10 +74,6 @@ export const sentWithin = statement<One & { spans: string }, Pick<SentRow, 'reci
 export const scheduledAmong = statement<Some, { message_id: bigint }>(
   'migrated.scheduledAmong',
   'select message_id from scheduled where account_id = :account and message_id {among :ids}',
-);
-export const deleteSentAmong = statement<Some>(
-  'migrated.deleteSentAmong',
-  'delete from sent where account_id = :account and message_id {among :ids}',
 );
 export const deleteTemplates = statement<One>(
   'migrated.deleteTemplates',
@@ -93,7 +86,16 @@ export const deleteGroupsAmong = statement<Some>(
 /** Scheduled messages, and whether one is armed here. */
 export const scheduledFrom = statement<
   One & { from: bigint; limit: number },
-  ScheduledRow & { held_parts: bigint; is_armed: bigint }
+  {
+    message_id: bigint;
+    reference: string | null;
+    recipient: string | null;
+    text: string | null;
+    scheduled_at: bigint;
+    created_at: bigint;
+    held_parts: bigint;
+    is_armed: bigint;
+  }
 >(
   'migrated.scheduledFrom',
   `select message_id, reference, recipient, text, scheduled_at, created_at, held_parts,

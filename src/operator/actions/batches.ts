@@ -1,12 +1,13 @@
 import { z } from 'zod';
 import { badField } from '../../base/problem.ts';
 import { accountRecord } from '../../domain/accounts/accounts.ts';
-import { BATCH_MAX } from '../../domain/messages/message-batches.ts';
+import { reschedule as rescheduleMessages } from '../../domain/sending/reschedule.ts';
 import { type Action, accountAction, type Scope } from '../action.ts';
 import { domainOf } from '../domain.ts';
 import { accountParams, credits, instant, rowId } from '../schemas.ts';
 
 /** Many messages in one transaction. What is gone already is left out. */
+const BATCH_MAX = 500;
 
 const ids = z.array(rowId).min(1).max(BATCH_MAX).describe(`Ids of messages, at most ${BATCH_MAX}.`);
 const output = z.strictObject({ done: z.int().describe('How many of them were there.') });
@@ -42,7 +43,7 @@ const changeInbox = accountAction({
   target: counted,
   command: { say: ({ done }) => `Done for ${messages(done)}.` },
   run: async (services, { body }) => ({
-    done: await domainOf(services).batches.changeReceived(services.account.id, body.ids, body.change),
+    done: await domainOf(services).received.change(services.account.id, body.ids, body.change),
   }),
 });
 
@@ -62,7 +63,7 @@ const changeSent = accountAction({
   target: counted,
   command: { say: ({ done }) => `Done for ${messages(done)}.` },
   run: async (services, { body }) => ({
-    done: await domainOf(services).batches.changeSent(services.account.id, body.ids, body.change),
+    done: await domainOf(services).sent.change(services.account.id, body.ids, body.change),
   }),
 });
 
@@ -87,7 +88,7 @@ const cancelMany = accountAction({
   command: {
     say: ({ cancelled, creditsReturned }) => `Cancelled ${messages(cancelled)}. Credits returned: ${creditsReturned}.`,
   },
-  run: async (services, { body }) => domainOf(services).batches.cancelScheduled(services.account.id, body.ids),
+  run: async (services, { body }) => domainOf(services).cancellation.cancelMany(services.account.id, body.ids),
 });
 
 const late = (count: number): string => `Because of notAfter, ${messages(count)} must not be sent so late.`;
@@ -126,7 +127,7 @@ const reschedule = accountAction({
     if (sendAt <= now()) throw badField('sendAt', 'expected an instant in the future');
     const { quietHours, timeZone } = await accountRecord(database, account.username);
     const wanted = { at: sendAt, quietHours, timeZone, tryForMs };
-    return { ...(await domainOf(services).batches.reschedule(account.id, chosen, wanted)) };
+    return { ...(await rescheduleMessages(database, account.id, chosen, wanted)) };
   },
 });
 

@@ -153,7 +153,7 @@ const inbox = downloadAction({
   problems: ['not-found'],
   example: { params: { username: 'acme' } },
   run: async (services) => {
-    const messages = domainOf(services).inbox;
+    const messages = domainOf(services).received;
     return inboxCsv(pagesOf((after) => messages.newest(services.account.id, PAGE, after)));
   },
 });
@@ -171,8 +171,8 @@ const sent = downloadAction({
   problems: ['not-found'],
   example: { params: { username: 'acme' } },
   run: async (services) => {
-    const { outbox } = domainOf(services);
-    return sentCsv(pagesOf((after) => outbox.newestSent(services.account.id, PAGE, after)));
+    const messages = domainOf(services).sent;
+    return sentCsv(pagesOf((after) => messages.newest(services.account.id, PAGE, after)));
   },
 });
 

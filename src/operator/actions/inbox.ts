@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { notFound } from '../../base/problem.ts';
 import type { InboxMessage } from '../../domain/messages/received.ts';
 import { type Action, accountAction, accountListAction, mayRead, pageOf, withStatus } from '../action.ts';
 import { domainOf } from '../domain.ts';
@@ -49,14 +50,14 @@ const list = accountListAction({
   problems: ['not-found'],
   example: { params: { username: 'acme' }, query: { unread: 'true' }, output: { items: [EXAMPLE], next: null } },
   run: async (services, { query: { unread }, page: { limit, after } }) => {
-    const { inbox } = domainOf(services);
+    const { received } = domainOf(services);
     const account = services.account.id;
     const texts = { sender: null, text: null, shortCode: null };
     const last = after === null ? undefined : { receivedAt: after[0], id: after[1], ...texts };
     const rows =
       unread === undefined
-        ? await inbox.newest(account, limit + 1, last)
-        : (await inbox.unread(account, limit + 1, last)).map((each) => ({ ...each, read: false }));
+        ? await received.newest(account, limit + 1, last)
+        : (await received.unread(account, limit + 1, last)).map((each) => ({ ...each, read: false }));
     return pageOf(rows, limit, shown, (row): [number, bigint] => [row.receivedAt, row.id]);
   },
 });
@@ -102,7 +103,7 @@ const receive = accountAction({
   run: async (services, { body }, actor) => {
     const { gatewayId = null, sender = null, text, shortCode = null, receivedAt = services.now() } = body;
     const given = { gatewayId, sender, text, shortCode, receivedAt };
-    const done = await domainOf(services).messages.receive(services.account.id, given);
+    const done = await domainOf(services).received.receive(services.account.id, given);
     // A repeated gatewayId would show the first message to whoever guesses it.
     const isShown = done.isNew || mayRead(actor);
     const output = { id: done.id, message: isShown && done.message ? shown(done.message) : null };
@@ -121,8 +122,7 @@ const show = accountAction({
   output: message,
   problems: ['not-found'],
   example: { params: { username: 'acme', id: '1001' }, output: EXAMPLE },
-  run: async (services, { params }) =>
-    shown(await domainOf(services).messages.received(services.account.id, params.id)),
+  run: async (services, { params }) => shown(await domainOf(services).received.show(services.account.id, params.id)),
 });
 
 const mark = accountAction({
@@ -139,7 +139,7 @@ const mark = accountAction({
   example: { params: { username: 'acme', id: '1001' }, body: { read: true }, output: { ...EXAMPLE, read: true } },
   command: { say: ({ id, read }) => `The message ${id} is ${read ? 'read' : 'unread'}.` },
   run: async (services, { params, body }) =>
-    shown(await domainOf(services).messages.setRead(services.account.id, params.id, body.read)),
+    shown(await domainOf(services).received.setRead(services.account.id, params.id, body.read)),
 });
 
 const remove = accountAction({
@@ -155,7 +155,8 @@ const remove = accountAction({
   example: { params: { username: 'acme', id: '1001' }, output: { id: '1001' } },
   command: { say: ({ id }) => `Deleted the message ${id}.` },
   run: async (services, { params: { id } }) => {
-    await domainOf(services).messages.deleteReceived(services.account.id, id);
+    if (!(await domainOf(services).received.delete(services.account.id, id)))
+      throw notFound('received message with this id');
     return { id };
   },
 });

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { badField, notFound, Problem } from '../../base/problem.ts';
-import type { ScheduledRecord, SentRecord } from '../../domain/messages/message-records.ts';
-import { DELIVERY_STATUSES, type ScheduledMessage, type SentMessage } from '../../domain/messages/sent.ts';
+import type { ScheduledMessage, ScheduledRecord } from '../../domain/messages/scheduled.ts';
+import type { SentMessage, SentRecord } from '../../domain/messages/sent.ts';
+import { DELIVERY_STATUSES } from '../../domain/messages/statuses.ts';
 import { type Action, accountAction, accountListAction, mayRead, pageOf } from '../action.ts';
 import { domainOf } from '../domain.ts';
 import { accountParams, credits, instant, line, messageParams, rowId } from '../schemas.ts';
@@ -110,17 +111,17 @@ const list = accountListAction({
   problems: ['not-found'],
   example: { params: { username: 'acme' }, query: { state: 'sent' }, output: { items: [SENT], next: null } },
   run: async (services, { query: { state = 'sent' }, page: { limit, after } }) => {
-    const { outbox } = domainOf(services);
+    const { sent, scheduled } = domainOf(services);
     const account = services.account.id;
     const texts = { reference: null, recipient: null, text: null };
     if (state === 'scheduled') {
       const last = after === null ? undefined : { ...texts, id: after[1], scheduledAt: after[0], createdAt: 0 };
-      const rows = await outbox.soonest(account, limit + 1, last);
+      const rows = await scheduled.soonest(account, limit + 1, last);
       return pageOf(rows, limit, shownScheduled, (row): [number, bigint] => [row.scheduledAt, row.id]);
     }
     const unused = { ...texts, status: '', updatedAt: 0, marked: false };
     const last = after === null ? undefined : { ...unused, id: after[1], sentAt: after[0] };
-    const rows = await outbox.newestSent(account, limit + 1, last);
+    const rows = await sent.newest(account, limit + 1, last);
     return pageOf(rows, limit, shownSent, (row): [number, bigint] => [row.sentAt, row.id]);
   },
 });
@@ -140,15 +141,15 @@ const show = accountAction({
   problems: ['not-found'],
   example: { params: { username: 'acme', id: '2001' }, output: RECORD },
   run: async (services, { params: { id }, query: { state } }) => {
-    const { messages } = domainOf(services);
+    const { sent, scheduled } = domainOf(services);
     const account = services.account.id;
-    if (state === 'scheduled') return recordOfScheduled(await messages.scheduled(account, id));
-    if (state === 'sent') return recordOfSent(await messages.sent(account, id));
-    const sent = await orMissing(messages.sent(account, id));
-    if (sent) return recordOfSent(sent);
-    const scheduled = await orMissing(messages.scheduled(account, id));
-    if (!scheduled) throw notFound('message with this id');
-    return recordOfScheduled(scheduled);
+    if (state === 'scheduled') return recordOfScheduled(await scheduled.show(account, id));
+    if (state === 'sent') return recordOfSent(await sent.show(account, id));
+    const sentOne = await orMissing(sent.show(account, id));
+    if (sentOne) return recordOfSent(sentOne);
+    const scheduledOne = await orMissing(scheduled.show(account, id));
+    if (!scheduledOne) throw notFound('message with this id');
+    return recordOfScheduled(scheduledOne);
   },
 });
 
@@ -189,7 +190,7 @@ const add = accountAction({
   run: async (services, { body }) => {
     const { recipient, text, reference = null, status = 'SUBMITTED', sentAt = services.now() } = body;
     const given = { recipient, text, reference, status, sentAt };
-    return recordOfSent(await domainOf(services).messages.recordSent(services.account.id, given));
+    return recordOfSent(await domainOf(services).sent.record(services.account.id, given));
   },
 });
 
@@ -215,8 +216,7 @@ const setStatus = accountAction({
   command: { arguments: ['status'], say: ({ id, status }) => `The message ${id} has the status ${status}.` },
   run: async (services, { params, body: { status, at = services.now(), detail = null } }, actor) => {
     if (at > services.now()) throw badField('at', 'this is in the future');
-    const { messages } = domainOf(services);
-    const sent = await messages.recordStatus(services.account.id, params.id, { status, at, detail });
+    const sent = await domainOf(services).sent.recordStatus(services.account.id, params.id, { status, at, detail });
     const hidden = mayRead(actor) ? {} : { recipient: null, text: null, reference: null };
     return { ...recordOfSent(sent), ...hidden };
   },
@@ -239,7 +239,7 @@ const cancel = accountAction({
   command: { say: ({ id, creditsReturned }) => `Cancelled the message ${id}. Credits returned: ${creditsReturned}.` },
   run: async (services, { params: { id } }) => ({
     id,
-    creditsReturned: await domainOf(services).messages.cancel(services.account.id, id),
+    creditsReturned: await domainOf(services).cancellation.cancel(services.account.id, id),
   }),
 });
 

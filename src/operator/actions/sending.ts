@@ -189,7 +189,7 @@ const resend = accountAction({
   example: { params: { username: 'acme', id: '2001' }, output: ACCEPTED },
   command: { say: ({ accepted }) => `Accepted as ${accepted[0]?.id}.` },
   run: async (services, { params: { id } }, actor) => {
-    const { recipient, text, reference, status } = await domainOf(services).messages.sent(services.account.id, id);
+    const { recipient, text, reference, status } = await domainOf(services).sent.show(services.account.id, id);
     if (recipient === null || text === null) throw conflict('The message has no recipient or no text.');
     await requireEnded(services.database, services.account.id, { id, status });
     const given = { recipients: [{ number: recipient, text }], sender: null, reference, sendAt: null, notAfter: null };

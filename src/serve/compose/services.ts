@@ -9,8 +9,9 @@ import { createOrderedLists } from '../../domain/contacts/ordered-lists.ts';
 import { createTemplates } from '../../domain/contacts/templates.ts';
 import { createTotals, readStatus } from '../../domain/messages/counts.ts';
 import { createPurge } from '../../domain/messages/purge.ts';
-import { createInbox } from '../../domain/messages/received.ts';
-import { createOutbox } from '../../domain/messages/sent.ts';
+import { createReceived } from '../../domain/messages/received.ts';
+import { createScheduled } from '../../domain/messages/scheduled.ts';
+import { createSent } from '../../domain/messages/sent.ts';
 import type { Extension } from '../../domain/privacy/extension.ts';
 import { createRetention, LOOK_EVERY_MS } from '../../domain/privacy/retention.ts';
 import { createIncoming } from '../../domain/receiving/incoming.ts';
@@ -80,8 +81,9 @@ export async function createServices(config: Config, deps: ServiceDependencies, 
     contacts: createContacts(database, regionOf),
     templates: createTemplates(database),
     blacklist: createBlacklist(database, now, regionOf),
-    inbox: createInbox(database, purge),
-    outbox: createOutbox(database, now),
+    received: createReceived(database, now, purge),
+    sent: createSent(database, now),
+    scheduled: createScheduled(database, now),
     orderedLists: createOrderedLists(database),
     archive: createArchive(database, now, config.region || null),
     ledger: createLedger(database, now),

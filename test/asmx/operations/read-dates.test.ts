@@ -5,7 +5,7 @@ import { listRules } from '../../../src/asmx/dialect/list-orders.ts';
 import { inboxHandlers } from '../../../src/asmx/operations/inbox.ts';
 import type { OperationServices } from '../../../src/asmx/operations/services.ts';
 import { accountId } from '../../../src/domain/accounts/accounts.ts';
-import { createInbox } from '../../../src/domain/messages/received.ts';
+import { createReceived } from '../../../src/domain/messages/received.ts';
 import { openActions } from '../../support/actions.ts';
 import { onEveryEngine } from '../../support/engines.ts';
 
@@ -19,7 +19,7 @@ onEveryEngine('Read with the dates of a dialect', (engine) => {
     for (const fractionDigits of [0, 1, 2, 3, 7, 'trimmed'] as const) {
       const dates = { zone: 'Z', fractionDigits } as const;
       const services = {
-        inbox: createInbox(database, { wake() {} }),
+        received: createReceived(database, () => 0, { wake() {} }),
         orderedLists: {},
         lists: listRules({ dates }),
         listLimit: 100,

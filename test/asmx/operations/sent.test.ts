@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { DELIVERY_STATUSES } from '../../../src/domain/messages/sent.ts';
+import { DELIVERY_STATUSES } from '../../../src/domain/messages/statuses.ts';
 import { type Client, inEveryProtocol } from '../../support/contract-client.ts';
 import { onEveryEngine } from '../../support/engines.ts';
 

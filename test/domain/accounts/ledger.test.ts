@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { Problem } from '../../../src/base/problem.ts';
 import { carryForward, createLedger, move } from '../../../src/domain/accounts/ledger.ts';
 import { createBlacklist } from '../../../src/domain/contacts/blacklist.ts';
-import { createOutbox } from '../../../src/domain/messages/sent.ts';
+import { createScheduled } from '../../../src/domain/messages/scheduled.ts';
 import { readAccount } from '../../../src/transfer/account-json.ts';
 import { createArchive } from '../../../src/transfer/archive.ts';
 import { type Engine, onEveryEngine } from '../../support/engines.ts';
@@ -33,7 +33,7 @@ async function openLedger(engine: Engine, t: TestContext) {
   const now = () => ++time;
   const archive = createArchive(database, Date.now, null);
   const ledger = createLedger(database, now);
-  const outbox = createOutbox(database, now);
+  const scheduled = createScheduled(database, now);
   const blacklist = createBlacklist(database, now, async () => 'ZA');
   let count = 0;
   async function add(credits: bigint, used: bigint, scheduled: readonly object[] = []): Promise<bigint> {
@@ -43,7 +43,7 @@ async function openLedger(engine: Engine, t: TestContext) {
     return (await database.first(ids, { username }))?.account_id as bigint;
   }
   const check = async (when: string) => assert.deepEqual((await ledger.check()).discrepancies, [], when);
-  return { database, ledger, outbox, blacklist, add, check, now };
+  return { database, ledger, scheduled, blacklist, add, check, now };
 }
 
 onEveryEngine('ledger', (engine) => {
@@ -60,10 +60,10 @@ onEveryEngine('ledger', (engine) => {
   });
 
   test('a cancelled message releases what it held, with a movement that names it', async (t) => {
-    const { ledger, outbox, blacklist, add, check } = await openLedger(engine, t);
+    const { ledger, scheduled, blacklist, add, check } = await openLedger(engine, t);
     const account = await add(10n, 0n, [message(7, '+27825550299', 'x'.repeat(200)), message(8), message(9)]);
-    assert.equal(await outbox.deleteScheduled(account, 7n), true);
-    assert.equal(await outbox.deleteScheduled(account, 7n), false);
+    assert.equal(await scheduled.delete(account, 7n), true);
+    assert.equal(await scheduled.delete(account, 7n), false);
     const [newest] = await ledger.movements(account, 1);
     const { kind, from, to, amount, messageId } = newest ?? assert.fail('no movement');
     assert.deepEqual(
@@ -83,9 +83,9 @@ onEveryEngine('ledger', (engine) => {
   });
 
   test('a balance at the largest number takes no more, and the books still add up', async (t) => {
-    const { ledger, outbox, add, check } = await openLedger(engine, t);
+    const { ledger, scheduled, add, check } = await openLedger(engine, t);
     const account = await add(LARGEST - 1n, 0n, [message(1), message(2), message(3)]);
-    await outbox.deleteAllScheduled(account);
+    await scheduled.deleteAll(account);
     assert.deepEqual(await ledger.balances(account), { free: LARGEST, held: 0n, used: 0n });
     await check('all cancelled');
     const refusal = await ledger.adjust(account, { amount: 1n, reason: 'gift', reference: null }).catch((e) => e);
@@ -123,7 +123,7 @@ onEveryEngine('ledger', (engine) => {
   });
 
   test('running sums equal the sums of movements after any sequence of changes', async (t) => {
-    const { database, ledger, outbox, add, check, now } = await openLedger(engine, t);
+    const { database, ledger, scheduled, add, check, now } = await openLedger(engine, t);
     const step = fc.oneof(
       fc.record({ act: fc.constant('adjust' as const), amount: fc.bigInt(-50n, 50n) }),
       fc.record({ act: fc.constant('capture' as const), amount: fc.bigInt(1n, 3n) }),
@@ -140,7 +140,7 @@ onEveryEngine('ledger', (engine) => {
         const refused = (thrown: unknown) => assert.ok(thrown instanceof Problem, String(thrown));
         if (act === 'adjust') {
           await ledger.adjust(account, { amount, reason: 'any', reference: null }).catch(refused);
-        } else if (act === 'cancel') await outbox.deleteScheduled(account, amount);
+        } else if (act === 'cancel') await scheduled.delete(account, amount);
         else if (act === 'carry') {
           await database.transaction(account, (queries) => carryForward(queries, account, now(), Number(amount)));
         } else {

@@ -84,7 +84,7 @@ onEveryEngine('retention', (engine) => {
     sending.clock.now += 1.5 * DAY_MS;
     const retention = createRetention(sending.database, sending.now);
     await retention.applyDue(noPause, never);
-    const left = await sending.outbox.newestSent(account, 10);
+    const left = await sending.sent.newest(account, 10);
     assert.deepEqual(
       left.map(({ text }) => text),
       ['tried again'],

@@ -97,7 +97,7 @@ onEveryEngine('accepting', (engine) => {
         ucs2Characters: ['ж'],
       },
     );
-    assert.deepEqual(await sending.outbox.newestSent(account, 10), []);
+    assert.deepEqual(await sending.sent.newest(account, 10), []);
     assert.deepEqual(await sending.ledger.balances(account), { free: 1n, held: 0n, used: 0n });
   });
 
@@ -105,7 +105,7 @@ onEveryEngine('accepting', (engine) => {
     const sending = await openSending(engine, t);
     const account = await sending.addAccount();
     await sending.accept(account, message(), { quietHours: '11:00-13:00' });
-    const [scheduled] = await sending.outbox.soonest(account, 10);
+    const [scheduled] = await sending.scheduled.soonest(account, 10);
     assert.equal(scheduled?.scheduledAt, START + 60 * MINUTE);
   });
 
@@ -120,7 +120,7 @@ onEveryEngine('accepting', (engine) => {
     const sending = await openSending(engine, t);
     const account = await sending.addAccount();
     const first = (await sending.accept(account)).accepted[0]?.id as bigint;
-    await sending.outbox.deleteSent(account, first);
+    await sending.sent.delete(account, first);
     const second = (await sending.accept(account)).accepted[0]?.id as bigint;
     assert.ok(second > first);
   });
@@ -180,7 +180,7 @@ onEveryEngine('accepting', (engine) => {
       sending.clock.now += UNSURE;
       await sending.claim();
       await verdict();
-      assert.equal((await sending.messages.sent(account, id)).status, status);
+      assert.equal((await sending.sent.show(account, id)).status, status);
       assert.deepEqual(await sending.ledger.balances(account), balances);
       assert.equal((await sending.claim()).length, decision === 'submit-again' ? 1 : 0);
       await sending.checkLedger();
@@ -240,9 +240,9 @@ onEveryEngine('random lives', (engine) => {
               await sending.settle([first], outcome as never, state);
             }
           }
-          if (each.kind === 'cancel' && ids[0] !== undefined) await sending.outbox.deleteScheduled(account, ids[0]);
+          if (each.kind === 'cancel' && ids[0] !== undefined) await sending.scheduled.delete(account, ids[0]);
           if (each.kind === 'delete' && ids.at(-1) !== undefined)
-            await sending.outbox.deleteSent(account, ids.at(-1) as bigint);
+            await sending.sent.delete(account, ids.at(-1) as bigint);
           const { free, held, used } = await sending.ledger.balances(account);
           assert.equal(free + held + used, 1_000n);
           assert.ok(free >= 0n && held >= 0n && used >= 0n);

@@ -13,14 +13,12 @@ onEveryEngine('claiming and settling', (engine) => {
     const account = await sending.addAccount();
     const { accepted } = await sending.accept(account);
     const id = accepted[0]?.id as bigint;
-    assert.deepEqual((await sending.messages.sent(account, id)).history, [
-      { status: 'QUEUED', at: START, detail: null },
-    ]);
+    assert.deepEqual((await sending.sent.show(account, id)).history, [{ status: 'QUEUED', at: START, detail: null }]);
     const claimed = await sending.claim();
     assert.deepEqual(idsOf(claimed), [id]);
     assert.deepEqual(await sending.claim(), [], 'nobody claims it a second time');
     await sending.settle(claimed, { kind: 'submitted' });
-    const { status, marked, history } = await sending.messages.sent(account, id);
+    const { status, marked, history } = await sending.sent.show(account, id);
     assert.deepEqual(
       [status, marked, history.map((each) => each.status)],
       ['SUBMITTED', false, ['QUEUED', 'SUBMITTED']],
@@ -33,14 +31,14 @@ onEveryEngine('claiming and settling', (engine) => {
     const sending = await openSending(engine, t);
     const account = await sending.addAccount();
     await sending.accept(account, message({ sendAt: START + MINUTE, reference: 'order-1' }));
-    assert.equal((await sending.outbox.soonest(account, 10)).length, 1);
+    assert.equal((await sending.scheduled.soonest(account, 10)).length, 1);
     sending.clock.now += MINUTE - 1;
     assert.deepEqual(await sending.claim(), []);
     sending.clock.now += 1;
     const claimed = await sending.claim();
     assert.equal(claimed.length, 1);
-    assert.deepEqual(await sending.outbox.soonest(account, 10), []);
-    const [sent] = await sending.outbox.newestSent(account, 10);
+    assert.deepEqual(await sending.scheduled.soonest(account, 10), []);
+    const [sent] = await sending.sent.newest(account, 10);
     assert.deepEqual([sent?.status, sent?.reference, sent?.sentAt], ['QUEUED', 'order-1', START + MINUTE]);
     await sending.checkLedger('claimed');
     await sending.settle(claimed, { kind: 'submitted' });
@@ -55,11 +53,11 @@ onEveryEngine('claiming and settling', (engine) => {
       message({ to: ['+27825550201', '+27825550202'], sendAt: START + 1 }),
     );
     const [first, second] = accepted.map(({ id }) => id as bigint);
-    assert.equal(await sending.outbox.deleteScheduled(account, first as bigint), true);
+    assert.equal(await sending.scheduled.delete(account, first as bigint), true);
     sending.clock.now += MINUTE;
     assert.deepEqual(idsOf(await sending.claim()), [second]);
-    assert.equal(await sending.outbox.deleteScheduled(account, second as bigint), false);
-    await assert.rejects(sending.messages.cancel(account, second as bigint), { kind: 'conflict' });
+    assert.equal(await sending.scheduled.delete(account, second as bigint), false);
+    await assert.rejects(sending.cancellation.cancel(account, second as bigint), { kind: 'conflict' });
     await sending.checkLedger();
     assert.deepEqual(await sending.ledger.balances(account), { free: 999n, held: 1n, used: 0n });
   });
@@ -69,7 +67,7 @@ onEveryEngine('claiming and settling', (engine) => {
     const account = await sending.addAccount();
     const id = (await sending.accept(account)).accepted[0]?.id as bigint;
     await sending.settle(await sending.claim(), { kind: 'rejected', reason: 'no such number' }, 'refused');
-    const { status, history } = await sending.messages.sent(account, id);
+    const { status, history } = await sending.sent.show(account, id);
     assert.deepEqual([status, history.at(-1)?.detail], ['REJECTED', 'no such number']);
     assert.deepEqual(await sending.ledger.balances(account), { free: 1_000n, held: 0n, used: 0n });
     await sending.checkLedger();
@@ -81,7 +79,7 @@ onEveryEngine('claiming and settling', (engine) => {
     const id = (await sending.accept(account, message({ notAfter: START + 10 * MINUTE }))).accepted[0]?.id as bigint;
     const retry = { kind: 'waiting', dueAt: START + MINUTE, reason: 'throttled' } as const;
     await sending.settle(await sending.claim(), retry, 'refused');
-    assert.equal((await sending.messages.sent(account, id)).status, 'QUEUED');
+    assert.equal((await sending.sent.show(account, id)).status, 'QUEUED');
     assert.deepEqual(await sending.claim(), []);
     sending.clock.now = START + MINUTE;
     const [again] = await sending.claim();
@@ -89,7 +87,7 @@ onEveryEngine('claiming and settling', (engine) => {
     await sending.settle([again as never], { ...retry, dueAt: START + 10 * MINUTE }, 'refused');
     sending.clock.now = START + 10 * MINUTE;
     assert.deepEqual(await sending.claim(), []);
-    const { status, history } = await sending.messages.sent(account, id);
+    const { status, history } = await sending.sent.show(account, id);
     assert.deepEqual([status, history.at(-1)?.detail], ['EXPIRED', 'throttled']);
     assert.deepEqual(await sending.ledger.balances(account), { free: 1_000n, held: 0n, used: 0n });
     await sending.checkLedger();
@@ -101,7 +99,7 @@ onEveryEngine('claiming and settling', (engine) => {
     const id = (await sending.accept(account)).accepted[0]?.id as bigint;
     sending.clock.now += 48 * 60 * MINUTE;
     assert.deepEqual(await sending.claim(), []);
-    assert.equal((await sending.messages.sent(account, id)).status, 'EXPIRED');
+    assert.equal((await sending.sent.show(account, id)).status, 'EXPIRED');
     await sending.checkLedger();
   });
 
@@ -126,7 +124,7 @@ onEveryEngine('claiming and settling', (engine) => {
     const [again] = await sending.claim();
     assert.deepEqual([again?.parts.map(({ number }) => number), again?.partsTotal], [[2], 3]);
     await sending.settle([again as never], { kind: 'rejected', reason: 'no' }, 'refused');
-    assert.equal((await sending.messages.sent(account, id)).status, 'REJECTED');
+    assert.equal((await sending.sent.show(account, id)).status, 'REJECTED');
     assert.deepEqual(await sending.ledger.balances(account), { free: 998n, held: 0n, used: 2n }, 'two parts are used');
     await sending.checkLedger();
   });
@@ -138,10 +136,10 @@ onEveryEngine('claiming and settling', (engine) => {
     assert.equal((await sending.claim()).length, 1);
     sending.clock.now += LEASE;
     assert.deepEqual(await sending.claim(), []);
-    assert.equal((await sending.messages.sent(account, id)).status, 'QUEUED', 'a receipt may still come');
+    assert.equal((await sending.sent.show(account, id)).status, 'QUEUED', 'a receipt may still come');
     sending.clock.now += UNSURE;
     assert.deepEqual(await sending.claim(), []);
-    assert.equal((await sending.messages.sent(account, id)).status, 'UNKNOWN');
+    assert.equal((await sending.sent.show(account, id)).status, 'UNKNOWN');
     sending.clock.now += 100 * 24 * 60 * MINUTE;
     assert.deepEqual(await sending.claim(), []);
     assert.deepEqual(await sending.ledger.balances(account), { free: 999n, held: 1n, used: 0n });
@@ -161,7 +159,7 @@ onEveryEngine('claiming and settling', (engine) => {
     // The first process was only slow: its answer comes too late for the message.
     await sending.settle([lost as never], { kind: 'rejected', reason: 'late' }, 'refused');
     await sending.settle([again as never], { kind: 'submitted' });
-    assert.equal((await sending.messages.sent(account, lost?.id as bigint)).status, 'SUBMITTED');
+    assert.equal((await sending.sent.show(account, lost?.id as bigint)).status, 'SUBMITTED');
     await sending.checkLedger();
   });
 
@@ -180,7 +178,7 @@ onEveryEngine('claiming and settling', (engine) => {
       provePart(queries, account, START, { messageId, attempt: 1n, part: 1n }),
     );
     await sending.settle([again as never], { kind: 'rejected', reason: 'a duplicate' }, 'refused');
-    assert.equal((await sending.messages.sent(account, messageId)).status, 'SUBMITTED');
+    assert.equal((await sending.sent.show(account, messageId)).status, 'SUBMITTED');
     assert.deepEqual(await sending.ledger.balances(account), { free: 999n, held: 0n, used: 1n });
     await sending.checkLedger();
   });
@@ -194,9 +192,9 @@ onEveryEngine('claiming and settling', (engine) => {
     await sending.claim();
     sending.clock.now += UNSURE;
     await sending.claim();
-    assert.equal((await sending.messages.sent(account, id)).status, 'UNKNOWN');
+    assert.equal((await sending.sent.show(account, id)).status, 'UNKNOWN');
     await sending.settle(claimed, { kind: 'submitted' });
-    assert.equal((await sending.messages.sent(account, id)).status, 'SUBMITTED');
+    assert.equal((await sending.sent.show(account, id)).status, 'SUBMITTED');
     assert.deepEqual(await sending.ledger.balances(account), { free: 999n, held: 0n, used: 1n });
     await sending.checkLedger();
   });
@@ -225,7 +223,7 @@ onEveryEngine('claiming and settling', (engine) => {
     const sending = await openSending(engine, t);
     const account = await sending.addAccount();
     const id = (await sending.accept(account)).accepted[0]?.id as bigint;
-    assert.equal(await sending.outbox.deleteSent(account, id), true);
+    assert.equal(await sending.sent.delete(account, id), true);
     assert.deepEqual(await sending.claim(), []);
     assert.deepEqual(await sending.ledger.balances(account), { free: 1_000n, held: 0n, used: 0n });
     await sending.checkLedger();
@@ -236,7 +234,7 @@ onEveryEngine('claiming and settling', (engine) => {
     const account = await sending.addAccount();
     const id = (await sending.accept(account)).accepted[0]?.id as bigint;
     const claimed = await sending.claim();
-    await sending.outbox.deleteSent(account, id);
+    await sending.sent.delete(account, id);
     await sending.settle(claimed, { kind: 'submitted' });
     const kinds = (await sending.ledger.movements(account, 10)).map(({ kind }) => kind);
     assert.deepEqual(kinds, ['capture', 'hold', 'grant']);

@@ -48,10 +48,10 @@ onEveryEngine('messages whose time is over, and that nobody claims', (engine) =>
       await hinder(bench, account);
       assert.equal(await bench.runAt(notAfter - 1), 0);
       assert.equal(await bench.runAt(notAfter + UPKEEP_EVERY_MS), 1);
-      assert.equal((await bench.messages.sent(account, one?.id as bigint)).status, 'EXPIRED');
+      assert.equal((await bench.sent.show(account, one?.id as bigint)).status, 'EXPIRED');
       assert.deepEqual(await bench.ledger.balances(account), { free: 999n, held: 1n, used: 0n });
       assert.equal(await bench.runAt(notAfter + DAY + UPKEEP_EVERY_MS), 1);
-      assert.equal((await bench.messages.sent(account, other?.id as bigint)).status, 'EXPIRED');
+      assert.equal((await bench.sent.show(account, other?.id as bigint)).status, 'EXPIRED');
       assert.deepEqual(await bench.ledger.balances(account), { free: 1_000n, held: 0n, used: 0n });
       assert.deepEqual([await bench.claim(), bench.failures], [[], []]);
       await bench.checkLedger();
@@ -66,7 +66,7 @@ onEveryEngine('messages whose time is over, and that nobody claims', (engine) =>
     const retry = { kind: 'waiting', dueAt: START + DAY, reason: 'throttled' } as const;
     await bench.settle(await bench.claim(), retry, 'refused');
     assert.equal(await bench.runAt(notAfter), 1);
-    const { status, history } = await bench.messages.sent(account, id);
+    const { status, history } = await bench.sent.show(account, id);
     assert.deepEqual([status, history.at(-1)?.detail], ['EXPIRED', 'throttled']);
     await bench.checkLedger();
   });
@@ -89,10 +89,10 @@ onEveryEngine('messages whose time is over, and that nobody claims', (engine) =>
     const sendAt = START + 60 * MINUTE;
     const ids = (await bench.accept(account, message({ to: ['+27825550201', '+27825550202'], sendAt, notAfter })))
       .accepted;
-    await bench.outbox.deleteScheduled(account, ids[0]?.id as bigint);
+    await bench.scheduled.delete(account, ids[0]?.id as bigint);
     await bench.runAt(notAfter);
-    await assert.rejects(bench.messages.sent(account, ids[0]?.id as bigint), { kind: 'not-found' });
-    assert.equal((await bench.messages.sent(account, ids[1]?.id as bigint)).status, 'EXPIRED');
+    await assert.rejects(bench.sent.show(account, ids[0]?.id as bigint), { kind: 'not-found' });
+    assert.equal((await bench.sent.show(account, ids[1]?.id as bigint)).status, 'EXPIRED');
     assert.deepEqual(await bench.ledger.balances(account), { free: 1_000n, held: 0n, used: 0n });
     await bench.checkLedger();
   });

@@ -62,14 +62,14 @@ async function opened(engine: Engine, t: TestContext, given: { policy?: 'submit-
     },
     decide: (decision: Parameters<typeof decide>[3]) =>
       decide(database, account, id, decision, { at: now(), tryForMs: 2 * DAY }),
-    remove: () => sending.outbox.deleteSent(account, id),
-    history: async () => (await sending.messages.sent(account, id)).history.map(({ status }) => status),
+    remove: () => sending.sent.delete(account, id),
+    history: async () => (await sending.sent.show(account, id)).history.map(({ status }) => status),
     /** Status, state in the queue, and credits that are held and used. */
     async seen() {
       await sending.checkLedger();
       const { held, used } = await sending.ledger.balances(account);
       const [queued] = await queuedMessages(database, { isOpen: false, after: null, limit: 10 });
-      const status = await sending.messages.sent(account, id).then(
+      const status = await sending.sent.show(account, id).then(
         (sent) => sent.status,
         () => null,
       );

@@ -28,7 +28,7 @@ onEveryEngine('an opt-out ends what waits', (engine) => {
     const { accepted } = await sending.accept(account, message({ to: [NUMBER, '+27825550202'], text: LONG }));
     const version = await sending.database.version(account);
     assert.deepEqual(await optOut(sending, account, '082 555 0201'), { isNew: true, cancelled: 1 });
-    const ended = await sending.messages.sent(account, idOf(accepted));
+    const ended = await sending.sent.show(account, idOf(accepted));
     assert.equal(ended.status, 'DELETED');
     assert.equal(ended.marked, false);
     assert.deepEqual(
@@ -62,11 +62,8 @@ onEveryEngine('an opt-out ends what waits', (engine) => {
     assert.deepEqual(await sending.ledger.balances(account), { free: 5_000n, held: 0n, used: 0n });
     sending.clock.now = START + 48 * HOURS;
     assert.deepEqual(await sending.claim(), []);
-    assert.deepEqual(await sending.outbox.soonest(account, 10), []);
-    assert.equal(
-      (await sending.outbox.newestSent(account, 2_000)).filter((each) => each.status === 'DELETED').length,
-      1_001,
-    );
+    assert.deepEqual(await sending.scheduled.soonest(account, 10), []);
+    assert.equal((await sending.sent.newest(account, 2_000)).filter((each) => each.status === 'DELETED').length, 1_001);
     await sending.checkLedger();
   });
 
@@ -76,11 +73,11 @@ onEveryEngine('an opt-out ends what waits', (engine) => {
     const { accepted } = await sending.accept(account);
     const claimed = await sending.claim();
     assert.deepEqual(await optOut(sending, account), { isNew: true, cancelled: 0 });
-    assert.equal((await sending.messages.sent(account, idOf(accepted))).status, 'QUEUED');
+    assert.equal((await sending.sent.show(account, idOf(accepted))).status, 'QUEUED');
     const settling = createSettling(sending.database, sending.now, undefined, optOutsOf(sending.now, 'ZA'));
     const parts = [{ part: 1, state: 'refused', gatewayId: null }] as const;
     await settling.settle([{ message: claimed[0] as (typeof claimed)[0], parts, outcome: THROTTLED }]);
-    assert.equal((await sending.messages.sent(account, idOf(accepted))).status, 'DELETED');
+    assert.equal((await sending.sent.show(account, idOf(accepted))).status, 'DELETED');
     assert.deepEqual(await sending.ledger.balances(account), { free: 1_000n, held: 0n, used: 0n });
     await sending.checkLedger();
   });
@@ -96,7 +93,7 @@ onEveryEngine('an opt-out ends what waits', (engine) => {
     await sending.change(account, { region: 'ZA' });
     await sending.database.run(block, { account });
     assert.deepEqual(await sending.claim(), []);
-    assert.equal((await sending.messages.sent(account, idOf(accepted))).status, 'DELETED');
+    assert.equal((await sending.sent.show(account, idOf(accepted))).status, 'DELETED');
     assert.deepEqual(await sending.ledger.balances(account), { free: 1_000n, held: 0n, used: 0n });
     await sending.checkLedger();
   });
@@ -108,7 +105,7 @@ onEveryEngine('an opt-out ends what waits', (engine) => {
     sending.clock.now = START + 2 * MINUTE;
     assert.deepEqual(await optOut(sending, account), { isNew: true, cancelled: 1 });
     assert.deepEqual(await sending.claim(), []);
-    assert.deepEqual(await sending.outbox.soonest(account, 10), []);
+    assert.deepEqual(await sending.scheduled.soonest(account, 10), []);
     await sending.checkLedger();
   });
 
@@ -121,7 +118,7 @@ onEveryEngine('an opt-out ends what waits', (engine) => {
     assert.deepEqual(await optOut(sending, account), { isNew: true, cancelled: 0 });
     sending.clock.now = START + UNSURE + MINUTE;
     assert.deepEqual(await sending.claim(), []);
-    const found = await sending.messages.sent(account, id);
+    const found = await sending.sent.show(account, id);
     assert.equal(found.status, 'UNKNOWN');
     assert.match(found.history.at(-1)?.detail ?? '', /on the blacklist; an earlier submission was not answered/);
     assert.deepEqual(await sending.ledger.balances(account), { free: 999n, held: 1n, used: 0n });
@@ -141,7 +138,7 @@ onEveryEngine('an opt-out ends what waits', (engine) => {
     const parts = states.map((state, index) => ({ part: index + 1, state, gatewayId: null }));
     await sending.settling.settle([{ message: claimed as NonNullable<typeof claimed>, parts, outcome: THROTTLED }]);
     await optOut(sending, account);
-    assert.equal((await sending.messages.sent(account, idOf(accepted))).status, 'DELETED');
+    assert.equal((await sending.sent.show(account, idOf(accepted))).status, 'DELETED');
     assert.deepEqual(await sending.ledger.balances(account), { free: 999n, held: 0n, used: 1n });
     await sending.checkLedger();
   });
@@ -168,7 +165,7 @@ onEveryEngine('an opt-out ends what waits', (engine) => {
     isAcknowledged = true;
     await Promise.all(running);
     assert.equal(claimed.size + cancelled, 60);
-    const deleted = (await sending.outbox.newestSent(account, 100)).filter(({ status }) => status === 'DELETED');
+    const deleted = (await sending.sent.newest(account, 100)).filter(({ status }) => status === 'DELETED');
     assert.equal(deleted.length, cancelled);
     for (const { id } of deleted) assert.ok(!claimed.has(id));
     assert.deepEqual(await sending.ledger.balances(account), {
@@ -186,13 +183,13 @@ onEveryEngine('cancelling a message that is due', (engine) => {
     const account = await sending.addAccount();
     const { accepted } = await sending.accept(account, message({ text: LONG }));
     const id = idOf(accepted);
-    assert.equal(await sending.messages.cancel(account, id), 2n);
-    const { status, history } = await sending.messages.sent(account, id);
+    assert.equal(await sending.cancellation.cancel(account, id), 2n);
+    const { status, history } = await sending.sent.show(account, id);
     assert.equal(status, 'DELETED');
     assert.equal(history.at(-1)?.detail, 'cancelled before it was submitted');
     assert.deepEqual(await sending.database.all(releases, { account, id }), [{ amount: 2n, reason: 'cancelled' }]);
     assert.deepEqual(await sending.claim(), []);
-    await assert.rejects(sending.messages.cancel(account, id), /has ended with the status DELETED/);
+    await assert.rejects(sending.cancellation.cancel(account, id), /has ended with the status DELETED/);
     await sending.checkLedger();
   });
 
@@ -201,13 +198,16 @@ onEveryEngine('cancelling a message that is due', (engine) => {
     const account = await sending.addAccount();
     const id = idOf((await sending.accept(account)).accepted);
     const claimed = await sending.claim();
-    await assert.rejects(sending.messages.cancel(account, id), /is being submitted at this moment/);
+    await assert.rejects(sending.cancellation.cancel(account, id), /is being submitted at this moment/);
     await sending.settle(claimed, { kind: 'submitted' });
-    await assert.rejects(sending.messages.cancel(account, id), /was sent already/);
+    await assert.rejects(sending.cancellation.cancel(account, id), /was sent already/);
     const second = idOf((await sending.accept(account)).accepted);
     await sending.settle(await sending.claim(), UNANSWERED, 'unsure');
-    await assert.rejects(sending.messages.cancel(account, second), /Nobody knows whether the carrier has the message/);
-    await assert.rejects(sending.messages.cancel(account, 999n), /waiting message with this id/);
+    await assert.rejects(
+      sending.cancellation.cancel(account, second),
+      /Nobody knows whether the carrier has the message/,
+    );
+    await assert.rejects(sending.cancellation.cancel(account, 999n), /waiting message with this id/);
     assert.deepEqual(await sending.ledger.balances(account), { free: 998n, held: 1n, used: 1n });
     await sending.checkLedger();
   });
@@ -217,7 +217,7 @@ onEveryEngine('cancelling a message that is due', (engine) => {
     const account = await sending.addAccount();
     for (let round = 0; round < 10; round++) {
       const id = idOf((await sending.accept(account)).accepted);
-      const cancel = () => sending.messages.cancel(account, id).then(Number, () => 0);
+      const cancel = () => sending.cancellation.cancel(account, id).then(Number, () => 0);
       const [one, other, claimed] = await Promise.all([cancel(), cancel(), sending.claim()]);
       assert.equal(one + other + claimed.length, 1);
       await sending.settle(claimed, { kind: 'submitted' });

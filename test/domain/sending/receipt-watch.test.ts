@@ -36,7 +36,7 @@ async function opened(engine: Engine, t: TestContext) {
       return id;
     },
     decideOn: (each: Database, id: bigint) => decide(each, account, id, 'submitted', { at: now(), tryForMs: 2 * DAY }),
-    statusOf: async (id: bigint) => (await sending.messages.sent(account, id)).status,
+    statusOf: async (id: bigint) => (await sending.sent.show(account, id)).status,
   };
 }
 

@@ -69,7 +69,7 @@ async function opened(engine: Engine, t: TestContext) {
           outcome: { kind: 'submitted' },
         },
       ]),
-    sent: (id: bigint) => sending.messages.sent(account, id),
+    show: (id: bigint) => sending.sent.show(account, id),
   };
 }
 
@@ -77,16 +77,16 @@ onEveryEngine('receipts', (engine) => {
   test('a receipt changes the status, unmarks it, sets its time and is in the history', async (t) => {
     const bench = await opened(engine, t);
     const { id, parts } = await bench.submitted();
-    await bench.outbox.mark(bench.account, id);
-    assert.equal(await bench.outbox.countUnmarked(bench.account), 0n);
+    await bench.sent.mark(bench.account, id);
+    assert.equal(await bench.sent.countUnmarked(bench.account), 0n);
     bench.clock.now += MINUTE;
     const attemptId = parts[0]?.attemptId as string;
     await bench.receive({ attemptId, status: 'ENROUTE' });
-    assert.equal(await bench.outbox.countUnmarked(bench.account), 1n);
-    await bench.outbox.mark(bench.account, id);
+    assert.equal(await bench.sent.countUnmarked(bench.account), 1n);
+    await bench.sent.mark(bench.account, id);
     bench.clock.now += MINUTE;
     await bench.receive({ attemptId, status: 'DELIVERED', detail: '000' });
-    const { status, marked, updatedAt, history } = await bench.sent(id);
+    const { status, marked, updatedAt, history } = await bench.show(id);
     assert.deepEqual([status, marked, updatedAt], ['DELIVERED', false, START + 2 * MINUTE]);
     assert.deepEqual(history.slice(2), [
       { status: 'ENROUTE', at: START + MINUTE, detail: null },
@@ -99,12 +99,12 @@ onEveryEngine('receipts', (engine) => {
     const { id, parts } = await bench.submitted();
     const attemptId = parts[0]?.attemptId as string;
     await bench.receive({ attemptId, status: 'UNDELIVERABLE', detail: '5' });
-    await bench.outbox.mark(bench.account, id);
-    const before = await bench.sent(id);
+    await bench.sent.mark(bench.account, id);
+    const before = await bench.show(id);
     bench.clock.now += MINUTE;
     for (const status of ['UNDELIVERABLE', 'DELIVERED', 'ENROUTE', 'REJECTED'])
       await bench.receive({ attemptId, status });
-    assert.deepEqual(await bench.sent(id), before);
+    assert.deepEqual(await bench.show(id), before);
   });
 
   test('receipts in any order and with any repetition end in the same status', async (t) => {
@@ -138,7 +138,7 @@ onEveryEngine('receipts', (engine) => {
                 bench.receive({ attemptId: parts[index]?.attemptId as string, status, at: START + after }),
               ),
             );
-            results.push((await bench.sent(id)).status);
+            results.push((await bench.show(id)).status);
           }
           assert.deepEqual(results[0], results[1]);
         },
@@ -153,12 +153,12 @@ onEveryEngine('receipts', (engine) => {
     const { id, parts } = await bench.submitted(LONG);
     const [one, two, three] = parts.map(({ attemptId }) => attemptId) as [string, string, string];
     await bench.receive({ attemptId: two, status: 'UNDELIVERABLE', detail: '11' });
-    assert.equal((await bench.sent(id)).status, 'SUBMITTED');
+    assert.equal((await bench.show(id)).status, 'SUBMITTED');
     await bench.receive({ attemptId: one, status: 'DELIVERED' });
     await bench.receive({ attemptId: three, status: 'ENROUTE' });
-    assert.equal((await bench.sent(id)).status, 'ENROUTE');
+    assert.equal((await bench.show(id)).status, 'ENROUTE');
     await bench.receive({ attemptId: three, status: 'DELIVERED' });
-    const { status, history } = await bench.sent(id);
+    const { status, history } = await bench.show(id);
     assert.equal(status, 'UNDELIVERABLE');
     assert.deepEqual(
       history.slice(2).map((each) => [each.status, each.detail]),
@@ -178,24 +178,24 @@ onEveryEngine('receipts', (engine) => {
     await bench.receive({ gatewayId: first as string });
     await bench.receive({ gatewayId: first as string });
     assert.equal(await bench.held(), 1);
-    assert.equal((await bench.sent(claim.id)).status, 'QUEUED');
+    assert.equal((await bench.show(claim.id)).status, 'QUEUED');
     bench.clock.now += 71 * HOUR;
     await bench.upkeep.run();
     assert.equal(await bench.held(), 1);
     await bench.answered(claim);
     assert.equal(await bench.held(), 0);
-    assert.equal((await bench.sent(claim.id)).status, 'SUBMITTED');
+    assert.equal((await bench.show(claim.id)).status, 'SUBMITTED');
     for (const gatewayId of others) await bench.receive({ gatewayId });
-    assert.equal((await bench.sent(claim.id)).status, 'DELIVERED');
+    assert.equal((await bench.show(claim.id)).status, 'DELIVERED');
   });
 
   test('a receipt with our own id counts before the answer, and the answer does not undo it', async (t) => {
     const bench = await opened(engine, t);
     const claim = await bench.claimed();
     await bench.receive({ attemptId: claim.parts[0]?.attemptId as string });
-    assert.equal((await bench.sent(claim.id)).status, 'DELIVERED');
+    assert.equal((await bench.show(claim.id)).status, 'DELIVERED');
     await bench.answered(claim);
-    const { status, history } = await bench.sent(claim.id);
+    const { status, history } = await bench.show(claim.id);
     assert.deepEqual([status, history.map((each) => each.status)], ['DELIVERED', ['QUEUED', 'DELIVERED']]);
     assert.deepEqual(await bench.ledger.balances(bench.account), { free: 999n, held: 0n, used: 1n });
     await bench.checkLedger();
@@ -211,9 +211,9 @@ onEveryEngine('receipts', (engine) => {
     const deaf = createSettling(database, now);
     const part = { part: 1, state: 'accepted' as const, gatewayId };
     await deaf.settle([{ message: claim, parts: [part], outcome: { kind: 'submitted' } }]);
-    assert.equal((await bench.sent(claim.id)).status, 'SUBMITTED');
+    assert.equal((await bench.show(claim.id)).status, 'SUBMITTED');
     assert.deepEqual(await bench.upkeep.run(), { held: 1, silent: 0, incomplete: 0, expired: 0 });
-    assert.equal((await bench.sent(claim.id)).status, 'DELIVERED');
+    assert.equal((await bench.show(claim.id)).status, 'DELIVERED');
     assert.equal(await bench.held(), 0);
   });
 
@@ -250,7 +250,7 @@ onEveryEngine('receipts', (engine) => {
     const { id, parts } = await bench.submitted('hello', true);
     const attemptId = parts[0]?.attemptId as string;
     await bench.receive({ connector: 'other', attemptId, gatewayId: `gw-${attemptId}` });
-    assert.equal((await bench.sent(id)).status, 'SUBMITTED');
+    assert.equal((await bench.show(id)).status, 'SUBMITTED');
   });
 
   test('a receipt for an unsure submission settles it as taken, and its credits are used', async (t) => {
@@ -259,7 +259,7 @@ onEveryEngine('receipts', (engine) => {
     await bench.settle([claim], { kind: 'unsure', dueAt: START + UNSURE, reason: 'no answer' }, 'unsure');
     assert.deepEqual(await bench.ledger.balances(bench.account), { free: 999n, held: 1n, used: 0n });
     await bench.receive({ attemptId: claim.parts[0]?.attemptId as string, status: 'ENROUTE' });
-    assert.equal((await bench.sent(claim.id)).status, 'ENROUTE');
+    assert.equal((await bench.show(claim.id)).status, 'ENROUTE');
     assert.deepEqual(await bench.ledger.balances(bench.account), { free: 999n, held: 0n, used: 1n });
     await bench.checkLedger();
     bench.clock.now += UNSURE;
@@ -272,11 +272,11 @@ onEveryEngine('receipts', (engine) => {
     const attemptId = claim.parts[0]?.attemptId as string;
     await bench.settle([claim], { kind: 'waiting', dueAt: START + MINUTE, reason: 'no route' }, 'refused');
     for (const status of ['UNKNOWN', 'REJECTED']) await bench.receive({ attemptId, status });
-    assert.equal((await bench.sent(claim.id)).status, 'QUEUED');
+    assert.equal((await bench.show(claim.id)).status, 'QUEUED');
     bench.clock.now += MINUTE;
     assert.equal((await bench.claim())[0]?.parts.length, 1);
     await bench.receive({ attemptId, status: 'DELIVERED' });
-    assert.equal((await bench.sent(claim.id)).status, 'DELIVERED');
+    assert.equal((await bench.show(claim.id)).status, 'DELIVERED');
   });
 
   test('without a receipt SUBMITTED becomes UNKNOWN after 72 hours, and a late receipt still counts', async (t) => {
@@ -289,22 +289,22 @@ onEveryEngine('receipts', (engine) => {
     assert.equal(await bench.upkeep.run(), undefined, 'another process has just done it');
     bench.clock.now += UPKEEP_EVERY_MS;
     assert.equal((await bench.upkeep.run())?.silent, 1);
-    assert.equal((await bench.sent(silent.id)).status, 'UNKNOWN');
-    assert.deepEqual((await bench.sent(silent.id)).history.at(-1)?.detail, 'no receipt');
-    assert.equal((await bench.sent(answered.id)).status, 'ENROUTE');
+    assert.equal((await bench.show(silent.id)).status, 'UNKNOWN');
+    assert.deepEqual((await bench.show(silent.id)).history.at(-1)?.detail, 'no receipt');
+    assert.equal((await bench.show(answered.id)).status, 'ENROUTE');
     bench.clock.now += UPKEEP_EVERY_MS;
     assert.equal((await bench.upkeep.run())?.silent, 0);
     await bench.receive({ attemptId: silent.parts[0]?.attemptId as string, at: START });
-    assert.equal((await bench.sent(silent.id)).status, 'DELIVERED');
+    assert.equal((await bench.show(silent.id)).status, 'DELIVERED');
   });
 
   test('a receipt for a deleted message changes nothing visible and is no error', async (t) => {
     const bench = await opened(engine, t);
     const { id, parts } = await bench.submitted();
-    assert.equal(await bench.outbox.deleteSent(bench.account, id), true);
+    assert.equal(await bench.sent.delete(bench.account, id), true);
     await bench.receive({ attemptId: parts[0]?.attemptId as string });
-    assert.deepEqual(await bench.outbox.newestSent(bench.account, 10), []);
-    assert.equal(await bench.outbox.countUnmarked(bench.account), 0n);
+    assert.deepEqual(await bench.sent.newest(bench.account, 10), []);
+    assert.equal(await bench.sent.countUnmarked(bench.account), 0n);
     await bench.checkLedger();
   });
 
@@ -327,7 +327,7 @@ onEveryEngine('receipts', (engine) => {
     );
     await Promise.all(all);
     assert.equal(transactions.length, 2);
-    for (const { id } of claims) assert.equal((await bench.sent(id)).status, 'DELIVERED');
+    for (const { id } of claims) assert.equal((await bench.show(id)).status, 'DELIVERED');
   });
 });
 

@@ -123,7 +123,7 @@ onEveryEngine('faults of sending', (engine) => {
     const { accepted } = await sending.accept(account, message({ to: ['+27825550201', '+27825550202'] }));
     const [deleted, kept] = accepted.map(({ id }) => id as bigint);
     await sending.settle(await sending.claim(), { kind: 'submitted' });
-    await sending.outbox.deleteSent(account, deleted as bigint);
+    await sending.sent.delete(account, deleted as bigint);
     const left = async () => (await sending.database.all(attempted, { account })).map((each) => each.message_id);
     await upkeep.run();
     assert.equal((await left()).length, 2, 'a receipt may come');

@@ -12,7 +12,9 @@ import * as ledger from '../../../src/domain/accounts/ledger.sql.ts';
 import * as userIds from '../../../src/domain/accounts/user-ids.sql.ts';
 import * as blacklist from '../../../src/domain/contacts/blacklist.sql.ts';
 import * as contactRecords from '../../../src/domain/contacts/contact-records.sql.ts';
-import * as messageRecords from '../../../src/domain/messages/message-records.sql.ts';
+import * as received from '../../../src/domain/messages/received.sql.ts';
+import * as scheduled from '../../../src/domain/messages/scheduled.sql.ts';
+import * as sent from '../../../src/domain/messages/sent.sql.ts';
 import * as webhooks from '../../../src/domain/webhooks/webhooks.sql.ts';
 import * as migrationClients from '../../../src/migration/stages/clients.sql.ts';
 import * as migratedAccounts from '../../../src/migration/stages/migrated-accounts.sql.ts';
@@ -37,12 +39,14 @@ const MODULES = [
   events,
   idempotency,
   ledger,
-  messageRecords,
   migratedAccounts,
   migrationClients,
   migrationRules,
   migrationTraffic,
   operators,
+  received,
+  scheduled,
+  sent,
   signIn,
   tokens,
   webhooks,

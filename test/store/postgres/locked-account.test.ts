@@ -86,7 +86,7 @@ onPostgres('an account that another transaction holds', () => {
   });
 
   test('a locked account made the receipts of all others fail', async (t) => {
-    const { claim, lock, release, impatient, now, messages, locked, free } = await opened(t);
+    const { claim, lock, release, impatient, now, sent, locked, free } = await opened(t);
     const claimed = await claim();
     await lock();
     const { receive } = createReceipts(impatient, now);
@@ -108,7 +108,7 @@ onPostgres('an account that another transaction holds', () => {
       [locked],
     );
     const id = claimed.find(({ account }) => account === free)?.id as bigint;
-    assert.equal((await messages.sent(free, id)).status, 'DELIVERED');
+    assert.equal((await sent.show(free, id)).status, 'DELIVERED');
     await release();
   });
 });

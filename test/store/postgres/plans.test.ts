@@ -4,6 +4,7 @@ import * as accounts from '../../../src/domain/accounts/accounts.sql.ts';
 import * as contacts from '../../../src/domain/contacts/contacts.sql.ts';
 import * as purge from '../../../src/domain/messages/purge.sql.ts';
 import * as inbox from '../../../src/domain/messages/received.sql.ts';
+import * as scheduled from '../../../src/domain/messages/scheduled.sql.ts';
 import * as outbox from '../../../src/domain/messages/sent.sql.ts';
 import { Caller } from '../../../src/store/caller.ts';
 import { lockManyQuery, lockQuery, withCaller } from '../../../src/store/postgres/caller-statement.ts';
@@ -16,7 +17,7 @@ import { openStore } from '../../support/opened-database.ts';
 import { type Outside, openOutside } from '../../support/other-process.ts';
 import { onPostgres } from './servers.ts';
 
-const statements = [inbox, outbox, contacts, accounts, purge].flatMap(
+const statements = [inbox, outbox, scheduled, contacts, accounts, purge].flatMap(
   (module) => Object.values(module) as unknown as Statement<never>[],
 );
 

@@ -62,7 +62,7 @@ onEveryEngine('the tally', (engine) => {
         const id = known();
         await Promise.all([inbox.delete(account, id), inbox.delete(account, id), inbox.markRead(account, id)]);
       },
-      deleteSent: (account) => outbox.deleteSent(account, known()),
+      deleteSent: (account) => outbox.delete(account, known()),
       deleteAll: (account) => inbox.deleteAll(account),
       purge: () => purgeAll(database),
       failing: (account) =>
@@ -107,7 +107,7 @@ onEveryEngine('the tally', (engine) => {
     }
     assert.deepEqual(await check(account, 'marked'), { unread: 0n, read: 2n, unmarked: 0n });
     await Promise.all(range(0, 8).map(() => inbox.delete(account, 2n)));
-    await Promise.all(range(0, 8).map(() => outbox.deleteSent(account, 2n)));
+    await Promise.all(range(0, 8).map(() => outbox.delete(account, 2n)));
     assert.deepEqual(await check(account, 'deleted'), { unread: 0n, read: 1n, unmarked: 0n });
   });
 

@@ -1,0 +1,43 @@
+import type { AccountKey, Database } from '../../store/database.ts';
+import * as dispatchSql from './dispatch.sql.ts';
+import { afterQuietHours } from './quiet-hours.ts';
+import * as sql from './reschedule.sql.ts';
+
+/** Another time for scheduled messages. */
+export interface NewTime {
+  readonly at: number;
+  readonly quietHours: string | null;
+  readonly timeZone: string | null;
+  /** How long a message is tried that has no last time of its own. */
+  readonly tryForMs: number;
+}
+export interface Rescheduled {
+  readonly moved: number;
+  /** Messages with a last time of their own, which is before the new one. */
+  readonly tooLate: number;
+}
+
+/**
+ * Quiet hours hold here too. Messages that are being sent, or must not be sent so late, are left
+ * alone. Returns how many have the new time, and for how many it is too late.
+ */
+export const reschedule = (
+  database: Database,
+  account: AccountKey,
+  ids: readonly bigint[],
+  wanted: NewTime,
+): Promise<Rescheduled> =>
+  database.transaction(account, async (queries) => {
+    const dueAt = afterQuietHours(wanted.at, wanted.quietHours, wanted.timeZone);
+    let [moved, tooLate] = [0, 0];
+    for (const id of new Set(ids)) {
+      if ((await queries.run(sql.moveScheduled, { account, id, dueAt })) === 0) {
+        if (await queries.first(sql.tooLate, { account, id, dueAt })) tooLate += 1;
+        continue;
+      }
+      await queries.run(sql.moveDispatch, { account, id, dueAt, expiresAt: dueAt + wanted.tryForMs });
+      moved += 1;
+    }
+    if (moved > 0) await queries.run(dispatchSql.raiseWork, { account, dueAt });
+    return { moved, tooLate };
+  });
