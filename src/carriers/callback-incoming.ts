@@ -1,7 +1,10 @@
 import { z } from 'zod';
 import type { IncomingMessage, ReceivedReceipt } from './connector.ts';
 
-/** What a carrier behind a webhook posts to us: receipts or incoming messages, one or many. */
+/**
+ * What a carrier posts to a connector of the kind callback: receipts or incoming messages, one or
+ * many.
+ */
 export type Callback =
   | { readonly receipts: readonly ReceivedReceipt[]; readonly messages: readonly IncomingMessage[] }
   | { readonly errors: readonly string[] };

@@ -18,7 +18,7 @@ import { createWindow, submitWithin } from './window.ts';
  */
 const secret = z.string().max(200).refine(isWebhookSecret, 'expected whsec_ and 16 to 64 bytes in base64');
 
-export const webhookConfig = z.strictObject({
+export const callbackConfig = z.strictObject({
   url: z
     .url({ protocol: /^https?$/, error: 'expected a URL of https or http' })
     .max(2_000)
@@ -28,12 +28,12 @@ export const webhookConfig = z.strictObject({
   timeoutMs: z.int().min(100).max(60_000).default(15_000).describe('How long an answer may take.'),
   allowPrivate: z.boolean().default(false).describe('Allows private and loopback addresses, and plain http.'),
 });
-export type WebhookConfig = z.output<typeof webhookConfig>;
+export type CallbackConfig = z.output<typeof callbackConfig>;
 
 /** Requests without an answer at a time, each on a connection of its own. */
 const WINDOW = 64;
 
-export function createWebhook(name: string, config: WebhookConfig, { clock }: { readonly clock: Clock }): Connector {
+export function createCallback(name: string, config: CallbackConfig, { clock }: { readonly clock: Clock }): Connector {
   const { now } = clock;
   const secrets = config.oldSecret === undefined ? [config.secret] : [config.secret, config.oldSecret];
   const poster = createPoster(config, clock);
@@ -48,7 +48,7 @@ export function createWebhook(name: string, config: WebhookConfig, { clock }: { 
 
   return {
     name,
-    kind: 'webhook',
+    kind: 'callback',
     async start(given) {
       events = given;
     },
@@ -81,7 +81,7 @@ export function createWebhook(name: string, config: WebhookConfig, { clock }: { 
     },
     async probe() {
       const fault = await poster.reach();
-      return fault === null ? [] : [`The webhook of the connector ${name} cannot be reached: ${fault}.`];
+      return fault === null ? [] : [`The address of the connector ${name} cannot be reached: ${fault}.`];
     },
   };
 }

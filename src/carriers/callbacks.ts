@@ -3,7 +3,7 @@ import { Problem } from '../base/problem.ts';
 import { type ConnectorRecord, createConnectors, type NewConnector } from '../domain/sending/connectors.ts';
 import { newWebhookSecret } from '../domain/webhooks/webhooks.ts';
 import type { Database } from '../store/transactions.ts';
-import { createWebhook } from './callback.ts';
+import { createCallback } from './callback.ts';
 import type { CarrierEvents, Connector } from './connector.ts';
 import type { Gateway } from './gateway.ts';
 import { createConnector } from './kinds.ts';
@@ -69,7 +69,7 @@ export function createCarrierCallbacks(parts: CallbackParts): CarrierCallbacks {
   }
 
   /** Compares with a secret that nobody has, which takes as long as with a real one. */
-  const unknown = createWebhook('', { ...NOWHERE, secret: newWebhookSecret() }, { clock: parts.clock });
+  const unknown = createCallback('', { ...NOWHERE, secret: newWebhookSecret() }, { clock: parts.clock });
 
   const compareNothing = (request: Request): Promise<unknown> | undefined =>
     unknown.handle?.(request).catch((thrown) => {
@@ -85,7 +85,7 @@ export function createCarrierCallbacks(parts: CallbackParts): CarrierCallbacks {
         return await connector.handle(request);
       } catch (thrown) {
         if (!(thrown instanceof Problem) || thrown.kind !== 'denied') throw thrown;
-        if (connector?.kind !== 'webhook') await compareNothing(request); // the body is unread so far
+        if (connector?.kind !== 'callback') await compareNothing(request); // the body is unread so far
         parts.denied?.(name, thrown.message, client);
         return refused();
       }

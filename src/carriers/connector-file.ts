@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { Problem } from '../base/problem.ts';
 import type { NewConnector } from '../domain/sending/connectors.ts';
-import { checkConfig, kindNames, kinds } from './kinds.ts';
+import { checkConfig, kindField, kinds } from './kinds.ts';
 
 /** Connectors of a JSON file: for installations that keep their settings in files. */
 const file = z.strictObject({
@@ -10,7 +10,7 @@ const file = z.strictObject({
     .array(
       z.strictObject({
         name: z.string().regex(/^[a-z0-9][a-z0-9-]{0,63}$/, 'expected lower-case letters, digits and hyphens'),
-        kind: z.enum(kindNames),
+        kind: kindField,
         isDefault: z.boolean().default(false),
         submissionsMax: z.int().min(1).max(10_000).optional(),
         ratePerSecond: z.int().min(1).max(100_000).nullable().default(null),

@@ -96,7 +96,7 @@ export interface CarrierEvents {
 }
 
 /** A new kind has its name here and its entry in kinds.ts. */
-const CONNECTOR_KINDS = ['loopback', 'kannel-sendsms', 'kannel-box', 'webhook'] as const;
+const CONNECTOR_KINDS = ['loopback', 'kannel-sendsms', 'kannel-box', 'callback'] as const;
 export type ConnectorKind = (typeof CONNECTOR_KINDS)[number];
 
 export interface Connector {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Clock } from '../base/clock.ts';
 import { badField, Problem } from '../base/problem.ts';
-import { createWebhook, webhookConfig } from './callback.ts';
+import { callbackConfig, createCallback } from './callback.ts';
 import type { Connector, ConnectorKind } from './connector.ts';
 import { createKannelBox } from './kannel/box.ts';
 import { type KannelDependencies, kannelBoxConfig, kannelSendsmsConfig } from './kannel/config.ts';
@@ -38,12 +38,12 @@ export const kinds: Readonly<Record<ConnectorKind, Kind>> = {
     submissionsMax: 1_000,
     create: (name, config, { clock }) => createLoopback(name, config, clock),
   }),
-  webhook: kindOf({
+  callback: kindOf({
     summary: 'Signed JSON in both directions, by Standard Webhooks.',
-    config: webhookConfig,
+    config: callbackConfig,
     secrets: ['secret', 'oldSecret'],
     submissionsMax: 100,
-    create: createWebhook,
+    create: createCallback,
   }),
   'kannel-box': kindOf({
     summary: 'Kannel, as a box at the box port of bearerbox. The recommended way.',
@@ -67,6 +67,18 @@ const forKannel = ({ clock, log = SILENT }: ConnectorDependencies): KannelDepend
 
 export const kindNames = Object.keys(kinds) as ConnectorKind[];
 
+/** Former names of kinds, which are read for one more version. */
+const FORMER_KINDS: ReadonlyMap<unknown, ConnectorKind> = new Map([['webhook', 'callback']]);
+
+/**
+ * The kind of a stored connector. A row keeps the name that it was stored with, so that processes
+ * of the version before, which may run beside this one during an upgrade, can read it.
+ */
+export const currentKind = (kind: string): string => FORMER_KINDS.get(kind) ?? kind;
+
+/** A kind as it is given, by its name or a former one. */
+export const kindField = z.preprocess((given) => FORMER_KINDS.get(given) ?? given, z.enum(kindNames));
+
 /** Throws ZodError where the configuration does not fit the kind. */
 export function createConnector(
   name: string,
@@ -74,14 +86,14 @@ export function createConnector(
   config: Readonly<Record<string, unknown>>,
   deps: ConnectorDependencies,
 ): Connector {
-  const found = kinds[kind as ConnectorKind];
+  const found = kinds[currentKind(kind) as ConnectorKind];
   if (!found) throw new TypeError(`there is no kind of connectors ${kind}`);
   return found.create(name, found.config.parse(config), deps);
 }
 
 /** The configuration without its secrets. */
 export const shownConfig = (kind: string, config: Readonly<Record<string, unknown>>): Record<string, unknown> => {
-  const secrets: readonly string[] = kinds[kind as ConnectorKind]?.secrets ?? Object.keys(config);
+  const secrets: readonly string[] = kinds[currentKind(kind) as ConnectorKind]?.secrets ?? Object.keys(config);
   return Object.fromEntries(
     Object.entries(config).map(([field, value]) => [field, secrets.includes(field) ? '…' : value]),
   );

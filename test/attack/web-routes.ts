@@ -73,7 +73,7 @@ function publicRoutes(): WebRoute[] {
 
 async function carrierRoutes(api: OperatorApi): Promise<WebRoute[]> {
   const config = { url: 'http://127.0.0.1:1/', secret: SECRET, allowPrivate: true };
-  await api.call('PUT', '/connectors/hook', { body: { kind: 'webhook', config } });
+  await api.call('PUT', '/connectors/hook', { body: { kind: 'callback', config } });
   const signature = [
     'webhook-id: msg_1',
     `webhook-timestamp: ${Math.floor(api.clock.now / 1_000)}`,

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { describe, type TestContext, test } from 'node:test';
 import { systemClock } from '../../src/base/clock.ts';
 import { Problem } from '../../src/base/problem.ts';
-import { createWebhook, type WebhookConfig, webhookConfig } from '../../src/carriers/callback.ts';
+import { type CallbackConfig, callbackConfig, createCallback } from '../../src/carriers/callback.ts';
 import type {
   CarrierEvents,
   IncomingMessage as Incoming,
@@ -29,8 +29,8 @@ const part: Submission = {
   priority: 1,
   validUntil: NOW + 60_000,
 };
-const config = (url: string, given: Partial<WebhookConfig> = {}): WebhookConfig =>
-  webhookConfig.parse({ url, secret: SECRET, allowPrivate: true, ...given });
+const config = (url: string, given: Partial<CallbackConfig> = {}): CallbackConfig =>
+  callbackConfig.parse({ url, secret: SECRET, allowPrivate: true, ...given });
 
 interface Seen {
   readonly headers: Headers;
@@ -58,8 +58,8 @@ async function carrier(t: TestContext, answer: (response: ServerResponse, reques
   return { seen, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/sms` };
 }
 
-const submitTo = async (url: string, given: Partial<WebhookConfig> = {}, signal = new AbortController().signal) => {
-  const connector = createWebhook('hook', config(url, given), { clock: { ...systemClock, now } });
+const submitTo = async (url: string, given: Partial<CallbackConfig> = {}, signal = new AbortController().signal) => {
+  const connector = createCallback('hook', config(url, given), { clock: { ...systemClock, now } });
   const [result] = await connector.submit([part], signal);
   await connector.stop();
   return result;
@@ -165,7 +165,7 @@ interface Told {
 
 async function started(given: Partial<CarrierEvents> = {}) {
   const told: Told = { receipts: [], messages: [] };
-  const connector = createWebhook('hook', config('http://127.0.0.1:1/'), { clock: { ...systemClock, now } });
+  const connector = createCallback('hook', config('http://127.0.0.1:1/'), { clock: { ...systemClock, now } });
   await connector.start({
     receipt: async (receipt) => void told.receipts.push(receipt),
     incoming: async (message) => void told.messages.push(message),

@@ -24,7 +24,7 @@ interface SlowCarrier {
 /** Each kind has its carrier, or takes every message at once, so that none waits for a slot. */
 const carriers: Readonly<Record<ConnectorKind, ((t: TestContext) => Promise<SlowCarrier>) | 'takes all at once'>> = {
   loopback: 'takes all at once',
-  webhook: async (t) => {
+  callback: async (t) => {
     const { port, ...carrier } = await slowHttp(t, 200, ({ body }) => JSON.parse(body).data.recipient);
     const secret = `whsec_${Buffer.alloc(24, 7).toString('base64')}`;
     return { ...carrier, slots: 64, config: { url: `http://127.0.0.1:${port}/sms`, secret, allowPrivate: true } };

@@ -50,7 +50,7 @@ describe('options of operator commands', () => {
     const url = { url: 'https://carrier.example/' };
     const secret = `whsec_${Buffer.alloc(24, 7).toString('base64')}`;
     const put = (config: string, input?: string, ...more: string[]) =>
-      columba(['connector', 'put', 'hook', '--kind', 'webhook', '--config', config, ...more, ...database], {
+      columba(['connector', 'put', 'hook', '--kind', 'callback', '--config', config, ...more, ...database], {
         ...(input !== undefined && { input }),
       });
     const shown = await put(JSON.stringify({ ...url, secret }));
@@ -87,7 +87,7 @@ describe('options of operator commands', () => {
     const { port } = gateway.address() as AddressInfo;
     const secret = `whsec_${Buffer.alloc(24, 7).toString('base64')}`;
     const config = JSON.stringify({ url: `http://127.0.0.1:${port}/`, secret, allowPrivate: true });
-    const words = ['connector', 'put', 'hook', '--kind', 'webhook', '--is-default', '--config', '-', ...database];
+    const words = ['connector', 'put', 'hook', '--kind', 'callback', '--is-default', '--config', '-', ...database];
     assert.equal((await columba(words, { input: config })).stderr, '');
     const { code, stderr } = await columba(['check', ...database]);
     assert.deepEqual([code, stderr, seen], [0, '', { connections: 1, bytes: 0 }]);

@@ -180,7 +180,7 @@ onEveryEngine('actions of connectors', (engine) => {
     const params = { name: 'partner' };
     const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
     const config = { url: 'https://carrier.example/sms', secret };
-    const added = await run('connector put', { params, body: { kind: 'webhook', config, isDefault: true } });
+    const added = await run('connector put', { params, body: { kind: 'callback', config, isDefault: true } });
     assert.deepEqual([added.state, added.isDefault, added.config.secret], ['working', true, '…']);
     assert.ok(!JSON.stringify(await run('connector list')).includes(secret));
     assert.equal((await run('connector pause', { params })).state, 'paused');
@@ -192,6 +192,13 @@ onEveryEngine('actions of connectors', (engine) => {
     assert.equal((await run('connector show', { params })).isDefault, false, 'one is the default');
     assert.deepEqual(await run('connector remove', { params }), params);
     assert.equal((await refusal('connector show', { params })).kind, 'not-found');
+  });
+
+  test('a connector of the kind webhook, the former name of callback, is read as one', async (t) => {
+    const { run } = await openActions(engine, t);
+    const config = { url: 'https://carrier.example/sms', secret: `whsec_${Buffer.alloc(32, 7).toString('base64')}` };
+    const added = await run('connector put', { params: { name: 'partner' }, body: { kind: 'webhook', config } });
+    assert.deepEqual([added.kind, added.config.secret], ['callback', '…']);
   });
 
   test('a configuration that does not fit its kind is refused, with every wrong field and without its values', async (t) => {

@@ -9,7 +9,7 @@ import { ACME } from '../support/service.ts';
 const SECRET = `whsec_${Buffer.alloc(24, 7).toString('base64')}`;
 const NEW_SECRET = `whsec_${Buffer.alloc(24, 9).toString('base64')}`;
 const connectorBody = (secret: string) => ({
-  kind: 'webhook',
+  kind: 'callback',
   config: { url: 'http://127.0.0.1:1/', secret, allowPrivate: true },
 });
 const MESSAGE = { sender: '0825550201', destination: '31234', text: 'from a carrier' };

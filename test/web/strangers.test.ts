@@ -10,7 +10,7 @@ import { openConnection, requestBytes, statusOf, textOf } from '../support/socke
 /** What somebody without a token gets from the second listener, over real sockets. */
 
 const SECRET = `whsec_${Buffer.alloc(24, 7).toString('base64')}`;
-const HOOK = { kind: 'webhook', config: { url: 'http://127.0.0.1:1/', secret: SECRET, allowPrivate: true } };
+const HOOK = { kind: 'callback', config: { url: 'http://127.0.0.1:1/', secret: SECRET, allowPrivate: true } };
 const KANNEL = {
   kind: 'kannel-sendsms',
   config: {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { ConnectorKind } from '../../carriers/connector.ts';
-import { checkConfig, kindNames, kinds, shownConfig } from '../../carriers/kinds.ts';
+import { checkConfig, currentKind, kindField, kindNames, kinds, shownConfig } from '../../carriers/kinds.ts';
 import { connectorTotals, NO_TOTALS } from '../../domain/sending/connector-totals.ts';
 import { type ConnectorRecord, createConnectors } from '../../domain/sending/connectors.ts';
 import { type Action, action } from '../action.ts';
@@ -36,7 +36,7 @@ const connector = z.strictObject({
 
 const shown = (record: ConnectorRecord): z.output<typeof connector> => ({
   name: record.name,
-  kind: record.kind,
+  kind: currentKind(record.kind),
   isDefault: record.isDefault,
   origin: record.origin,
   state: record.pausedAt !== null ? 'paused' : record.downSince !== null ? 'down' : 'working',
@@ -133,7 +133,7 @@ const put = action({
   description: `The kinds are ${kindNames.map((kind) => `\`${kind}\``).join(', ')}. Every process takes it over within a second. The configuration is replaced as a whole: a secret that is not given again is gone, so a stored one never goes to another address.`,
   params,
   body: z.strictObject({
-    kind: z.enum(kindNames).describe('What it is.'),
+    kind: kindField.describe('What it is.'),
     config: z.record(z.string(), z.unknown()).optional().describe('As its kind needs it.'),
     isDefault: z.boolean().optional().describe('It becomes the only default. Without it, the default stays as it is.'),
     submissionsMax: integer(1, 10_000).optional().describe('Messages under way at once, in each process.'),
@@ -147,7 +147,10 @@ const put = action({
     output: { ...CONNECTOR, origin: 'api' },
   },
   command: {
-    secretsIn: { field: 'config', names: ({ kind }) => kinds[kind as ConnectorKind]?.secrets ?? [] },
+    secretsIn: {
+      field: 'config',
+      names: ({ kind }) => kinds[currentKind(String(kind)) as ConnectorKind]?.secrets ?? [],
+    },
     say: ({ name: own, kind }) => `The connector ${own} is a ${kind}.`,
   },
   run: async ({ database, now }, { params: { name: own }, body }) => {
