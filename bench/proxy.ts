@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import { systemClock } from '../src/base/clock.ts';
 import { createComparing } from '../src/migration/compare/comparing.ts';
 import { createLanes } from '../src/migration/proxy/lanes.ts';
 import { createShadow } from '../src/migration/proxy/shadow.ts';
@@ -153,7 +154,7 @@ async function memoryOfDifferences(): Promise<string[][]> {
     sync: undefined,
     deliveries: { applied: async () => null, release: () => {} },
     leavesMarks: () => false,
-    sleep: async () => {},
+    clock: { ...systemClock, sleep: async () => {} },
     failed: () => {},
   });
   const call = {

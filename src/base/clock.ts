@@ -12,9 +12,9 @@ export interface Clock {
   readonly monotonic: () => number;
   /**
    * Resolves after the time, or as soon as the signal aborts. It never rejects. The process stays
-   * alive meanwhile.
+   * alive meanwhile, unless it is in the background.
    */
-  readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>;
+  readonly sleep: (ms: number, signal?: AbortSignal, options?: TimerOptions) => Promise<void>;
   /** Runs the work once, after the time. The returned function cancels it. */
   readonly after: (ms: number, work: () => void, options?: TimerOptions) => () => void;
   /** A signal that aborts with a TimeoutError after the time, and keeps no process alive. */
@@ -32,7 +32,8 @@ export interface TimerOptions {
 export const systemClock: Clock = {
   now: Date.now,
   monotonic: () => performance.now(),
-  sleep: (ms, signal) => wait(ms, undefined, signal && { signal }).catch(() => {}), // aborted
+  sleep: (ms, signal, { background = false } = {}) =>
+    wait(ms, undefined, { ref: !background, ...(signal && { signal }) }).catch(() => {}), // aborted
   after(ms, work, { background = false } = {}) {
     const timer = setTimeout(work, ms);
     if (background) timer.unref();

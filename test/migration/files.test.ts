@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { afterEach, beforeEach, test } from 'node:test';
+import { systemClock } from '../../src/base/clock.ts';
 import { listed as blacklisted } from '../../src/domain/contacts/blacklist.sql.ts';
 import { createBlacklist } from '../../src/domain/contacts/blacklist.ts';
 import { checkAccounts } from '../../src/migration/copy/check.ts';
@@ -76,7 +77,12 @@ onEveryEngine('migrate files', (engine) => {
     await old.close();
   });
   const dependencies = () => {
-    const client = createOldServer({ url: old.url, dialect: DIALECT, retriesMax: 0, sleep: async () => {} });
+    const client = createOldServer({
+      url: old.url,
+      dialect: DIALECT,
+      retriesMax: 0,
+      clock: { ...systemClock, sleep: async () => {} },
+    });
     const effects = Object.fromEntries(TESTED.map((name) => [name, 'leaves' as const]));
     return {
       database,

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, test } from 'node:test';
 import type { Dialect } from '../../src/asmx/dialect/dialect.ts';
+import { systemClock } from '../../src/base/clock.ts';
 import { addAccount, EMPTY_ACCOUNT } from '../../src/domain/accounts/accounts.ts';
 import { hashUserId } from '../../src/domain/accounts/credentials.ts';
 import { takeIds } from '../../src/domain/accounts/ids.ts';
@@ -36,7 +37,12 @@ onEveryEngine('migrate import', (engine) => {
   });
   const alpha = (): OldAccount => old.data.accounts[0] as OldAccount;
   const dependencies = async (dialect: Dialect = ODD_DIALECT, retriesMax = 0) => {
-    const client = createOldServer({ url: old.url, dialect, retriesMax, sleep: async () => {} });
+    const client = createOldServer({
+      url: old.url,
+      dialect,
+      retriesMax,
+      clock: { ...systemClock, sleep: async () => {} },
+    });
     const { database, archive } = service.app;
     const effects = await readEffects(database, client.url);
     return { database, archive, old: client, dialect, effects, now: () => service.clock.now };

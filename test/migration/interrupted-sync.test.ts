@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, test } from 'node:test';
+import { systemClock } from '../../src/base/clock.ts';
 import { checkAccounts } from '../../src/migration/copy/check.ts';
 import { importAccounts } from '../../src/migration/copy/import.ts';
 import { syncAccount } from '../../src/migration/copy/sync.ts';
@@ -38,7 +39,11 @@ onEveryEngine('an interrupted sync', (engine) => {
   });
   const alpha = (): OldAccount => old.data.accounts[0] as OldAccount;
   const dependencies = () => {
-    const client = createOldServer({ url: old.url, dialect: ODD_DIALECT, sleep: async () => {} });
+    const client = createOldServer({
+      url: old.url,
+      dialect: ODD_DIALECT,
+      clock: { ...systemClock, sleep: async () => {} },
+    });
     const { database, archive } = service.app;
     return { database, archive, old: client, dialect: ODD_DIALECT, effects: EFFECTS, now: () => service.clock.now };
   };

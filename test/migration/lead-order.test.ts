@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { systemClock } from '../../src/base/clock.ts';
 import type { RawAnswer, RawRequest } from '../../src/migration/compare/redaction.ts';
 import type { SeenCall } from '../../src/migration/old-server/call-reader.ts';
 import { createLead, type LeadSettings } from '../../src/migration/proxy/lead.ts';
@@ -44,6 +45,7 @@ function startLead() {
     compare: { listLimit: 10 },
     deliveries: { behind: new Set() },
     bypass: { isCurrent: async () => true },
+    clock: systemClock,
     failed: assert.fail,
   } as unknown as LeadSettings);
   return { lead, open, asked: () => asked, begun };

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import type { Dialect } from '../../src/asmx/dialect/dialect.ts';
+import { systemClock } from '../../src/base/clock.ts';
 import { checkAccounts } from '../../src/migration/copy/check.ts';
 import { importAccounts } from '../../src/migration/copy/import.ts';
 import { createOldServer, type OldServer } from '../../src/migration/old-server/old-server.ts';
@@ -51,7 +52,7 @@ export async function startMove(t: TestContext, engine: Engine, dialect: Dialect
   const newUrl = await service.app.start();
   const now = () => service.clock.now;
   const { database, archive } = service.app;
-  const oldClient = createOldServer({ url: old.url, dialect: DIALECT, now });
+  const oldClient = createOldServer({ url: old.url, dialect: DIALECT, clock: { ...systemClock, now } });
   const copying = { database, archive, old: oldClient, dialect: DIALECT, effects: {}, now };
   const { accounts } = await importAccounts(copying, [{ line: 1, userId: ALPHA }], {});
   assert.deepEqual([accounts[0]?.outcome, accounts[0]?.problem], ['copied', null]);
@@ -59,8 +60,7 @@ export async function startMove(t: TestContext, engine: Engine, dialect: Dialect
   const create = () =>
     createMigrationProxy({
       database,
-      now,
-      sleep: () => new Promise((resolve) => setTimeout(resolve, 5)),
+      clock: { ...systemClock, now, sleep: () => systemClock.sleep(5) },
       oldUrl: old.url,
       newUrl,
       oldTls: {},
@@ -81,7 +81,7 @@ export async function startMove(t: TestContext, engine: Engine, dialect: Dialect
   let migration = create();
   await migration.start();
   const port = await migration.proxy.listen(0, '127.0.0.1');
-  const client = createOldServer({ url: `http://127.0.0.1:${port}`, dialect: DIALECT, now });
+  const client = createOldServer({ url: `http://127.0.0.1:${port}`, dialect: DIALECT, clock: { ...systemClock, now } });
   t.after(async () => {
     for (const each of [client, oldClient]) each.close();
     await migration.stop();

@@ -6,6 +6,7 @@ import { after, before, describe, test } from 'node:test';
 import { contract } from '../../src/asmx/contract/contract.ts';
 import type { Contract } from '../../src/asmx/contract/types.ts';
 import type { Dialect } from '../../src/asmx/dialect/dialect.ts';
+import { systemClock } from '../../src/base/clock.ts';
 import {
   baseOf,
   createOldServer,
@@ -94,7 +95,11 @@ describe('client of the old server', () => {
 
   test('a read is tried again after the pause that the server asks for, a write is not', async () => {
     const pauses: number[] = [];
-    const client = clientOf(plain, {}, { retriesMax: 2, sleep: async (ms: number) => void pauses.push(ms) });
+    const client = clientOf(
+      plain,
+      {},
+      { retriesMax: 2, clock: { ...systemClock, sleep: async (ms: number) => void pauses.push(ms) } },
+    );
     plain.busyFor = 1;
     const { result } = await client.call('inbox', 'CountUnread', { user_id: ALPHA });
     assert.equal(result.kind, 'value');
@@ -130,7 +135,7 @@ describe('client of the old server', () => {
     const sleep = async (ms: number) => {
       clock.now += ms;
     };
-    const client = clientOf(plain, {}, { rate: 4, now: () => clock.now, sleep });
+    const client = clientOf(plain, {}, { rate: 4, clock: { ...systemClock, now: () => clock.now, sleep } });
     for (let index = 0; index < 5; index++) await client.call('inbox', 'CountUnread', { user_id: ALPHA });
     assert.equal(clock.now, 1_000);
     assert.equal(client.requests, 5);

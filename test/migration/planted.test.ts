@@ -4,6 +4,7 @@ import { describe, test } from 'node:test';
 import { contract } from '../../src/asmx/contract/contract.ts';
 import type { Contract } from '../../src/asmx/contract/types.ts';
 import type { Dialect } from '../../src/asmx/dialect/dialect.ts';
+import { systemClock } from '../../src/base/clock.ts';
 import { importAccounts } from '../../src/migration/copy/import.ts';
 import { createOldServer, isReading } from '../../src/migration/old-server/old-server.ts';
 import { TESTED } from '../../src/migration/old-server/read-effects.ts';
@@ -53,8 +54,7 @@ async function unmetRules(engine: Engine, dialect: Dialect): Promise<string[]> {
   assert.equal(accounts[0]?.problem, null);
   const proxy = createMigrationProxy({
     database,
-    now,
-    sleep: async () => {},
+    clock: { ...systemClock, now, sleep: async () => {} },
     oldUrl: old.url,
     newUrl: await service.app.start(),
     oldTls: {},

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { systemClock } from '../../src/base/clock.ts';
 import { probe } from '../../src/migration/learn/probe.ts';
 import { readCounts, readRows } from '../../src/migration/old-server/old-account.ts';
 import { createOldServer } from '../../src/migration/old-server/old-server.ts';
@@ -18,7 +19,7 @@ describe('migrate probe', () => {
   });
   after(() => old.close());
   const run = (testsMarks = true) =>
-    probe({ url: old.url, userId: ALPHA, timeZone: '+02:00', testsMarks, now: () => NOW });
+    probe({ url: old.url, userId: ALPHA, timeZone: '+02:00', testsMarks, clock: { ...systemClock, now: () => NOW } });
 
   test('migrate probe finds the namespace, the protocols, the columns, the form of dates and the caps', async () => {
     const { namespace, protocols, learned, effects } = await run();

@@ -3,6 +3,7 @@ import { Agent, type IncomingMessage, request as requestHttp } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
+import { systemClock } from '../../src/base/clock.ts';
 import { listRecordings } from '../../src/migration/compare/recorder.ts';
 import { type RecordedExchange, readRecording } from '../../src/migration/compare/recording.ts';
 import {
@@ -57,8 +58,7 @@ export async function startProxied(
   const failures: string[] = [];
   const settings: MigrationProxySettings = {
     database: service.app.database,
-    now: () => service.clock.now,
-    sleep: () => new Promise((resolve) => setTimeout(resolve, 5)),
+    clock: { ...systemClock, now: () => service.clock.now, sleep: () => systemClock.sleep(5) },
     oldUrl: ownOldUrl,
     newUrl,
     oldTls: {},

@@ -3,6 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { afterEach, beforeEach, test } from 'node:test';
 import { contract } from '../../src/asmx/contract/contract.ts';
 import type { Dialect, DialectColumn } from '../../src/asmx/dialect/dialect.ts';
+import { systemClock } from '../../src/base/clock.ts';
 import type { SentMessage } from '../../src/domain/messages/sent.ts';
 import { checkAccounts } from '../../src/migration/copy/check.ts';
 import { importAccounts } from '../../src/migration/copy/import.ts';
@@ -47,7 +48,13 @@ onEveryEngine('FetchSentDS as a stream', (engine) => {
   const dependencies = (retriesMax = 0, ways = PLAIN_WAYS) => {
     const dialect = ways === PLAIN_WAYS ? {} : WITHOUT_MARKS;
     const { namespace } = ways;
-    const client = createOldServer({ url: old.url, namespace, dialect, retriesMax, sleep: async () => {} });
+    const client = createOldServer({
+      url: old.url,
+      namespace,
+      dialect,
+      retriesMax,
+      clock: { ...systemClock, sleep: async () => {} },
+    });
     const { database, archive } = service.app;
     return { database, archive, old: client, dialect, effects: EFFECTS, now: () => service.clock.now };
   };

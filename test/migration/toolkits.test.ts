@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
+import { systemClock } from '../../src/base/clock.ts';
 import { importAccounts } from '../../src/migration/copy/import.ts';
 import { createOldServer } from '../../src/migration/old-server/old-server.ts';
 import { TESTED } from '../../src/migration/old-server/read-effects.ts';
@@ -46,8 +47,7 @@ async function run(start: ToolkitKind['start'], command: string): Promise<void> 
   await importAccounts({ database, old: client, dialect: ODD_DIALECT, effects, now }, [{ line: 1, userId: ALPHA }]);
   const migration = createMigrationProxy({
     database,
-    now,
-    sleep: async () => {},
+    clock: { ...systemClock, now, sleep: async () => {} },
     oldUrl: old.url,
     newUrl: await service.app.start(),
     oldTls: {},

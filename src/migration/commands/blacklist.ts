@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import { systemClock } from '../../base/clock.ts';
 import { Problem } from '../../base/problem.ts';
 import { requireFile } from '../../commands/input-file.ts';
 import { print, refuseExisting, remark } from '../../commands/output.ts';
@@ -58,7 +59,7 @@ async function propose(
   checkStopWords(words);
   if (out !== undefined) refuseExisting(out, force === true);
   const { compare, accountName } = await migrationSettings(config, command);
-  const stages = createMigrationStages(services.database, Date.now);
+  const stages = createMigrationStages(services.database, systemClock.now);
   const proposals = new Proposals();
   const usernames = new Map<string, string>();
   const accounts: { account: bigint; username: string }[] = [];

@@ -1,4 +1,5 @@
 import { Argument, Command } from 'commander';
+import { systemClock } from '../../base/clock.ts';
 import { Problem } from '../../base/problem.ts';
 import { harmless, print, remark } from '../../commands/output.ts';
 import { type Session, withSession } from '../../commands/session.ts';
@@ -37,7 +38,7 @@ async function runCheck(session: Session, users: Users, options: CheckOptions): 
   const isEqual = checked.every((each) => each.isEqual);
   const unread = checked.filter(({ problem }) => problem !== null).length;
   const isWhole = checked.some(({ differences }) => differences.length > 0) || unread === 0;
-  await createMigrationFigures(database, Date.now).setCheck(isEqual, isWhole); // the verdict asks for it
+  await createMigrationFigures(database, systemClock.now).setCheck(isEqual, isWhole); // the verdict asks for it
   if (options.json) print(JSON.stringify({ isEqual, accounts: checked }, null, 2));
   else for (const line of checked.flatMap(checkLines)) print(harmless(line));
   if (unread > 0) remark(`columba: ${unread} of ${checked.length} accounts could not be checked: see above.`);

@@ -1,4 +1,5 @@
 import { Argument, Command, InvalidArgumentError, Option } from 'commander';
+import { systemClock } from '../../base/clock.ts';
 import { Problem } from '../../base/problem.ts';
 import { readEncoding, requireFile } from '../../commands/input-file.ts';
 import { harmless, print, progressLine, remark, remarkOnTerminal } from '../../commands/output.ts';
@@ -110,7 +111,7 @@ export async function runFile(kind: FileKind, file: string, flags: FilesFlags, c
     const { database, blacklist, accounts } = services;
     const regionOf = (account: bigint) => accounts.region(account);
     const show = progressLine();
-    const report = await loadFile({ database, blacklist, regionOf, now: Date.now }, kind, csv.rows, {
+    const report = await loadFile({ database, blacklist, regionOf, now: systemClock.now }, kind, csv.rows, {
       ...options,
       progress: ({ rows, added, refused }) => show(() => `${rows} rows, ${added} added, ${refused} refused.`),
     });

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { Argument, Command, Option } from 'commander';
+import { systemClock } from '../../base/clock.ts';
 import { Problem } from '../../base/problem.ts';
 import { harmless, print, progressLine, remark } from '../../commands/output.ts';
 import { readSecret } from '../../commands/secret-input.ts';
@@ -212,7 +213,7 @@ async function linksFor(
     if (hasPassword || username === null || outcome !== 'copied') continue;
     const owner = await ownerNamed(services.database, 'account', username);
     if (!owner || owner.passwordHash !== null) continue;
-    const { token } = await issueLink(services.database, owner, Date.now());
+    const { token } = await issueLink(services.database, owner, systemClock.now());
     lines.push(`${username}\t${webUrlOf(config) ?? 'http://localhost'}/console/sign-in/${token}`);
   }
   if (lines.length > 0) await writeText(links, force === true, `${lines.join('\n')}\n`);
@@ -236,11 +237,11 @@ const duration = (seconds: number): string =>
 
 function showProgress(): (progress: ImportProgress) => void {
   const show = progressLine();
-  const startedAt = Date.now();
+  const startedAt = systemClock.now();
   return ({ done, total, username, received, calls }) =>
     show(() => {
       const name = username === null ? '' : ` ${harmless(username)}: ${received} new messages.`;
-      const seconds = done === 0 ? 0 : (((Date.now() - startedAt) / done) * (total - done)) / 1_000;
+      const seconds = done === 0 ? 0 : (((systemClock.now() - startedAt) / done) * (total - done)) / 1_000;
       const left = done === 0 ? '' : ` About ${duration(seconds)} left.`;
       return `${done} of ${total} accounts, ${calls} calls.${name}${left}`;
     });

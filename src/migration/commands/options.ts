@@ -1,6 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { parseSchemaDate } from '../../asmx/contract/dates.ts';
 import type { Dialect } from '../../asmx/dialect/dialect.ts';
+import { systemClock } from '../../base/clock.ts';
 import { Problem } from '../../base/problem.ts';
 import { isOpenToOthers, remark } from '../../commands/output.ts';
 import { type Session, settingOption } from '../../commands/session.ts';
@@ -96,11 +97,11 @@ export async function copyDependencies(
   const dialect = await dialectOf(config);
   const old = createOldServer({ ...oldServerOptions(options.old, options, config), dialect });
   const { readsMark } = options;
-  if (!services) return { database: NO_DATABASE, old, dialect, effects: readsMark ?? {}, now: Date.now };
+  if (!services) return { database: NO_DATABASE, old, dialect, effects: readsMark ?? {}, now: systemClock.now };
   const { database } = services;
-  if (readsMark && !options.dryRun) await storeReadEffects(database, old.url, readsMark, Date.now());
+  if (readsMark && !options.dryRun) await storeReadEffects(database, old.url, readsMark, systemClock.now());
   const effects = readsMark ?? (await readEffects(database, old.url));
-  return { database, old, dialect, effects, now: Date.now };
+  return { database, old, dialect, effects, now: systemClock.now };
 }
 
 /** A dry run asks it nothing. */

@@ -1,5 +1,7 @@
 import { hostname } from 'node:os';
 import { Command, Option } from 'commander';
+import { systemClock } from '../../base/clock.ts';
+import { createRepeat } from '../../base/repeat.ts';
 import { print, remark } from '../../commands/output.ts';
 import { type Session, withSession } from '../../commands/session.ts';
 import { describeError } from '../../serve/telemetry/error-redaction.ts';
@@ -94,10 +96,16 @@ async function runProxy(session: Session, command: Command): Promise<number> {
   const port = await created.proxy.listen(options.port, options.host);
   const address = `http://${options.host.includes(':') ? `[${options.host}]` : options.host}:${port}`;
   print(options.json ? JSON.stringify({ address }) : `The proxy answers at ${address}. Old server: ${options.old}`);
-  const timer = setInterval(() => log.info(Object.fromEntries(created.tally.totals), 'calls so far'), 60_000).unref();
+  const told = createRepeat({
+    clock: systemClock,
+    everyMs: 60_000,
+    work: async () => log.info(Object.fromEntries(created.tally.totals), 'calls so far'),
+    failed: () => {},
+  });
+  told.start();
   const signal = await ending;
   log.info({ signal }, 'stopping');
-  clearInterval(timer);
+  await told.stop();
   await created.stop();
   process.off('SIGUSR2', toggle);
   return 0;
@@ -113,8 +121,7 @@ async function createProxyOf({ services, config }: Session, command: Command, lo
   return createMigrationProxy({
     name: `${hostname()} ${options.host}:${options.port}`,
     database: services.database,
-    now: Date.now,
-    sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms).unref()),
+    clock: systemClock,
     oldUrl: options.old,
     newUrl: options.new ?? `http://${config.host === '0.0.0.0' ? '127.0.0.1' : config.host}:${config.port}`,
     oldTls: {
@@ -154,8 +161,8 @@ async function createProxyOf({ services, config }: Session, command: Command, lo
 function atMostOncePerSecond(tell: (thrown: unknown) => void): (thrown: unknown) => void {
   let toldAt = 0;
   return (thrown) => {
-    if (Date.now() - toldAt < 1_000) return;
-    toldAt = Date.now();
+    if (systemClock.now() - toldAt < 1_000) return;
+    toldAt = systemClock.now();
     tell(thrown);
   };
 }
@@ -163,7 +170,7 @@ function atMostOncePerSecond(tell: (thrown: unknown) => void): (thrown: unknown)
 async function offerStages({ services }: Session, { stage, account }: ProxyOptions): Promise<void> {
   if (stage === undefined) return;
   const { createMigrationStages } = await import('../stages/stages.ts');
-  const stages = createMigrationStages(services.database, Date.now);
+  const stages = createMigrationStages(services.database, systemClock.now);
   const stays = (who: string, present: Stage): void => {
     if (present !== stage) remark(`columba: ${who}: stays in the stage ${present}, which was set before`);
   };

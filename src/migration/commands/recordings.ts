@@ -1,6 +1,7 @@
 import { existsSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { Command, Option } from 'commander';
+import { systemClock } from '../../base/clock.ts';
 import { Problem } from '../../base/problem.ts';
 import { requireFile } from '../../commands/input-file.ts';
 import { formatBytes, harmless, print } from '../../commands/output.ts';
@@ -39,7 +40,7 @@ async function runHar(file: string, config: Config, command: Command): Promise<v
     const failed = (thrown: unknown) => {
       failure = thrown;
     };
-    const recorder = createRecorder({ ...RECORDER_LIMITS, folder, line, now: Date.now, failed });
+    const recorder = createRecorder({ ...RECORDER_LIMITS, folder, line, now: systemClock.now, failed });
     for (const exchange of exchanges) recorder.record(exchange);
     await recorder.close();
     lost = recorder.counts.lost;
@@ -75,8 +76,8 @@ export const recordingsCommand = (): Command =>
       const gone = !prune
         ? []
         : dryRun
-          ? recordingsToPrune(files, limits, Date.now())
-          : pruneRecordings(limits, Date.now());
+          ? recordingsToPrune(files, limits, systemClock.now())
+          : pruneRecordings(limits, systemClock.now());
       const kept = files.filter((file) => !gone.some(({ path }) => path === file.path));
       const isKeyGone =
         prune && kept.length === 0 && withKey === true && (await removeKey(command, limits.folder, dryRun));
@@ -105,7 +106,7 @@ async function removeKey(command: Command, folder: string, dryRun: boolean): Pro
   if (!existsSync(path)) return false;
   const waiting = await withSession(command, { creates: false }, async ({ services }) => {
     const { createMigrationFigures } = await import('../stages/figures.ts');
-    return (await createMigrationFigures(services.database, Date.now).waitingWrites()).total;
+    return (await createMigrationFigures(services.database, systemClock.now).waitingWrites()).total;
   });
   if (waiting > 0) {
     const what = waiting === 1 ? 'A write waits' : `${waiting} writes wait`;

@@ -1,4 +1,5 @@
 import { Command, Option } from 'commander';
+import { systemClock } from '../../base/clock.ts';
 import { type CommandDependencies, performForPeople } from '../../commands/action-command.ts';
 import { harmless, print } from '../../commands/output.ts';
 import { type Session, withSession } from '../../commands/session.ts';
@@ -62,7 +63,10 @@ async function textOf(database: Session['services']['database'], settings: Verdi
   const { migrationReport } = await import('../stages/report.ts');
   const { migrationPlan } = await import('../stages/plan.ts');
   const { decisionLines } = await import('../stages/decision.ts');
-  return decisionLines(await migrationPlan(database, Date.now), await migrationReport(database, Date.now, settings));
+  return decisionLines(
+    await migrationPlan(database, systemClock.now),
+    await migrationReport(database, systemClock.now, settings),
+  );
 }
 
 export const verdictCommand = (): Command =>
@@ -77,7 +81,7 @@ export const verdictCommand = (): Command =>
 async function runVerdict({ services }: Session, { days, calls, html, force, json }: VerdictOptions): Promise<number> {
   const { migrationReport } = await import('../stages/report.ts');
   const settings = { days, callsMin: calls };
-  const report = await migrationReport(services.database, Date.now, settings);
+  const report = await migrationReport(services.database, systemClock.now, settings);
   if (html !== undefined) await writePage(services.database, settings, html, force === true);
   if (json) print(JSON.stringify(report));
   else for (const line of linesOf(report)) print(line);
@@ -93,8 +97,8 @@ async function writePage(
   const { migrationReport, reportDocument } = await import('../stages/report.ts');
   const { migrationPlan } = await import('../stages/plan.ts');
   const { decisionPart } = await import('../stages/decision.ts');
-  const report = await migrationReport(database, Date.now, settings);
-  const page = reportDocument(report, decisionPart(await migrationPlan(database, Date.now), report));
+  const report = await migrationReport(database, systemClock.now, settings);
+  const page = reportDocument(report, decisionPart(await migrationPlan(database, systemClock.now), report));
   await writeText(file, force, page);
 }
 

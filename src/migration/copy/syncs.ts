@@ -1,4 +1,6 @@
 import { BoundedMap } from '../../base/bounded-map.ts';
+import { type Clock, within } from '../../base/clock.ts';
+import { createRepeat } from '../../base/repeat.ts';
 import type { Lanes } from '../proxy/lanes.ts';
 import type { SyncOptions } from './sync.ts';
 
@@ -26,7 +28,7 @@ export interface SyncSettings {
   /** Brings over what arrived. Never marks nor deletes at the old server. */
   readonly sync: Sync;
   readonly lanes: Pick<Lanes, 'run'>;
-  readonly now: () => number;
+  readonly clock: Clock;
   readonly failed: (thrown: unknown) => void;
 }
 
@@ -37,11 +39,11 @@ const WAIT_MS_MAX = 2_000;
 const ACTIVE_MS = 600_000;
 const ACCOUNTS_MAX = 10_000;
 
-export function createSyncs({ sync, lanes, now, failed }: SyncSettings): Syncs {
+export function createSyncs({ sync, lanes, clock, failed }: SyncSettings): Syncs {
+  const { now } = clock;
   const syncedAt = new BoundedMap<string, number>(ACCOUNTS_MAX);
   const touchedAt = new BoundedMap<string, number>(ACCOUNTS_MAX);
   const running = new Map<string, Promise<void>>();
-  let timer: NodeJS.Timeout | undefined;
 
   async function syncNow(userId: string, options?: SyncOptions): Promise<void> {
     const begunAt = now();
@@ -61,25 +63,23 @@ export function createSyncs({ sync, lanes, now, failed }: SyncSettings): Syncs {
   const isOlder = (userId: string, ms: number): boolean =>
     now() - (syncedAt.get(userId) ?? Number.NEGATIVE_INFINITY) > ms;
 
-  function tick(): void {
+  async function tick(): Promise<void> {
     for (const [userId, at] of touchedAt) {
       if (now() - at > ACTIVE_MS) touchedAt.delete(userId);
       else if (isOlder(userId, SYNC_EVERY_MS - 1)) inLane(userId);
     }
   }
 
+  const ticks = createRepeat({ clock, everyMs: 1_000, work: tick, failed });
+
   return {
     touch: (userId) => void touchedAt.set(userId, now()),
     async freshen(userId) {
-      if (isOlder(userId, FRESH_MS)) await Promise.race([inLane(userId), waited(WAIT_MS_MAX)]);
+      if (isOlder(userId, FRESH_MS)) await within(clock, WAIT_MS_MAX, inLane(userId), undefined, { background: true });
     },
     whole: (userId, options) => lanes.run(userId, () => syncNow(userId, options)),
     now: syncNow,
-    start() {
-      timer ??= setInterval(tick, 1_000).unref();
-    },
-    stop: () => clearInterval(timer),
+    start: ticks.start,
+    stop: () => void ticks.stop(),
   };
 }
-
-const waited = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms).unref());

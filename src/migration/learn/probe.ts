@@ -68,7 +68,7 @@ export async function probe(options: ProbeOptions): Promise<ProbeReport> {
     const from = { old: pinned(second, protocol), userId, dialect, effects };
     attempts.forget('reading');
     effects = (await attempts.of('reading', () => testReadEffects(from))) ?? effects;
-    caps = await callLists({ ...from, effects }, options.now?.() ?? Date.now(), attempts);
+    caps = await callLists({ ...from, effects }, first.clock.now(), attempts);
     calls += second.requests;
     second.close();
   }

@@ -1,3 +1,4 @@
+import type { Clock } from '../../base/clock.ts';
 import type { Upstream } from './upstream.ts';
 
 /**
@@ -15,13 +16,13 @@ const LOOK_EVERY_MS = 250;
 const LOOK_MS_MAX = 2_000;
 const LOOK = { method: 'GET', target: '/health/ready', rawHeaders: ['Host', 'localhost'] };
 
-export function createAvailability(columba: Pick<Upstream, 'exchange'>): Availability {
-  let timer: NodeJS.Timeout | undefined;
+export function createAvailability(columba: Pick<Upstream, 'exchange'>, clock: Clock): Availability {
+  let cancel = () => {};
   let isDown = false;
   let isStopped = false;
 
   async function look(): Promise<void> {
-    const signal = AbortSignal.timeout(LOOK_MS_MAX);
+    const signal = clock.timeout(LOOK_MS_MAX);
     const status = await columba.exchange(LOOK, new Uint8Array(), { signal }).then(
       (answer) => answer.status,
       () => 503,
@@ -30,7 +31,7 @@ export function createAvailability(columba: Pick<Upstream, 'exchange'>): Availab
     else lookLater();
   }
   function lookLater(): void {
-    if (!isStopped) timer = setTimeout(look, LOOK_EVERY_MS).unref();
+    if (!isStopped) cancel = clock.after(LOOK_EVERY_MS, look, { background: true });
   }
 
   return {
@@ -44,7 +45,7 @@ export function createAvailability(columba: Pick<Upstream, 'exchange'>): Availab
     },
     stop() {
       isStopped = true;
-      clearTimeout(timer);
+      cancel();
     },
   };
 }

@@ -1,5 +1,6 @@
 import { type Dialect, NO_DIALECT } from '../../asmx/dialect/dialect.ts';
 import type { ProtocolName } from '../../asmx/protocols/protocol.ts';
+import { type Clock, systemClock } from '../../base/clock.ts';
 import { fieldOf } from '../compare/recording.ts';
 import type { RawAnswer } from '../compare/redaction.ts';
 import { operationOf, type ReadAnswer, readAnswer } from './answer.ts';
@@ -41,6 +42,7 @@ export interface OldServer {
   /** How many requests were sent. */
   readonly requests: number;
   readonly url: string;
+  readonly clock: Clock;
   close(): void;
 }
 export type TakenRows<T> = { readonly kind: 'value'; readonly value: T } | Failure;
@@ -78,8 +80,7 @@ export interface OldServerOptions {
   readonly retriesMax?: number;
   /** Every answer of `call`, with what was sent. It has the user_id. */
   readonly observed?: (call: ObservedCall) => void;
-  readonly now?: () => number;
-  readonly sleep?: (ms: number, signal?: AbortSignal) => Promise<void>;
+  readonly clock?: Clock;
 }
 export interface ObservedCall {
   readonly group: string;
@@ -128,7 +129,8 @@ export class OldServerBusy extends Error {
 export function createOldServer(options: OldServerOptions): OldServer {
   const { dialect = NO_DIALECT, retriesMax = 0, zone = 'UTC', tls = {} } = options;
   const { timeoutMs = TIMEOUT_MS, answerBytesMax = ANSWER_BYTES_MAX } = options;
-  const { now = Date.now, sleep = wait } = options;
+  const { clock = systemClock } = options;
+  const { now } = clock;
   const base = baseOf(options.url);
   const namespace = dialect.namespace ?? options.namespace ?? DEFAULT_NAMESPACE;
   const { watch } = options;
@@ -139,9 +141,10 @@ export function createOldServer(options: OldServerOptions): OldServer {
     tls,
     timeoutMs,
     socketsMax: SOCKETS_MAX,
+    clock,
     ...watched,
   });
-  const pace = createPace(options.rate ?? 0, now, sleep);
+  const pace = createPace(options.rate ?? 0, clock);
   let requests = 0;
 
   const prepare = async ({ method, target, headers, body }: EncodedCall, signal?: AbortSignal) => {
@@ -152,7 +155,7 @@ export function createOldServer(options: OldServerOptions): OldServer {
   };
   const once = async (call: EncodedCall, signal?: AbortSignal) => {
     const [request, body] = await prepare(call, signal);
-    const deadline = AbortSignal.timeout(timeoutMs);
+    const deadline = clock.timeout(timeoutMs);
     const limits = {
       bytesMax: answerBytesMax,
       isCut: true,
@@ -194,21 +197,23 @@ export function createOldServer(options: OldServerOptions): OldServer {
       } catch (thrown) {
         const pause = pauseAfter(thrown, tried);
         if (!isRead || tried >= retriesMax || pause === null) throw thrown;
-        await sleep(pause, signal);
+        await clock.sleep(pause, signal);
+        signal?.throwIfAborted();
       }
     }
   };
   return {
     url: base,
+    clock,
     get requests() {
       return requests;
     },
     async call(group, operation, args, { protocol = options.protocol ?? 'soap11', signal } = {}) {
       const request = encodeCall({ namespace, dialect, zone }, group, operation, protocol, args);
       return patiently(isReading(group, operation), signal, async () => {
-        const startedAt = performance.now();
+        const startedAt = clock.monotonic();
         const { status, contentType, body } = await once(request, signal);
-        const durationMs = performance.now() - startedAt;
+        const durationMs = clock.monotonic() - startedAt;
         const result = readAnswer(group, operation, protocol, { status, contentType, body }, dialect, zone);
         const safe = withoutSecret(result, args.user_id);
         const answer = { protocol, status, contentType, body, durationMs, result: safe };
@@ -335,7 +340,7 @@ export function retryAfter(field: string | undefined, now: number): number | nul
 }
 
 /** Calls leave one after the other, at most `rate` in a second. */
-function createPace(rate: number, now: () => number, sleep: (ms: number, signal?: AbortSignal) => Promise<void>) {
+function createPace(rate: number, { now, sleep }: Clock) {
   if (rate <= 0) return async () => {};
   const intervalMs = 1_000 / rate;
   let nextAt = 0;
@@ -343,19 +348,6 @@ function createPace(rate: number, now: () => number, sleep: (ms: number, signal?
     const at = Math.max(nextAt, now());
     nextAt = at + intervalMs;
     if (at > now()) await sleep(at - now(), signal);
+    signal?.throwIfAborted();
   };
 }
-
-const wait = (ms: number, signal?: AbortSignal): Promise<void> =>
-  new Promise((resolve, reject) => {
-    signal?.throwIfAborted();
-    const timer = setTimeout(() => {
-      signal?.removeEventListener('abort', onAbort);
-      resolve();
-    }, ms);
-    const onAbort = () => {
-      clearTimeout(timer);
-      reject(signal?.reason);
-    };
-    signal?.addEventListener('abort', onAbort, { once: true });
-  });

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { ReadEffect, ReadEffects } from '../stages/migrated-accounts.ts';
 import type { ValueRecord } from './answer-values.ts';
 import { type OldAccount, read, readCounts, readRows } from './old-account.ts';
@@ -48,7 +47,7 @@ async function around(
   const rows = await work();
   const after = await readCounts(from);
   if (after.unread >= before.unread && after.read <= before.read) return { rows, effect: 'leaves' };
-  await sleep(QUIET_MS);
+  await from.old.clock.sleep(QUIET_MS);
   const later = await readCounts(from);
   const isQuiet = later.unread === after.unread && later.read === after.read;
   if (isQuiet && after.unread < before.unread && after.read > before.read) return { rows, effect: 'marks' };

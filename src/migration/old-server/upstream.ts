@@ -1,6 +1,7 @@
 import { type ClientRequest, Agent as HttpAgent, type IncomingMessage, request as requestHttp } from 'node:http';
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
 import type { Socket } from 'node:net';
+import { type Clock, systemClock } from '../../base/clock.ts';
 import type { RawAnswer } from '../compare/redaction.ts';
 import { hostOf, type OldServerTls, tlsOptions } from './server-tls.ts';
 
@@ -15,6 +16,7 @@ export interface UpstreamSettings {
   /** The most connections for whole exchanges. */
   readonly socketsMax?: number;
   readonly watch?: UpstreamWatch;
+  readonly clock?: Clock;
 }
 
 /** Is told of every call whether it got an answer. */
@@ -59,7 +61,7 @@ export const ANSWER_BYTES_MAX = 4 * 1_048_576;
 const SOCKETS_MAX = 16;
 
 export function createUpstream(settings: UpstreamSettings): Upstream {
-  const { name, url, tls = {}, timeoutMs, socketsMax = SOCKETS_MAX, watch } = settings;
+  const { name, url, tls = {}, timeoutMs, socketsMax = SOCKETS_MAX, watch, clock = systemClock } = settings;
   const base = new URL(url);
   const server = `${name} at ${base.host}`;
   const isTls = base.protocol === 'https:';
@@ -104,7 +106,7 @@ export function createUpstream(settings: UpstreamSettings): Upstream {
     begin,
     createAgent: () => agentOf({ maxSockets: 1 }),
     exchange(request, body, { bytesMax = ANSWER_BYTES_MAX, isCut = false, signal } = {}) {
-      const startedAt = performance.now();
+      const startedAt = clock.monotonic();
       return new Promise((resolve, reject) => {
         const sent = begin(withLength(request, body), own, signal);
         sent.on('error', reject);
@@ -115,7 +117,7 @@ export function createUpstream(settings: UpstreamSettings): Upstream {
                 status: response.statusCode ?? 0,
                 rawHeaders: response.rawHeaders,
                 body: bytes,
-                ms: performance.now() - startedAt,
+                ms: clock.monotonic() - startedAt,
               }),
             )
             .catch(reject);
@@ -126,14 +128,14 @@ export function createUpstream(settings: UpstreamSettings): Upstream {
     stream(request, body, signal) {
       return new Promise((resolve, reject) => {
         const sent = begin(withLength(request, body), own, signal);
-        const timer = setTimeout(() => sent.destroy(new UpstreamTimeout()), timeoutMs);
+        const cancel = clock.after(timeoutMs, () => sent.destroy(new UpstreamTimeout()));
         sent.on('error', reject);
-        sent.on('close', () => clearTimeout(timer));
+        sent.on('close', cancel);
         sent.on('response', (response) => {
-          clearTimeout(timer);
+          cancel();
           sent.setTimeout(0); // a connection is idle too while what came is worked on
           const { statusCode = 0, rawHeaders } = response;
-          resolve({ status: statusCode, rawHeaders, body: received(response, timeoutMs) });
+          resolve({ status: statusCode, rawHeaders, body: received(response, timeoutMs, clock) });
         });
         sent.end(body);
       });
@@ -146,18 +148,18 @@ export function createUpstream(settings: UpstreamSettings): Upstream {
 const BYTES_IN_TIME = 16 * 1_048_576;
 
 /** Only the time that is spent on waiting counts: `timeoutMs` for each BYTES_IN_TIME. */
-async function* received(response: IncomingMessage, timeoutMs: number): AsyncGenerator<Uint8Array> {
+async function* received(response: IncomingMessage, timeoutMs: number, clock: Clock): AsyncGenerator<Uint8Array> {
   const chunks: AsyncIterator<Uint8Array> = response[Symbol.asyncIterator]();
   let length = 0;
   let waitedMs = 0;
   try {
     for (;;) {
       const leftMs = timeoutMs * (1 + Math.floor(length / BYTES_IN_TIME)) - waitedMs;
-      const startedAt = performance.now();
+      const startedAt = clock.monotonic();
       const onTimeout = () => void response.destroy(new UpstreamTimeout());
-      const timer = setTimeout(onTimeout, Math.max(0, Math.min(timeoutMs, leftMs)));
-      const { done, value } = await chunks.next().finally(() => clearTimeout(timer));
-      waitedMs += performance.now() - startedAt;
+      const cancel = clock.after(Math.max(0, Math.min(timeoutMs, leftMs)), onTimeout);
+      const { done, value } = await chunks.next().finally(cancel);
+      waitedMs += clock.monotonic() - startedAt;
       if (done) break;
       length += value.length;
       yield value;

@@ -1,4 +1,5 @@
 import { BoundedMap } from '../../base/bounded-map.ts';
+import { type Clock, within } from '../../base/clock.ts';
 import type { MigrationDatabase } from '../copy/database.ts';
 import type { Syncs } from '../copy/syncs.ts';
 import { createMigrationBypass } from '../stages/bypass.ts';
@@ -26,8 +27,7 @@ export interface BypassSettings {
   readonly stages: Pick<StageCache, 'bypass' | 'isBypassOpen' | 'refresh'>;
   /** Undefined: nobody brings anything over. */
   readonly syncs: Pick<Syncs, 'touch' | 'whole'> | undefined;
-  readonly sleep: (ms: number) => Promise<void>;
-  readonly now: () => number;
+  readonly clock: Clock;
   readonly failed: (thrown: unknown) => void;
 }
 
@@ -37,7 +37,8 @@ const AGAIN_AFTER_MS = 1_000;
 const ACCOUNTS_MAX = 10_000;
 
 export function createBypass(settings: BypassSettings, proxy: () => { isPassThrough: boolean }): Bypass {
-  const { name: ownName, stages, syncs, sleep, now, failed } = settings;
+  const { name: ownName, stages, syncs, clock, failed } = settings;
+  const { now } = clock;
   const bypass = createMigrationBypass(settings.database, now);
   const copied = new BoundedMap<bigint, string>(ACCOUNTS_MAX);
   const failedAt = new BoundedMap<bigint, number>(ACCOUNTS_MAX);
@@ -74,7 +75,7 @@ export function createBypass(settings: BypassSettings, proxy: () => { isPassThro
     if (isOpen || stages.isBypassOpen) return false;
     if (name === null || account === null || copied.get(account) === name) return true;
     if (userId === null) return false;
-    return Promise.race([copyOnce(account, userId, name), waited(COPY_MS_MAX)]);
+    return within(clock, COPY_MS_MAX, copyOnce(account, userId, name), false, { background: true });
   }
 
   return {
@@ -103,10 +104,8 @@ export function createBypass(settings: BypassSettings, proxy: () => { isPassThro
       while (proxy().isPassThrough) {
         const isNoted = await bypass.begin(ownName).then(() => true, failed);
         if (isNoted) return;
-        await sleep(AGAIN_AFTER_MS);
+        await clock.sleep(AGAIN_AFTER_MS, undefined, { background: true });
       }
     },
   };
 }
-
-const waited = (ms: number): Promise<false> => new Promise((resolve) => setTimeout(() => resolve(false), ms).unref());

@@ -1,3 +1,5 @@
+import type { Clock } from '../../base/clock.ts';
+import { createRepeat } from '../../base/repeat.ts';
 import { booleanResult } from '../compare/compare.ts';
 import type { CompareSettings } from '../compare/compare-values.ts';
 import type { RawAnswer } from '../compare/redaction.ts';
@@ -40,6 +42,7 @@ export interface CatchUpSettings {
   readonly sync: Sync | undefined;
   readonly compare: CompareSettings;
   readonly tally: Tally;
+  readonly clock: Clock;
   readonly failed: (thrown: unknown) => void;
 }
 
@@ -47,12 +50,13 @@ const EXTEND_EVERY_MS = CLAIM_MS / 3;
 
 /** While the work is done, no other process takes the write. */
 export async function whileHeld<T>(
-  { writes, failed }: Pick<CatchUpSettings, 'writes' | 'failed'>,
+  { writes, clock, failed }: Pick<CatchUpSettings, 'writes' | 'clock' | 'failed'>,
   { account, id }: Pick<WaitingWrite, 'account' | 'id'>,
   work: () => Promise<T>,
 ): Promise<T> {
-  const timer = setInterval(() => writes.extend(account, id).catch(failed), EXTEND_EVERY_MS).unref();
-  return work().finally(() => clearInterval(timer));
+  const extensions = createRepeat({ clock, everyMs: EXTEND_EVERY_MS, work: () => writes.extend(account, id), failed });
+  extensions.start();
+  return work().finally(() => void extensions.stop());
 }
 
 const WRITES_AT_ONCE = 100;

@@ -1,3 +1,4 @@
+import { within } from '../../base/clock.ts';
 import { booleanResult } from '../compare/compare.ts';
 import type { RawAnswer, RawRequest } from '../compare/redaction.ts';
 import type { SeenCall } from '../old-server/call-reader.ts';
@@ -26,7 +27,7 @@ export interface ComparedWrite {
   readonly id: bigint | undefined;
 }
 
-export type ComparedWritesSettings = Pick<DeliverySettings, 'writes' | 'seal' | 'compare' | 'failed'>;
+export type ComparedWritesSettings = Pick<DeliverySettings, 'writes' | 'seal' | 'compare' | 'clock' | 'failed'>;
 
 /** Clients of the old server do not wait longer for our database. */
 const STORE_MS_MAX = 2_000;
@@ -41,7 +42,7 @@ export function createComparedWrites(
   async function begin(account: bigint, call: SeenCall, request: RawRequest): Promise<bigint | undefined> {
     const sealed = sealWrite(settings.seal, account, call, request, undefined);
     const storing = writes.begin(account, `${call.group}.${call.operation}`, sealed, 'asked');
-    const id = await Promise.race([storing.catch(failed), waited(STORE_MS_MAX)]);
+    const id = await within(settings.clock, STORE_MS_MAX, storing.catch(failed), undefined, { background: true });
     if (typeof id === 'bigint') return id;
     failed(new Error('The database did not take a write in time. If the proxy is killed now, Columba may lack it.'));
     storing.then((late) => writes.remove(account, late)).catch(failed);
@@ -59,7 +60,7 @@ export function createComparedWrites(
         if (isDone) deliveries.behind.add(account);
         const noting = isDone ? writes.setBehind(account, id, true) : writes.remove(account, id);
         // Where this fails, the write stays as one whose answer nobody knows.
-        await Promise.race([noting.catch(failed), waited(STORE_MS_MAX)]);
+        await within(settings.clock, STORE_MS_MAX, noting.catch(failed), undefined, { background: true });
       };
       try {
         const answer = await whileHeld(settings, { account, id }, () => ask(before));
@@ -74,6 +75,3 @@ export function createComparedWrites(
     },
   };
 }
-
-const waited = (ms: number): Promise<undefined> =>
-  new Promise((resolve) => setTimeout(() => resolve(undefined), ms).unref());

@@ -1,3 +1,4 @@
+import { createRepeat } from '../../base/repeat.ts';
 import { booleanResult } from '../compare/compare.ts';
 import type { OldServer } from '../old-server/old-server.ts';
 import { isTemporary, type Upstream } from '../old-server/upstream.ts';
@@ -26,12 +27,10 @@ const PAUSE_MS_MAX = 60_000;
 const COLUMBA_PAUSE_MS = 1_000;
 
 export function createDeliveries(settings: DeliverySettings): Deliveries {
-  const { writes, seal, availability, tally, failed } = settings;
+  const { writes, seal, availability, tally, clock, failed } = settings;
   const catching = createCatchingUp(settings);
   const { behind } = catching;
-  let timer: NodeJS.Timeout | undefined;
   let delivering: Promise<void> | undefined;
-  let isStopped = false;
 
   /** Whether the account's next write can follow. */
   async function deliverOne(waiting: WaitingWrite): Promise<boolean> {
@@ -62,7 +61,7 @@ export function createDeliveries(settings: DeliverySettings): Deliveries {
     for (const account of await writes.dueAccounts(ACCOUNTS_AT_ONCE)) {
       let needsSync = false;
       for (const waiting of await writes.of(account, WRITES_AT_ONCE)) {
-        if (isStopped) return;
+        if (deliveries.isStopping()) return;
         if (await deliverOne(waiting)) continue;
         // A whole sync decides it, which waits until the old server has the later writes.
         needsSync ||= waiting.state === 'asked';
@@ -77,16 +76,17 @@ export function createDeliveries(settings: DeliverySettings): Deliveries {
     return delivering;
   };
 
+  const deliveries = createRepeat({ clock, everyMs: LOOK_EVERY_MS, work: deliver, failed });
+
   return {
     ...catching,
     deliver,
     async start() {
       for (const account of await writes.behindAccounts()) behind.add(account);
-      timer ??= setInterval(() => deliver().catch(failed), LOOK_EVERY_MS).unref();
+      deliveries.start();
     },
     async stop() {
-      isStopped = true;
-      clearInterval(timer);
+      await deliveries.stop();
       await delivering?.catch(() => {});
     },
   };

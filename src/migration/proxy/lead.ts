@@ -1,4 +1,5 @@
 import { BoundedMap } from '../../base/bounded-map.ts';
+import { type Clock, within } from '../../base/clock.ts';
 import { booleanResult } from '../compare/compare.ts';
 import type { RawAnswer, RawRequest } from '../compare/redaction.ts';
 import type { SeenCall } from '../old-server/call-reader.ts';
@@ -51,15 +52,15 @@ const STUCK_MS = 60_000;
 const STUCK_ACCOUNTS_MAX = 10_000;
 
 export function createLead(settings: LeadSettings): Lead {
-  const { writes, columba, availability, compare, deliveries, bypass } = settings;
-  const emptied = createEmptying(deliveries);
+  const { writes, columba, availability, compare, deliveries, bypass, clock } = settings;
+  const emptied = createEmptying(deliveries, clock);
   const inTurn = createTurns();
   const writeThere = createOldWriting(settings, (account) => isOldComplete(account));
 
   const isReady = async (account: bigint | null, userId: string | null): Promise<boolean> => {
     if (availability.isDown || !(await bypass.isCurrent(account, userId))) return false;
     if (account === null || !deliveries.behind.has(account)) return true;
-    return Promise.race([deliveries.catchUp(account), waited(CATCH_UP_MS_MAX)]);
+    return within(clock, CATCH_UP_MS_MAX, deliveries.catchUp(account), false, { background: true });
   };
 
   async function writeOne(account: bigint, call: SeenCall, request: RawRequest): Promise<LedAnswer> {
@@ -156,20 +157,20 @@ function createOldWriting(settings: LeadSettings, isOldComplete: (account: bigin
 }
 
 /** Gives out writes of an account until none of them waits. False where that takes too long. */
-function createEmptying(deliveries: Deliveries) {
+function createEmptying(deliveries: Deliveries, clock: Clock) {
   /** Accounts whose writes the old server does not take. Their calls do not wait each time. */
   const stuckUntil = new BoundedMap<bigint, number>(STUCK_ACCOUNTS_MAX);
 
   return async function emptied(account: bigint, count: () => Promise<number>): Promise<boolean> {
-    const until = performance.now() + DRAIN_MS_MAX;
+    const until = clock.monotonic() + DRAIN_MS_MAX;
     while ((await count()) > 0) {
-      if ((stuckUntil.get(account) ?? 0) > performance.now()) return false;
-      if (performance.now() > until) {
-        stuckUntil.set(account, performance.now() + STUCK_MS);
+      if ((stuckUntil.get(account) ?? 0) > clock.monotonic()) return false;
+      if (clock.monotonic() > until) {
+        stuckUntil.set(account, clock.monotonic() + STUCK_MS);
         return false;
       }
       await deliveries.deliver();
-      await new Promise((resolve) => setTimeout(resolve, DRAIN_LOOK_MS));
+      await clock.sleep(DRAIN_LOOK_MS);
     }
     return true;
   };
@@ -203,5 +204,3 @@ const notNow =
     failed(thrown);
     throw new NotNow();
   };
-
-const waited = (ms: number): Promise<false> => new Promise((resolve) => setTimeout(() => resolve(false), ms).unref());

@@ -1,4 +1,6 @@
 import type { Dialect } from '../../asmx/dialect/dialect.ts';
+import type { Clock } from '../../base/clock.ts';
+import { createRepeat } from '../../base/repeat.ts';
 import type { Database } from '../../store/transactions.ts';
 import { createAccountName } from '../compare/account-names.ts';
 import { type Comparing, createComparing } from '../compare/comparing.ts';
@@ -32,8 +34,7 @@ export interface MigrationProxySettings {
   /** Of this proxy among several, and the same after a restart. */
   readonly name?: string;
   readonly database: Database;
-  readonly now: () => number;
-  readonly sleep: (ms: number) => Promise<void>;
+  readonly clock: Clock;
   readonly oldUrl: string;
   readonly newUrl: string;
   readonly oldTls: OldServerTls;
@@ -94,7 +95,8 @@ const CLIENTS_FLUSH_EVERY_MS = 10_000;
 const REMOVE_OLD_EVERY_MS = 3_600_000;
 
 export function createMigrationProxy(settings: MigrationProxySettings): MigrationProxy {
-  const { database, now, sleep, key, failed, dialect } = settings;
+  const { database, clock, key, failed, dialect } = settings;
+  const { now } = clock;
   const servers = serversOf(settings);
   const { old, columba, oldCalls, columbaCalls } = servers;
   const comparing = comparingOf(settings);
@@ -109,24 +111,37 @@ export function createMigrationProxy(settings: MigrationProxySettings): Migratio
   const stageTable = createMigrationStages(database, now);
   const own = createProxySync({ database, old: oldCalls, dialect, now, stages: stageTable, writes });
   const syncOne = settings.sync === undefined ? own.sync : settings.sync;
-  const syncs = syncOne === null ? undefined : createSyncs({ sync: syncOne, lanes, now, failed });
+  const syncs = syncOne === null ? undefined : createSyncs({ sync: syncOne, lanes, clock, failed });
   const leavesMarks = (operation: string) => settings.oldReadingIsSafe || own.leavesMarks(operation);
-  const availability = createAvailability(columba);
-  const both = { writes, seal, columba, old, oldCalls, availability, sync: syncs?.whole, compare, tally, failed };
+  const availability = createAvailability(columba, clock);
+  const both = {
+    writes,
+    seal,
+    columba,
+    old,
+    oldCalls,
+    availability,
+    sync: syncs?.whole,
+    compare,
+    tally,
+    clock,
+    failed,
+  };
   const deliveries = createDeliveries(both);
-  const stages = createStageCache({ stages: stageTable, now, failed });
-  const bypass = createBypass(
-    { database, name: settings.name ?? 'proxy', stages, syncs, sleep, now, failed },
-    () => proxy,
-  );
+  const stages = createStageCache({ stages: stageTable, clock, failed });
+  const bypass = createBypass({ database, name: settings.name ?? 'proxy', stages, syncs, clock, failed }, () => proxy);
   const lead = createLead({ ...both, columbaCalls, deliveries, bypass });
   const compared = createComparedWrites(both, deliveries);
-  const observing = { lanes, tally, recorder, columba, old, comparing, leavesMarks, deliveries, sleep, failed };
+  const observing = { lanes, tally, recorder, columba, old, comparing, leavesMarks, deliveries, clock, failed };
   const shadow = createShadow({ ...observing, sync: syncs?.now });
   const clients = clientsOf(settings);
   const answering = { stages, shadow, lead, compared, compareSoon: bypass.compareSoon, syncs };
   const proxy = createProxy({ old, columba, ...answering, tally, clients, now, failed });
-  const timers = createTimers(failed);
+  const repeats = [
+    createRepeat({ clock, everyMs: FLUSH_EVERY_MS, work: () => tally.flush(), failed }),
+    createRepeat({ clock, everyMs: CLIENTS_FLUSH_EVERY_MS, work: () => clients.flush(), failed }),
+    createRepeat({ clock, everyMs: REMOVE_OLD_EVERY_MS, work: () => figures.removeOld(), failed }),
+  ];
 
   return {
     proxy,
@@ -141,9 +156,7 @@ export function createMigrationProxy(settings: MigrationProxySettings): Migratio
       stages.start();
       syncs?.start();
       await deliveries.start();
-      timers.every(FLUSH_EVERY_MS, () => tally.flush());
-      timers.every(CLIENTS_FLUSH_EVERY_MS, () => clients.flush());
-      timers.every(REMOVE_OLD_EVERY_MS, () => figures.removeOld());
+      for (const each of repeats) each.start();
     },
     refreshStages: () => stages.refresh(),
     deliver: () => deliveries.deliver(),
@@ -158,7 +171,7 @@ export function createMigrationProxy(settings: MigrationProxySettings): Migratio
       await deliveries.stop();
       await lanes.idle();
       shadow.stop();
-      timers.clear();
+      for (const each of repeats) await each.stop();
       for (const each of [tally, clients]) await each.flush().catch(failed);
       await recorder?.close();
       await comparing.close();
@@ -167,7 +180,7 @@ export function createMigrationProxy(settings: MigrationProxySettings): Migratio
   };
 }
 
-const clientsOf = ({ database, now, key, trustedProxies = [] }: MigrationProxySettings): ClientInventory =>
+const clientsOf = ({ database, clock: { now }, key, trustedProxies = [] }: MigrationProxySettings): ClientInventory =>
   createClientInventory({
     write: (counted) => createMigrationClients(database, now).add(counted),
     accountName: createAccountName(key),
@@ -175,25 +188,14 @@ const clientsOf = ({ database, now, key, trustedProxies = [] }: MigrationProxySe
     now,
   });
 
-function createTimers(failed: (thrown: unknown) => void) {
-  const timers: NodeJS.Timeout[] = [];
-  return {
-    every(ms: number, work: () => Promise<void>): void {
-      timers.push(setInterval(() => work().catch(failed), ms).unref());
-    },
-    clear(): void {
-      for (const timer of timers) clearInterval(timer);
-    },
-  };
-}
-
 /** Each server twice: for bytes as they came, and for calls by the contract. */
 function serversOf(settings: MigrationProxySettings) {
-  const { oldUrl, newUrl, oldTls, dialect, zone, namespace, now, outage = () => {} } = settings;
-  const calls = { dialect, zone, namespace, now };
-  const watchOf = (name: string, url: string) => createOutageWatch(`${name} at ${new URL(url).host}`, now, outage);
-  const ofOld = { name: 'the old server', url: oldUrl, tls: oldTls, watch: watchOf('the old server', oldUrl) };
-  const ofColumba = { name: 'Columba', url: newUrl, watch: watchOf('Columba', newUrl) };
+  const { oldUrl, newUrl, oldTls, dialect, zone, namespace, clock, outage = () => {} } = settings;
+  const calls = { dialect, zone, namespace };
+  const watchOf = (name: string, url: string) =>
+    createOutageWatch(`${name} at ${new URL(url).host}`, clock.now, outage);
+  const ofOld = { name: 'the old server', url: oldUrl, tls: oldTls, clock, watch: watchOf('the old server', oldUrl) };
+  const ofColumba = { name: 'Columba', url: newUrl, clock, watch: watchOf('Columba', newUrl) };
   return {
     old: createUpstream({ ...ofOld, timeoutMs: settings.oldTimeoutMs }),
     columba: createUpstream({ ...ofColumba, timeoutMs: settings.newTimeoutMs }),
@@ -213,5 +215,5 @@ const probed = (server: Upstream): Promise<string> =>
 const comparingOf = ({ dialect, zone, key, disabledMasks, listLimit, pseudonyms }: MigrationProxySettings): Comparing =>
   createComparing({ dialect, zone, disabled: [...disabledMasks], key, listLimit, pseudonyms });
 
-const recorderOf = ({ now, failed }: MigrationProxySettings, folder: string, { line }: Comparing): Recorder =>
-  createRecorder({ ...RECORDER_LIMITS, folder, line, now, failed });
+const recorderOf = ({ clock, failed }: MigrationProxySettings, folder: string, { line }: Comparing): Recorder =>
+  createRecorder({ ...RECORDER_LIMITS, folder, line, now: clock.now, failed });

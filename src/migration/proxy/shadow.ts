@@ -1,3 +1,4 @@
+import { type Clock, within } from '../../base/clock.ts';
 import { booleanResult, type Comparison } from '../compare/compare.ts';
 import type { Comparing } from '../compare/comparing.ts';
 import type { Recorder } from '../compare/recorder.ts';
@@ -40,7 +41,7 @@ export interface ShadowSettings {
   readonly sync: Sync | undefined;
   /** Whether an operation marks nothing at the old server, so that it may be asked again. */
   readonly leavesMarks: (operation: string) => boolean;
-  readonly sleep: (ms: number) => Promise<void>;
+  readonly clock: Clock;
   readonly failed: (thrown: unknown) => void;
 }
 
@@ -118,7 +119,14 @@ export function createShadow(settings: ShadowSettings): Shadow {
       return undecided.count();
     },
     stop: undecided.decideAll,
-    applied: (call) => Promise.race([lanes.run(laneOf(call), async () => true), waited(APPLIED_MS_MAX)]),
+    applied: (call) =>
+      within(
+        settings.clock,
+        APPLIED_MS_MAX,
+        lanes.run(laneOf(call), async () => true),
+        false,
+        { background: true },
+      ),
     observe(answered) {
       const { call, stage, request, old, write } = answered;
       const bytes = (request.body?.length ?? 0) + (old.body?.length ?? 0);
@@ -166,13 +174,13 @@ const createDeciding =
 
 /** Differences that are looked at again. They may be lag: what arrived there is not here yet. */
 function createUndecided(settings: ShadowSettings, decide: Decide) {
-  const { lanes, comparing, sync, sleep } = settings;
+  const { lanes, comparing, sync, clock } = settings;
   const undecided = new Map<Answered, Decided>();
 
   async function lookAgain(answered: Answered, call: SeenCall): Promise<void> {
     let waited = 0;
     for (const after of AGAIN_AFTER_MS) {
-      await sleep(after - waited);
+      await clock.sleep(after - waited, undefined, { background: true });
       waited = after;
       if (!undecided.has(answered)) return;
       const found = await lanes.run(laneOf(call), () => compareAgain(answered, call)).catch(settings.failed);
@@ -226,18 +234,16 @@ const askOurs = ({ columba }: ShadowSettings, request: RawRequest): Promise<RawA
 
 /** Undefined where Columba does not take it. What is in the database is given to it later. */
 async function applied(settings: ShadowSettings, { request, write }: Answered): Promise<RawAnswer | null | undefined> {
-  const { deliveries, sync, sleep, failed } = settings;
+  const { deliveries, sync, clock, failed } = settings;
   let ours: RawAnswer | null | undefined;
   for (const pause of [0, ...WRITE_AGAIN_AFTER_MS]) {
-    if (pause > 0) await sleep(pause);
+    if (pause > 0) await clock.sleep(pause, undefined, { background: true });
     const asking = write ? deliveries.applied(write.account, write.id, sync) : askOurs(settings, request);
     ours = (await asking.catch(failed)) as RawAnswer | null | undefined;
     if (ours === null || (ours && !isTemporary(ours.status))) return ours;
   }
   return ours;
 }
-
-const waited = (ms: number): Promise<false> => new Promise((resolve) => setTimeout(() => resolve(false), ms).unref());
 
 export const DELETES_ALL = /^DeleteAll/;
 

@@ -1,4 +1,6 @@
 import { BoundedMap } from '../../base/bounded-map.ts';
+import { type Clock, within } from '../../base/clock.ts';
+import { createRepeat } from '../../base/repeat.ts';
 import { hashUserId, USER_ID_LENGTH_MAX } from '../../domain/accounts/credentials.ts';
 import { FIRST_STAGE, type MigrationStages, type Stage } from '../stages/stages.ts';
 import { compileClientRules, NO_RULES, type ReadStage } from './client-rules.ts';
@@ -50,11 +52,12 @@ interface Known {
 
 export interface StageCacheSettings {
   readonly stages: Pick<MigrationStages, 'ofUserId' | 'state'>;
-  readonly now: () => number;
+  readonly clock: Clock;
   readonly failed: (thrown: unknown) => void;
 }
 
-export function createStageCache({ stages, now, failed }: StageCacheSettings): StageCache {
+export function createStageCache({ stages, clock, failed }: StageCacheSettings): StageCache {
+  const { now } = clock;
   let users = new BoundedMap<string, Known>(USERS_MAX);
   let version: string | undefined;
   let defaultStage: Stage = FIRST_STAGE;
@@ -62,7 +65,6 @@ export function createStageCache({ stages, now, failed }: StageCacheSettings): S
   let readStage = NO_RULES;
   let bypass: string | null = null;
   let isBypassOpen = false;
-  let timer: NodeJS.Timeout | undefined;
   let refreshing: Promise<void> | undefined;
 
   async function look(): Promise<void> {
@@ -97,10 +99,18 @@ export function createStageCache({ stages, now, failed }: StageCacheSettings): S
       return known;
     });
     answered.catch(failed);
-    const known = await Promise.race([answered.catch(() => null), waited(FIRST_WAIT_MS)]);
+    const known = await within(
+      clock,
+      FIRST_WAIT_MS,
+      answered.catch(() => null),
+      null,
+      { background: true },
+    );
     if (known) return shown(known);
     return { account: null, stage: defaultStage, isUnsure: isLeading };
   }
+
+  const refreshes = createRepeat({ clock, everyMs: REFRESH_MS, work: refresh, failed });
 
   return {
     readStage: (stage, client) => readStage(stage, client),
@@ -123,10 +133,8 @@ export function createStageCache({ stages, now, failed }: StageCacheSettings): S
       return shown(known);
     },
     refresh,
-    start() {
-      timer ??= setInterval(() => refresh().catch(failed), REFRESH_MS).unref();
-    },
-    stop: () => clearInterval(timer),
+    start: refreshes.start,
+    stop: () => void refreshes.stop(),
   };
 }
 
@@ -134,5 +142,3 @@ function validMs({ account, hasWaiting }: Known): number {
   if (account === null) return UNKNOWN_MS_MAX;
   return hasWaiting ? WAITING_MS_MAX : Number.POSITIVE_INFINITY;
 }
-
-const waited = (ms: number): Promise<null> => new Promise((resolve) => setTimeout(() => resolve(null), ms).unref());
