@@ -111,6 +111,18 @@ describe('imports', () => {
     assert.deepEqual(circles, []);
   });
 
+  test('a .sql.ts file is imported by its own room alone: others call a function', () => {
+    /** Files that still do it; `nothing` is the aim. */
+    const left =
+      /^src\/(domain\/(access\/owners|privacy\/persons|webhooks\/webhooks)|migration\/copy\/\S+|transfer\/archive\S*)\.ts$/;
+    const roomOf = (path: string): string => (path.startsWith('src/store/') ? 'src/store' : dirname(path));
+    const foreign = ({ file, path }: Import) => path?.endsWith('.sql.ts') && roomOf(path) !== roomOf(file);
+    assert.deepEqual(
+      source.flatMap(importsOf).filter((each) => foreign(each) && !left.test(each.file)),
+      [],
+    );
+  });
+
   test('an import of ours has its extension and leads to a file', () => {
     const wrong = code.flatMap(importsOf).filter(({ path }) => path && !(/\.\w+$/.test(path) && texts.has(path)));
     assert.deepEqual(

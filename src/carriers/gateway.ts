@@ -2,7 +2,6 @@ import { hostname } from 'node:os';
 import type { Clock } from '../base/clock.ts';
 import { randomBytes } from '../base/random.ts';
 import { createRepeat } from '../base/repeat.ts';
-import { optOutsOf } from '../domain/contacts/blacklist.ts';
 import { createClaiming } from '../domain/sending/claim.ts';
 import {
   BUILTIN_NAME,
@@ -11,6 +10,7 @@ import {
   createConnectors,
   type NewConnector,
 } from '../domain/sending/connectors.ts';
+import { optOutsOf } from '../domain/sending/opt-out.ts';
 import { createSettling, type OnGatewayIds } from '../domain/sending/settle.ts';
 import type { Database } from '../store/transactions.ts';
 import type { CarrierEvents, Connector } from './connector.ts';

@@ -1,6 +1,5 @@
 import { createAccounts } from '../domain/accounts/accounts.ts';
 import { createLedger } from '../domain/accounts/ledger.ts';
-import { createBlacklist } from '../domain/contacts/blacklist.ts';
 import { createBlacklistRecords } from '../domain/contacts/blacklist-records.ts';
 import { createContactRecords } from '../domain/contacts/contact-records.ts';
 import { createTemplates } from '../domain/contacts/templates.ts';
@@ -12,6 +11,7 @@ import { createRetention } from '../domain/privacy/retention.ts';
 import { createRouting } from '../domain/receiving/routes.ts';
 import { createUnrouted } from '../domain/receiving/unrouted.ts';
 import { createCancellation } from '../domain/sending/cancel.ts';
+import { createOptOuts } from '../domain/sending/opt-out.ts';
 import type { AccountKey } from '../store/database.ts';
 import type { Services } from './action.ts';
 
@@ -26,7 +26,7 @@ export function domainOf({ database, now, defaultRegion, extensions }: Services)
     region,
     contacts: createContactRecords(database, region),
     templates: createTemplates(database),
-    blacklist: createBlacklist(database, now, region),
+    blacklist: createOptOuts(database, now, region),
     blacklistRecords: createBlacklistRecords(database, region),
     // Actions never empty a whole inbox, so nothing has to be purged.
     received: createReceived(database, now, { wake() {} }),

@@ -3,12 +3,12 @@ import { setDetails } from '../domain/accounts/accounts.ts';
 import { balancesOf, move, type NewMovement } from '../domain/accounts/ledger.ts';
 import { addCredentials } from '../domain/accounts/user-ids.ts';
 import { block } from '../domain/contacts/blacklist.sql.ts';
-import { endAllFor } from '../domain/contacts/blacklist.ts';
 import * as contactSql from '../domain/contacts/contacts.sql.ts';
 import { addTemplates } from '../domain/contacts/templates.ts';
 import { addReceived, currentGeneration, deleteReceivedAmong, receivedAmong } from '../domain/messages/received.ts';
 import { addScheduled, deleteScheduledAmong } from '../domain/messages/scheduled.ts';
 import { putSent } from '../domain/messages/sent.ts';
+import { endAllFor } from '../domain/sending/opt-out.ts';
 import { sameNumber } from '../sms/numbers.ts';
 import type { Writing } from '../store/database.ts';
 import { type AccountArchive, type ArchiveRows, reserveArchiveIds, withAccount } from './archive-rows.ts';
@@ -36,7 +36,7 @@ export async function updateAccount(
   await addTemplates(queries, account, archive.templates);
   for (const row of withAccount(account, rows.blocked)) {
     const added = await queries.run(block, { ...row, origin: 'import' });
-    if (added > 0) await endAllFor(queries, account, at, sameNumber(row.number, region));
+    if (added > 0) await endAllFor({ queries, account, at }, sameNumber(row.number, region));
   }
   await putReceived(queries, account, rows.received);
   await putSent(queries, account, rows.sent);

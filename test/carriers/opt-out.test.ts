@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createBlacklist } from '../../src/domain/contacts/blacklist.ts';
 import { createBlacklistRecords } from '../../src/domain/contacts/blacklist-records.ts';
 import { createScheduled } from '../../src/domain/messages/scheduled.ts';
 import { createRouting } from '../../src/domain/receiving/routes.ts';
 import { createAccepting } from '../../src/domain/sending/accept.ts';
+import { createOptOuts } from '../../src/domain/sending/opt-out.ts';
 import { startOperatorApi } from '../operator/operator-api.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { openGateway, scripted, until } from '../support/gateway.ts';
@@ -21,7 +21,7 @@ onEveryEngine('an opt-out while a connector works', (engine) => {
     await connectors.setPaused('loopback', true);
     await new Promise((resolve) => setTimeout(resolve, 200)); // ten polls: every process has seen it
     const [first, second] = await send(account, [NUMBER, OTHER]);
-    await createBlacklist(database, Date.now, async () => 'ZA').add(account, NUMBER, null);
+    await createOptOuts(database, Date.now, async () => 'ZA').add(account, NUMBER, null);
     assert.equal(await statusOf(account, first as bigint), 'DELETED');
     assert.deepEqual(await ledger.balances(account), { free: 999n, held: 1n, used: 0n });
     await connectors.setPaused('loopback', false);
@@ -46,7 +46,7 @@ onEveryEngine('an opt-out while a connector works', (engine) => {
     const account = await addAccount();
     const [first, second] = await send(account, [NUMBER, OTHER]);
     await until('both are claimed', () => asked.length === 2);
-    await createBlacklist(database, Date.now, async () => 'ZA').add(account, '082 555 0201', null);
+    await createOptOuts(database, Date.now, async () => 'ZA').add(account, '082 555 0201', null);
     await new Promise((resolve) => setTimeout(resolve, 100)); // longer than the look of the claim counts
     release.resolve();
     await until('the one ended', async () => (await statusOf(account, first as bigint)) === 'DELETED');

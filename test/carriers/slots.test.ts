@@ -6,7 +6,7 @@ import { systemClock } from '../../src/base/clock.ts';
 import type { ConnectorKind } from '../../src/carriers/connector.ts';
 import { ACK, encodeFrame, FrameReader, textOf } from '../../src/carriers/kannel/box-protocol.ts';
 import { createConnector, kindNames } from '../../src/carriers/kinds.ts';
-import { createBlacklist } from '../../src/domain/contacts/blacklist.ts';
+import { createOptOuts } from '../../src/domain/sending/opt-out.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { LOOPBACK, openGateway, until } from '../support/gateway.ts';
 import { sql } from '../support/opened-database.ts';
@@ -135,11 +135,7 @@ onEveryEngine('a message that waits for a slot of its connector', (engine) => {
         return Number((await database.first(submitting, {}))?.total) === MESSAGES;
       });
       const victim = NUMBERS.findLast((number) => !left.includes(number)) as string;
-      const { isNew, cancelled } = await createBlacklist(database, Date.now, async () => 'ZA').add(
-        account,
-        victim,
-        null,
-      );
+      const { isNew, cancelled } = await createOptOuts(database, Date.now, async () => 'ZA').add(account, victim, null);
       assert.deepEqual({ isNew, cancelled }, { isNew: true, cancelled: 0 });
       await new Promise((resolve) => setTimeout(resolve, 100)); // longer than the look of the claim counts
       release();

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { afterEach, beforeEach, test } from 'node:test';
 import { systemClock } from '../../src/base/clock.ts';
 import { listed as blacklisted } from '../../src/domain/contacts/blacklist.sql.ts';
-import { createBlacklist } from '../../src/domain/contacts/blacklist.ts';
+import { createOptOuts } from '../../src/domain/sending/opt-out.ts';
 import { checkAccounts } from '../../src/migration/copy/check.ts';
 import { timeReader } from '../../src/migration/copy/file-dates.ts';
 import { type FileKind, type FileOptions, fileColumns, loadFile } from '../../src/migration/copy/files.ts';
@@ -101,7 +101,7 @@ onEveryEngine('migrate files', (engine) => {
     const options = { username: 'alpha', dryRun: false, dialect: DIALECT, statuses: new Map(), ...given };
     const { rows } = await opened(kind, content, options);
     const regionOf = async () => 'ZA';
-    const blacklist = createBlacklist(database, () => service.clock.now, regionOf);
+    const blacklist = createOptOuts(database, () => service.clock.now, regionOf);
     const readTime = given.readTime ?? timeReader(null, '+02:00');
     const context = { database, blacklist, regionOf, now: () => service.clock.now };
     return loadFile(context, kind, rows, { ...options, readTime });
@@ -287,7 +287,7 @@ onEveryEngine('migrate files', (engine) => {
       for (; given < 5_000; given++) yield row as NonNullable<typeof row>;
     }
     const regionOf = async () => 'ZA';
-    const blacklist = createBlacklist(database, () => service.clock.now, regionOf);
+    const blacklist = createOptOuts(database, () => service.clock.now, regionOf);
     const context = { database, blacklist, regionOf, now: () => service.clock.now };
     let done = 0;
     const report = await loadFile(context, 'sent', many(), {

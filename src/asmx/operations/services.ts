@@ -1,12 +1,12 @@
 import type { Admission } from '../../domain/access/admission.ts';
 import type { Accounts } from '../../domain/accounts/accounts.ts';
-import type { Blacklist } from '../../domain/contacts/blacklist.ts';
 import type { Contacts } from '../../domain/contacts/contacts.ts';
 import type { OrderedLists } from '../../domain/contacts/ordered-lists.ts';
 import type { Templates } from '../../domain/contacts/templates.ts';
 import type { Received } from '../../domain/messages/received.ts';
 import type { Scheduled } from '../../domain/messages/scheduled.ts';
 import type { Sent } from '../../domain/messages/sent.ts';
+import type { OptOuts } from '../../domain/sending/opt-out.ts';
 import type { AccountKey } from '../../store/database.ts';
 import type { contract } from '../contract/contract.ts';
 import type { Arguments, Operation, ResultValue } from '../contract/types.ts';
@@ -17,7 +17,7 @@ export interface OperationServices {
   readonly accounts: Accounts;
   readonly contacts: Contacts;
   readonly templates: Templates;
-  readonly blacklist: Blacklist;
+  readonly blacklist: OptOuts;
   readonly received: Received;
   readonly sent: Sent;
   readonly scheduled: Scheduled;

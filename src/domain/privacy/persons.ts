@@ -16,7 +16,7 @@ import { deleteReceivedAmong, type InboxMessage, receivedOf } from '../messages/
 import { deleteScheduledAmong, type ScheduledMessage, scheduledFor, scheduledOf } from '../messages/scheduled.ts';
 import { deleteSentAmong, type SentMessage, sentOf } from '../messages/sent.ts';
 import type { WholeMessage } from '../receiving/incoming.ts';
-import { eraseUnrouted, findUnrouted, type UnroutedOfPerson } from '../receiving/unrouted-persons.ts';
+import { eraseUnrouted, findUnrouted, type UnroutedOfPerson } from '../receiving/unrouted.ts';
 import { eraseWaiting, heldByWaitingOf } from '../sending/cancel.ts';
 import * as sql from './persons.sql.ts';
 

@@ -1,7 +1,7 @@
 import type { Database, Queries } from '../../store/database.ts';
 import { allAccounts } from '../accounts/accounts.ts';
 import { carryForward, countMovementsBefore } from '../accounts/ledger.ts';
-import * as incomingSql from '../receiving/incoming.sql.ts';
+import { countUnroutedBefore, deleteUnroutedBefore } from '../receiving/unrouted.ts';
 import type { Extension, RetentionRule } from './extension.ts';
 import * as sql from './retention.sql.ts';
 
@@ -126,8 +126,8 @@ const WHOLE: Readonly<Record<'audit' | 'unrouted', RetentionRule>> = {
     remove: (database, before, limit) => database.run(sql.deleteAudit, { before, limit }),
   },
   unrouted: {
-    count: async (queries, before) => total(await queries.first(incomingSql.countUnroutedBefore, { before })),
-    remove: (database, before, limit) => database.run(incomingSql.deleteUnroutedBefore, { before, limit }),
+    count: countUnroutedBefore,
+    remove: deleteUnroutedBefore,
   },
 };
 

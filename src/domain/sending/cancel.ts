@@ -31,9 +31,7 @@ const PAGE = 1_000;
 
 /** Inside a transaction of the account, which has run a statement about it: its id is known. */
 export async function endWaiting(
-  queries: Writing,
-  account: AccountKey,
-  at: number,
+  { queries, account, at }: Transaction,
   rows: readonly sql.DispatchRow[],
   { detail, reason }: EarlyEnd,
 ): Promise<void> {
@@ -57,7 +55,7 @@ export async function heldByWaitingOf(queries: Queries, account: AccountKey, ids
 
 /** Ends those of a person's messages that wait, and forgets the number in those that go on. */
 export async function eraseWaiting({ queries, account, at }: Transaction, ids: readonly bigint[]): Promise<void> {
-  await endWaiting(queries, account, at, await waitingOf(queries, account, ids), ERASED);
+  await endWaiting({ queries, account, at }, await waitingOf(queries, account, ids), ERASED);
   await queries.run(sql.clearRecipients, { account, ids: elementsOf(ids) });
 }
 
@@ -65,18 +63,14 @@ export async function eraseWaiting({ queries, account, at }: Transaction, ids: r
  * Ends what waits for a number, except answers to its own words. Returns how many messages those
  * were.
  */
-export async function endWaitingFor(
-  queries: Writing,
-  account: AccountKey,
-  at: number,
-  { ends, matches }: SameNumber,
-): Promise<number> {
+export async function endWaitingFor(transaction: Transaction, { ends, matches }: SameNumber): Promise<number> {
+  const { queries, account } = transaction;
   let ended = 0;
   for (const end of ends) {
     const page = (from: bigint) => queries.all(sql.waitingByEnd, { account, end, from, limit: PAGE });
     for await (const rows of pages(PAGE, page, ({ message_id }) => message_id)) {
       const wanted = rows.filter(({ recipient, is_answer }) => is_answer === 0n && matches(recipient));
-      await endWaiting(queries, account, at, wanted, OPTED_OUT);
+      await endWaiting(transaction, wanted, OPTED_OUT);
       ended += wanted.length;
     }
   }
@@ -126,7 +120,7 @@ async function cancelWaiting(queries: Writing, account: AccountKey, id: bigint, 
   const [row] = await queries.all(sql.of, { account, ids: elementsOf([id]) });
   if (row?.state !== 'waiting') throw await refusalOf(queries, account, id, at, row);
   const before = await balancesOf(queries, account);
-  await endWaiting(queries, account, at, [row], CANCELLED);
+  await endWaiting({ queries, account, at }, [row], CANCELLED);
   return (await balancesOf(queries, account)).free - before.free;
 }
 

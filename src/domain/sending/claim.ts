@@ -4,13 +4,13 @@ import { splitText } from '../../sms/parts.ts';
 import type { Database, Writing } from '../../store/database.ts';
 import { elementsOf } from '../../store/json.ts';
 import { effectiveRegion } from '../accounts/accounts.ts';
-import { endOptedOut, isOptedOut } from '../contacts/blacklist.ts';
 import { takeScheduled } from '../messages/scheduled.ts';
 import { addQueued, sentTexts } from '../messages/sent.ts';
 import * as attemptSql from './attempts.sql.ts';
 import { pausedAt } from './connectors.sql.ts';
 import * as sql from './dispatch.sql.ts';
 import { type KnownParts, knownParts } from './known-parts.ts';
+import { endOptedOut, isOptedOut } from './opt-out.ts';
 import { afterQuietHours } from './quiet-hours.ts';
 import {
   type EndedMessage,
@@ -231,7 +231,7 @@ async function claimOf(
   await queries.run(sql.setNextDue, { account, servedAt: at, never: NEVER });
   const open = await endWithoutTrying(queries, account, at, messages, known);
   const region = effectiveRegion(row, settings.defaultRegion ?? null);
-  const going = await endOptedOut(queries, account, at, region, open);
+  const going = await endOptedOut({ queries, account, at }, region, open);
   return going.map((each) => claimedOf(each, row, known(each.message_id), settings.newAttemptId, at));
 }
 

@@ -1,5 +1,4 @@
-import type { Database } from '../../store/database.ts';
-import { countUnrouted } from '../receiving/incoming.sql.ts';
+import type { Database, Queries } from '../../store/database.ts';
 import {
   type ConnectorTotals,
   connectorTotals,
@@ -28,7 +27,14 @@ export interface SendingTotals {
 const COUNTED_MAX = 100_000;
 const FRESH_MS = 10_000;
 
-export async function readSendingTotals(database: Database, now: () => number): Promise<SendingTotals> {
+/** Messages from phones that no route takes: receiving counts them, see receiving/unrouted.ts. */
+export type CountUnrouted = (queries: Queries) => Promise<number>;
+
+export async function readSendingTotals(
+  database: Database,
+  now: () => number,
+  countUnrouted: CountUnrouted,
+): Promise<SendingTotals> {
   const at = now();
   const row = await database.first(sending, { now: at, limit: COUNTED_MAX });
   const oldest = row?.oldest_due_at ?? null;
@@ -39,19 +45,23 @@ export async function readSendingTotals(database: Database, now: () => number): 
     submitting: Number(row?.submitting ?? 0n),
     undecided: Number(row?.undecided ?? 0n),
     oldestDueMs: oldest === null || row?.due === 0n ? 0 : Math.max(0, at - Number(oldest)),
-    unrouted: Number((await database.first(countUnrouted, {}))?.total ?? 0n),
+    unrouted: await countUnrouted(database),
     connectors: records.map((record) => ({ ...record, ...(byName.get(record.name) ?? NO_TOTALS) })),
     unconnected,
   };
 }
 
 /** Reads them at most every 10 s, however often a metrics server asks. */
-export function createSendingTotals(database: Database, now: () => number): () => Promise<SendingTotals> {
+export function createSendingTotals(
+  database: Database,
+  now: () => number,
+  countUnrouted: CountUnrouted,
+): () => Promise<SendingTotals> {
   let latest: { readonly readAt: number; readonly totals: Promise<SendingTotals> } | undefined;
   return () => {
     const at = now();
     if (!latest || Math.abs(at - latest.readAt) >= FRESH_MS) {
-      latest = { readAt: at, totals: readSendingTotals(database, now) };
+      latest = { readAt: at, totals: readSendingTotals(database, now, countUnrouted) };
     }
     return latest.totals;
   };

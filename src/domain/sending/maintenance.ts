@@ -2,7 +2,6 @@ import { isOutage } from '../../base/problem.ts';
 import type { Database, Writing } from '../../store/database.ts';
 import { elementsOf } from '../../store/json.ts';
 import { eachAccount } from '../../store/transactions.ts';
-import type { Incoming } from '../receiving/incoming.ts';
 import { removeUseless } from './attempts.sql.ts';
 import { createExpiry } from './expire.ts';
 import * as sql from './receipts.sql.ts';
@@ -20,6 +19,13 @@ export interface UpkeepSettings {
   readonly receiptsHeldMax?: number;
   /** Something of one account could not be written. */
   readonly failed?: (thrown: unknown) => void;
+}
+/** What receiving leaves open: it is told when to look, see receiving/incoming.ts. */
+export interface IncomingMaintenance {
+  /** Stores messages whose other parts never came. Returns how many. */
+  storeIncomplete(limit: number): Promise<number>;
+  /** Forgets by what repeated messages were recognized. Returns how many keys are gone. */
+  forgetOld(limit: number): Promise<number>;
 }
 export interface UpkeepCounts {
   readonly held: number;
@@ -40,7 +46,7 @@ const CLOCKS_APART_MS = 60_000;
 
 export type CarrierUpkeep = ReturnType<typeof createCarrierUpkeep>;
 
-export function createCarrierUpkeep(database: Database, incoming: Incoming, settings: UpkeepSettings) {
+export function createCarrierUpkeep(database: Database, incoming: IncomingMaintenance, settings: UpkeepSettings) {
   const { now, receiptsHeldMax = RECEIPTS_HELD_MAX } = settings;
   const sweepPassed = createSweep(database);
   const expire = createExpiry(database, now, skipping);
@@ -162,7 +168,7 @@ function createSweep(database: Database): (lookedTo: string) => Promise<void> {
   };
 }
 
-async function storeIncomplete(incoming: Incoming, isStopping: () => boolean): Promise<number> {
+async function storeIncomplete(incoming: IncomingMaintenance, isStopping: () => boolean): Promise<number> {
   let stored = 0;
   for (let count = BATCH; count === BATCH && !isStopping(); stored += count) {
     count = await incoming.storeIncomplete(BATCH);

@@ -1,9 +1,10 @@
 import { type Dialect, statusOfWord } from '../../asmx/dialect/dialect.ts';
 import { Problem } from '../../base/problem.ts';
 import { NO_PROGRESS } from '../../base/progress.ts';
-import { type Blacklist, checkOperatorsNumber, type NewEntry } from '../../domain/contacts/blacklist.ts';
+import { checkOperatorsNumber, type NewEntry } from '../../domain/contacts/blacklist.ts';
 import { type ImportRow, importContacts } from '../../domain/contacts/contact-import.ts';
 import { DELIVERY_STATUSES } from '../../domain/messages/statuses.ts';
+import type { OptOuts } from '../../domain/sending/opt-out.ts';
 import { CONTACT_COLUMNS, contactRow } from '../../transfer/contact-csv.ts';
 import type { CsvColumn } from '../../transfer/csv.ts';
 import type { FileRow } from '../../transfer/csv-file.ts';
@@ -30,7 +31,7 @@ export interface FileReport {
   differing: number;
   /** Sent: messages that a client has deleted in Columba. They do not come back. */
   deleted: number;
-  /** Blacklist: messages that waited for a number. */
+  /** OptOuts: messages that waited for a number. */
   cancelled: number;
   refused: number;
   /** The first refused rows. */
@@ -41,7 +42,7 @@ export interface FileReport {
 
 export interface FileDependencies {
   readonly database: MigrationDatabase;
-  readonly blacklist: Blacklist;
+  readonly blacklist: OptOuts;
   readonly regionOf: (account: bigint) => Promise<string | null>;
   readonly now: () => number;
 }

@@ -3,7 +3,6 @@ import { createRepeat } from '../../base/repeat.ts';
 import type { Config } from '../../config/settings.ts';
 import { createAccounts } from '../../domain/accounts/accounts.ts';
 import { createLedger } from '../../domain/accounts/ledger.ts';
-import { createBlacklist } from '../../domain/contacts/blacklist.ts';
 import { createContacts } from '../../domain/contacts/contacts.ts';
 import { createOrderedLists } from '../../domain/contacts/ordered-lists.ts';
 import { createTemplates } from '../../domain/contacts/templates.ts';
@@ -15,8 +14,10 @@ import { createSent } from '../../domain/messages/sent.ts';
 import type { Extension } from '../../domain/privacy/extension.ts';
 import { createRetention, LOOK_EVERY_MS } from '../../domain/privacy/retention.ts';
 import { createIncoming } from '../../domain/receiving/incoming.ts';
+import { countUnrouted } from '../../domain/receiving/unrouted.ts';
 import { createSendingTotals } from '../../domain/sending/counts.ts';
 import { createCarrierUpkeep, UPKEEP_EVERY_MS } from '../../domain/sending/maintenance.ts';
+import { createOptOuts } from '../../domain/sending/opt-out.ts';
 import type { AccountKey, Database } from '../../store/database.ts';
 import { openSqlite } from '../../store/sqlite/database.ts';
 import { createArchive } from '../../transfer/archive.ts';
@@ -80,7 +81,7 @@ export async function createServices(config: Config, deps: ServiceDependencies, 
     accounts,
     contacts: createContacts(database, regionOf),
     templates: createTemplates(database),
-    blacklist: createBlacklist(database, now, regionOf),
+    blacklist: createOptOuts(database, now, regionOf),
     received: createReceived(database, now, purge),
     sent: createSent(database, now),
     scheduled: createScheduled(database, now),
@@ -91,7 +92,7 @@ export async function createServices(config: Config, deps: ServiceDependencies, 
     retentionRuns,
     upkeepRuns,
     totals,
-    sendingTotals: createSendingTotals(unobserved, now),
+    sendingTotals: createSendingTotals(unobserved, now, countUnrouted),
     status: () => readStatus(unobserved),
     backup: (path: string) => database.backup(path),
     stopBackground,

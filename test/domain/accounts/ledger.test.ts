@@ -3,8 +3,8 @@ import { type TestContext, test } from 'node:test';
 import fc from 'fast-check';
 import { Problem } from '../../../src/base/problem.ts';
 import { carryForward, createLedger, move } from '../../../src/domain/accounts/ledger.ts';
-import { createBlacklist } from '../../../src/domain/contacts/blacklist.ts';
 import { createScheduled } from '../../../src/domain/messages/scheduled.ts';
+import { createOptOuts } from '../../../src/domain/sending/opt-out.ts';
 import { readAccount } from '../../../src/transfer/account-json.ts';
 import { createArchive } from '../../../src/transfer/archive.ts';
 import { type Engine, onEveryEngine } from '../../support/engines.ts';
@@ -34,7 +34,7 @@ async function openLedger(engine: Engine, t: TestContext) {
   const archive = createArchive(database, Date.now, null);
   const ledger = createLedger(database, now);
   const scheduled = createScheduled(database, now);
-  const blacklist = createBlacklist(database, now, async () => 'ZA');
+  const blacklist = createOptOuts(database, now, async () => 'ZA');
   let count = 0;
   async function add(credits: bigint, used: bigint, scheduled: readonly object[] = []): Promise<bigint> {
     const username = `ledger-${++count}`;

@@ -133,7 +133,7 @@ onEveryEngine('incoming messages', (engine) => {
     await route('b', { username: 'globex', destination: '31234', keyword: 'b' });
     const steps: string[] = [];
     const note = (name: string | undefined, account?: bigint): void => {
-      if (name === 'persons.lock') steps.push(String(account));
+      if (name === 'accounts.lock') steps.push(String(account));
       if (name === 'incoming.takeUnrouted') steps.push('take');
     };
     const noting = (queries: Writing): Writing =>

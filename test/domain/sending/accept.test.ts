@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { createBlacklist } from '../../../src/domain/contacts/blacklist.ts';
 import { armSchedule } from '../../../src/domain/sending/activate.ts';
 import { decide } from '../../../src/domain/sending/decide.ts';
+import { createOptOuts } from '../../../src/domain/sending/opt-out.ts';
 import { readAccount } from '../../../src/transfer/account-json.ts';
 import { createArchive } from '../../../src/transfer/archive.ts';
 import { onEveryEngine } from '../../support/engines.ts';
@@ -52,7 +52,7 @@ onEveryEngine('accepting', (engine) => {
   test('a blacklisted number is refused in whatever notation', async (t) => {
     const sending = await openSending(engine, t);
     const account = await sending.addAccount();
-    await createBlacklist(sending.database, sending.now, async () => 'ZA').add(account, '082 555 0666', null);
+    await createOptOuts(sending.database, sending.now, async () => 'ZA').add(account, '082 555 0666', null);
     const { accepted, refused } = await sending.accept(account, message({ to: ['+27825550666', '+27825550201'] }));
     assert.deepEqual([accepted.length, refused[0]?.reason, refused[0]?.index], [1, 'blacklisted', 0]);
   });

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { countUnrouted } from '../../../src/domain/receiving/unrouted.ts';
 import { createConnectors } from '../../../src/domain/sending/connectors.ts';
 import { readSendingTotals, sendingFaults } from '../../../src/domain/sending/counts.ts';
 import { onEveryEngine } from '../../support/engines.ts';
@@ -68,7 +69,7 @@ onEveryEngine('connectors', (engine) => {
   test('messages that wait for a connector that does not exist were no fault', async (t) => {
     const sending = await openSending(engine, t);
     const { database, now } = sending;
-    const faults = async () => sendingFaults(await readSendingTotals(database, now));
+    const faults = async () => sendingFaults(await readSendingTotals(database, now, countUnrouted));
     const lost = await sending.addAccount({ connector: 'gone' });
     await sending.accept(lost, message({ to: ['+27825550201', '+27825550202'] }));
     await sending.accept(await sending.addAccount());
@@ -83,7 +84,12 @@ onEveryEngine('connectors', (engine) => {
 
   test('a single message was counted as several in the faults', async (t) => {
     const { database, now } = await openSending(engine, t);
-    const totals = { ...(await readSendingTotals(database, now)), undecided: 1, due: 1, oldestDueMs: 600_000 };
+    const totals = {
+      ...(await readSendingTotals(database, now, countUnrouted)),
+      undecided: 1,
+      due: 1,
+      oldestDueMs: 600_000,
+    };
     assert.deepEqual(sendingFaults(totals), [
       '1 message is due, the oldest for 10 minutes.',
       '1 message is undecided: an operator decides about each.',

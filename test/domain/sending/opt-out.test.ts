@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createBlacklist, optOutsOf } from '../../../src/domain/contacts/blacklist.ts';
 import { decide } from '../../../src/domain/sending/decide.ts';
+import { createOptOuts, optOutsOf } from '../../../src/domain/sending/opt-out.ts';
 import { createSettling } from '../../../src/domain/sending/settle.ts';
 import { onEveryEngine } from '../../support/engines.ts';
 import { sql } from '../../support/opened-database.ts';
@@ -14,7 +14,7 @@ const THROTTLED = { kind: 'waiting', dueAt: START + MINUTE, reason: 'throttled' 
 const UNANSWERED = { kind: 'unsure', dueAt: START + UNSURE, reason: 'no answer' } as const;
 
 const optOut = ({ database, now }: Sending, account: bigint, number = NUMBER) =>
-  createBlacklist(database, now, async () => 'ZA').add(account, number, null);
+  createOptOuts(database, now, async () => 'ZA').add(account, number, null);
 
 const releases = sql<{ account: bigint; id: bigint }, { amount: bigint; reason: string }>(
   `select amount, reason from movement where account_id = :account and message_id = :id and kind = 'release'`,
