@@ -1,7 +1,8 @@
 import { readFile, stat } from 'node:fs/promises';
 import { Command, Option } from 'commander';
 import { Problem } from '../base/problem.ts';
-import type { Action, Actor, Services } from '../operator/action.ts';
+import type { Action, Services } from '../operator/action.ts';
+import type { Actor } from '../operator/actor.ts';
 import {
   argumentName,
   type CommandField,

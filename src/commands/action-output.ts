@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import type { z } from 'zod';
-import type { Action, AnyInput } from '../operator/action.ts';
+import type { Action, Input } from '../operator/action.ts';
 import { type RawInput, readInput } from '../operator/input.ts';
 import type { Performed } from '../operator/perform.ts';
 import { harmless } from './output.ts';
@@ -20,7 +20,7 @@ export function printOutput(
     print(JSON.stringify(output, null, 2));
     return;
   }
-  const said = action.command.say?.(decoded(action.output, output), readInput(action, raw) as AnyInput);
+  const said = action.command.say?.(decoded(action.output, output), readInput(action, raw) as Input);
   const lines = said === undefined ? fieldLines(output) : said.split('\n').map(harmless);
   for (const line of lines) print(line);
 }

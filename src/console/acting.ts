@@ -1,16 +1,44 @@
 import { hash } from 'node:crypto';
+import type { z } from 'zod';
 import { Problem } from '../base/problem.ts';
 import type { Progress } from '../base/progress.ts';
 import { type Owner, ownerKey } from '../domain/access/owners.ts';
 import { claimKey, releaseKey, storeAnswer } from '../domain/accounts/idempotency.ts';
-import { type Action, type Actor, type Services, scopes } from '../operator/action.ts';
-import { actions } from '../operator/actions/all.ts';
-import { type Performed, perform } from '../operator/perform.ts';
+import type { Action, Output, Services } from '../operator/action.ts';
+import { type Actor, scopes } from '../operator/actor.ts';
+import type { RawInput } from '../operator/input.ts';
+import { type Finish, perform } from '../operator/perform.ts';
 
 /** The operator's actions, done by somebody who is signed in to the console. Each is audited. */
-export interface Given {
-  readonly params?: Readonly<Record<string, string>>;
-  readonly query?: Readonly<Record<string, string>>;
+
+/**
+ * The fields of a schema with what people have typed in them: any text where the schema takes only
+ * some texts, because the action itself refuses the others and says why.
+ */
+type Typed<T> = T extends string
+  ? string
+  : T extends number
+    ? number
+    : T extends readonly (infer I)[]
+      ? readonly Typed<I>[]
+      : T extends object
+        ? { readonly [N in keyof T]: Typed<T[N]> }
+        : T;
+
+/** A part of what is given. It may be left out where each of its fields may. */
+type Part<N extends string, T> =
+  Partial<T> extends T ? { readonly [_ in N]?: Typed<T> } : { readonly [_ in N]: Typed<T> };
+/** To zod an object without fields is one in which every field is `never`. */
+type FieldsOf<S> = string extends keyof z.input<S> ? unknown : z.input<S>;
+
+interface Paging {
+  readonly limit?: string;
+  readonly after?: string;
+}
+
+interface AnyGiven {
+  readonly params?: unknown;
+  readonly query?: unknown;
   readonly body?: unknown;
   readonly upload?: Uint8Array;
   /** Is told how far it has come. */
@@ -19,26 +47,33 @@ export interface Given {
   readonly hasFreshFactor?: boolean;
 }
 
+/** What an action is given, as JSON and an address have it: the schemas of the action say what. */
+export type Given<A extends Action> = AnyGiven &
+  (A extends Action<infer P, infer Q, infer B, infer _, infer T>
+    ? Part<'params', FieldsOf<P>> &
+        Part<'query', FieldsOf<Q> & (T extends null ? unknown : Paging)> &
+        (B extends z.ZodUndefined ? unknown : { readonly body: Typed<z.input<B>> })
+    : never);
+
+/** Nothing has to be given where nothing is needed. */
+type Arguments<A extends Action> = Partial<Given<A>> extends Given<A> ? [given?: Given<A>] : [given: Given<A>];
+
 export interface Acting {
-  /** The output as JSON has it: ids and credits as texts, instants as RFC 3339. */
-  run<T>(name: string, given?: Given): Promise<T>;
+  run<A extends Action>(action: A, ...given: Arguments<A>): Promise<Output<A>>;
   /** With the status of success, where it tells something: 200 for what was there already. */
-  full<T>(name: string, given?: Given): Promise<{ readonly status: number; readonly output: T }>;
-  download(name: string, given?: Given): Promise<AsyncIterable<string>>;
+  full<A extends Action>(
+    action: A,
+    ...given: Arguments<A>
+  ): Promise<{ readonly status: number; readonly output: Output<A> }>;
+  download<A extends Action & { readonly output: null }>(
+    action: A,
+    ...given: Arguments<A>
+  ): Promise<AsyncIterable<string>>;
   /**
    * Runs it once for a key: repeated, it answers the first summary again. The summary is kept for a
    * day, so it holds no number and no text of a message.
    */
-  once<T, S>(key: string, name: string, given: Given, summaryOf: (output: T) => S): Promise<S>;
-}
-
-const byName = new Map(actions.map((action) => [action.name, action]));
-export const isAction = (name: string): boolean => byName.has(name);
-
-function actionOf(name: string): Action {
-  const action = byName.get(name);
-  if (!action) throw new Problem('not-found', 'This service cannot do that yet.');
-  return action;
+  once<A extends Action, S>(key: string, action: A, given: Given<A>, summaryOf: (output: Output<A>) => S): Promise<S>;
 }
 
 export const actorOf = (owner: Owner, address: string): Actor => ({
@@ -56,11 +91,11 @@ const WAIT_MS = 200;
 
 export function createActing(services: Services, owner: Owner, address: string): Acting {
   const actor = actorOf(owner, address);
-  const performed = (name: string, given: Given, finish?: Parameters<typeof perform>[4]): Promise<Performed> => {
-    const { params = {}, query = {}, body, upload = new Uint8Array() } = given;
+  const performed = <A extends Action>(action: A, given: AnyGiven = {}, finish?: Finish<Output<A>>) => {
+    const { params = {}, query = {}, body, upload = new Uint8Array() } = given as Partial<RawInput>;
     const told = given.progress ? { ...services, progress: given.progress } : services;
     const acting = given.hasFreshFactor ? { ...actor, hasFreshFactor: true } : actor;
-    return perform(told, actionOf(name), { params, query, body, upload }, acting, finish);
+    return perform(told, action, { params, query, body, upload }, acting, finish);
   };
 
   async function claimed(key: string, fingerprint: string) {
@@ -76,25 +111,22 @@ export function createActing(services: Services, owner: Owner, address: string):
   }
 
   return {
-    run: async <T>(name: string, given: Given = {}) => (await performed(name, given)).output as T,
-    async full<T>(name: string, given: Given = {}) {
-      const { status, output } = await performed(name, given);
-      return { status, output: output as T };
-    },
-    async download(name, given = {}) {
-      const { stream } = await performed(name, given);
-      if (!stream) throw new Error(`${name} is no download`);
+    run: async (action, ...given) => (await performed(action, given[0])).output,
+    full: (action, ...given) => performed(action, given[0]),
+    async download(action, ...given) {
+      const { stream } = await performed(action, given[0]);
+      if (!stream) throw new Error(`${action.name} is no download`);
       return stream;
     },
-    async once<T, S>(key: string, name: string, given: Given, summaryOf: (output: T) => S): Promise<S> {
-      const fullKey = hash('sha256', JSON.stringify(['console', ownerKey(owner), name, key]));
+    async once<A extends Action, S>(key: string, action: A, given: Given<A>, summaryOf: (output: Output<A>) => S) {
+      const fullKey = hash('sha256', JSON.stringify(['console', ownerKey(owner), action.name, key]));
       const fingerprint = hash('sha256', JSON.stringify([given.params, given.query, given.body]));
       const claim = await claimed(fullKey, fingerprint);
       if (!('claim' in claim)) return JSON.parse(claim.answer) as S;
       try {
         let summary: S | undefined;
-        await performed(name, given, async (inside, { status, output }) => {
-          summary = summaryOf(output as T);
+        await performed(action, given, async (inside, { status, output }) => {
+          summary = summaryOf(output);
           await storeAnswer(inside, claim, { status, answer: JSON.stringify(summary) });
         });
         return summary as S;

@@ -2,7 +2,6 @@ import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { type Html, html } from '../base/html.ts';
 import { icon, styleOf } from '../base/page-assets.ts';
-import { isAction } from './acting.ts';
 import { texts } from './texts/frame.ts';
 
 /** The frame around every screen, its assets, and the header fields that protect it. */
@@ -106,27 +105,15 @@ ${
 ${isOperator ? navigation('/console', texts.operator, viewed ? 'accounts' : current) : ''}
 ${isOperator && !viewed ? '' : navigation(viewed?.base ?? '/console', texts.holder, current)}`;
 
-/** The action without which a screen would be empty. */
-const NEEDED: Readonly<Record<string, string>> = {
-  compose: 'message send',
-  queue: 'queue list',
-  unrouted: 'unrouted list',
-  connectors: 'connector list',
-  webhooks: 'webhook list',
-};
-const isThere = (screen: string): boolean => NEEDED[screen] === undefined || isAction(NEEDED[screen]);
-
 const navigation = (base: string, names: Readonly<Record<string, string>>, current: string): Html =>
   html`<nav aria-label="${texts.screens}${base === '/console' ? '' : ` ${base.split('/').at(-1) ?? ''}`}"><ul>${Object.entries(
     names,
-  )
-    .filter(([key]) => isThere(key))
-    .map(
-      ([key, name]) =>
-        html`<li><a href="${base}/${key === 'overview' ? '' : key}"${
-          key === current ? html` aria-current="page"` : ''
-        }>${name}</a></li>`,
-    )}</ul></nav>`;
+  ).map(
+    ([key, name]) =>
+      html`<li><a href="${base}/${key === 'overview' ? '' : key}"${
+        key === current ? html` aria-current="page"` : ''
+      }>${name}</a></li>`,
+  )}</ul></nav>`;
 
 /** The keys of the screens that somebody has. The script goes where this list says. */
 function keysDialog({ isOperator, viewed }: Viewer): Html {
@@ -135,8 +122,7 @@ function keysDialog({ isOperator, viewed }: Viewer): Html {
   const names: Readonly<Record<string, string>> = texts[who];
   const line = (key: string, meaning: string, more: Html | string = '') =>
     html`<div${more}><dt><kbd>${key}</kbd></dt><dd>${meaning}</dd></div>`;
-  const there = texts.places[who].filter(([, screen]) => isThere(screen));
-  const places = there.map(([key, screen]) =>
+  const places = texts.places[who].map(([key, screen]) =>
     line(`g ${key}`, names[screen] ?? screen, html` data-go="${key}" data-place="${base}/${screen}"`),
   );
   const others = [texts.keys.help, ...texts.keys.both, ...texts.keys[who]].map(([key, meaning]) => line(key, meaning));

@@ -1,5 +1,7 @@
 import { type Html, html } from '../base/html.ts';
 import { Problem, type ProblemKind } from '../base/problem.ts';
+import type { DownloadAction } from '../operator/action.ts';
+import type { accountParams } from '../operator/schemas.ts';
 import { PAGE_ROWS, type Scanned, writeCursor } from './scan.ts';
 import { texts } from './texts/lists.ts';
 import { page, type View, type Visit } from './visit.ts';
@@ -122,7 +124,7 @@ export const screen = (title: string, current: string, main: Html, problem: Prob
 
 /** A CSV file that an action of the account writes. */
 export const download =
-  (fileName: string, action: string) =>
+  (fileName: string, action: DownloadAction<typeof accountParams>) =>
   async ({ act, account }: Visit): Promise<View> => ({
     kind: 'download',
     fileName,

@@ -1,4 +1,6 @@
 import type { Html } from '../base/html.ts';
+import type { DownloadAction } from '../operator/action.ts';
+import type { accountParams } from '../operator/schemas.ts';
 import type { Cursor } from '../store/cursor.ts';
 import { download, filterField, filterSelect, filters, keptAddress, keptFields, searchField } from './lists.ts';
 import { matchingRows, type Scanned } from './scan.ts';
@@ -65,7 +67,7 @@ export const filteredList = (path: string, visit: Visit): string => keptAddress(
 export interface FilteredFile<R> {
   readonly fileName: string;
   /** Writes the file of all. */
-  readonly action: string;
+  readonly action: DownloadAction<typeof accountParams>;
   readonly texts: MessageFilterTexts;
   readonly scan: (
     visit: Visit,

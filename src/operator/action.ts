@@ -4,60 +4,12 @@ import type { ProblemKind } from '../base/problem.ts';
 import type { Progress } from '../base/progress.ts';
 import type { Extension } from '../domain/privacy/extension.ts';
 import type { Database } from '../store/transactions.ts';
+import type { Actor, Scope } from './actor.ts';
 
 /**
  * An action of the operator, declared once. The JSON route, the OpenAPI entry, the reference page
  * and the command are views of this declaration.
  */
-
-export const scopes = [
-  'accounts',
-  'contacts',
-  'messages:read',
-  'messages:send',
-  'messages:delete',
-  'credits',
-  'audit',
-  'erase',
-  'gateway',
-  'metrics',
-] as const;
-export type Scope = (typeof scopes)[number];
-
-/** What the token of an account may have. Whoever signs in for an account has these rights too. */
-export const accountScopes = [
-  'contacts',
-  'messages:read',
-  'messages:send',
-  'messages:delete',
-  'credits',
-] as const satisfies readonly Scope[];
-
-/** Who acts, for the audit. */
-export interface Actor {
-  /**
-   * `command`: an operator at the machine. `operator` and `account`: the bearer of such a token.
-   * `console operator` and `console account`: somebody who is signed in to the console.
-   */
-  readonly kind: 'command' | 'operator' | 'account' | 'console operator' | 'console account';
-  /** The name of the token, or of the user who runs the command. */
-  readonly name: string;
-  /** Null for a command. */
-  readonly tokenId: bigint | null;
-  /** The network address; null for a command. */
-  readonly address: string | null;
-  readonly scopes: readonly Scope[];
-  /** The account of an account token. */
-  readonly account: { readonly id: bigint; readonly username: string } | null;
-  /** When the token ends. A token that it makes ends no later; see also `endless`. */
-  readonly expiresAt?: number | null;
-  /** An operator in the console who gave a code of the second factor with this very request. */
-  readonly hasFreshFactor?: boolean;
-}
-
-/** Texts and numbers are answered only to whoever may read messages: a token needs the scope. */
-export const mayRead = ({ kind, scopes: held }: Actor): boolean =>
-  (kind !== 'operator' && kind !== 'account') || held.includes('messages:read');
 
 /** What an action works with. */
 export interface Services extends Pick<Clock, 'now' | 'sleep'> {
@@ -112,12 +64,12 @@ export interface CommandView<Input, Output> {
     readonly names: (body: Readonly<Record<string, unknown>>) => readonly string[];
   };
   /** What the command says to people; the default is a table. */
-  readonly say?: (output: Output, input: Input) => string;
+  say?(output: Output, input: Input): string;
   /**
    * Why nothing was done although the API has an answer; null where something was. The command
    * says it on standard error and ends with 1.
    */
-  readonly refusal?: (output: Output) => string | null;
+  refusal?(output: Output): string | null;
   /** Fields of a list's items that are columns of its table; the default is every field. */
   readonly columns?: readonly string[];
   readonly row?: (item: never) => readonly string[];
@@ -139,12 +91,34 @@ export interface Download {
   readonly fileName: string;
 }
 
-interface Input<P extends Fields, Q extends Fields, B extends z.ZodType> {
+/** How far a list is read: at most `limit` items after a cursor; from its beginning for null. */
+export interface Page<T> {
+  readonly limit: number;
+  readonly after: T | null;
+}
+
+/** What `run` gets, read by the schemas of its action. */
+export interface Input<
+  P extends Fields = Fields,
+  Q extends Fields = Fields,
+  B extends z.ZodType = z.ZodType,
+  T extends z.ZodType | null = z.ZodType | null,
+> {
   readonly params: z.output<P>;
   readonly query: z.output<Q>;
   readonly body: z.output<B>;
   /** The whole body of an action with `upload`; else empty. */
   readonly upload: Uint8Array;
+  /** Of a list. */
+  readonly page?: Page<z.output<T>>;
+}
+
+export interface Example {
+  readonly params?: Readonly<Record<string, unknown>>;
+  readonly query?: Readonly<Record<string, unknown>>;
+  readonly body?: unknown;
+  /** As sent in JSON. */
+  readonly output?: unknown;
 }
 
 /**
@@ -154,21 +128,28 @@ interface Input<P extends Fields, Q extends Fields, B extends z.ZodType> {
 export interface Needs<In> {
   /** A sentence for the reference. */
   readonly says: string;
-  readonly scopes: (input: In) => readonly Scope[];
+  scopes(input: In): readonly Scope[];
 }
 
 /** What an action makes has no end, and lets somebody in or sends texts to somebody. */
 export interface Endless<In> {
   /** A sentence for the reference. */
   readonly says: string;
-  readonly isMade: (input: In) => boolean;
+  isMade(input: In): boolean;
 }
 export const alwaysEndless: Endless<unknown> = {
   says: 'A token that ends may not do it, because what it makes does not end with the token.',
   isMade: () => true,
 };
 
-interface Declaration<P extends Fields, Q extends Fields, B extends z.ZodType, In, Out> {
+interface Body<B extends z.ZodType> {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  readonly body?: B;
+  /** A body that is not JSON, at most so many bytes. */
+  readonly upload?: Upload;
+}
+
+interface Declaration<In, Out> {
   /** A noun and a verb, or one word: `account add` is `columba account add`. */
   readonly name: string;
   /** The scope that a token needs; null: any token will do. */
@@ -181,19 +162,13 @@ interface Declaration<P extends Fields, Q extends Fields, B extends z.ZodType, I
    * No token will do for this input: only the machine itself, or an operator in the console who has
    * just given a code of the second factor.
    */
-  readonly needsFactor?: (input: In) => boolean;
+  needsFactor?(input: In): boolean;
   /** Account tokens may use it too; it must then lie below `/accounts/{username}`. */
   readonly accountTokens?: boolean;
   /** The holder of the account may use it in the console, though no account token may. */
   readonly holders?: boolean;
-  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** Below /operator/v1, with `{name}` for each field of `params`. */
   readonly path: string;
-  readonly params?: P;
-  readonly query?: Q;
-  readonly body?: B;
-  /** A body that is not JSON, at most so many bytes. */
-  readonly upload?: Upload;
   readonly summary: string;
   /** Further sentences for the reference. */
   readonly description?: string;
@@ -203,46 +178,50 @@ interface Declaration<P extends Fields, Q extends Fields, B extends z.ZodType, I
    * What the audit says it acted on. Default: the parameters of the path, with slashes. Never a
    * secret or a text.
    */
-  readonly target?: (input: In, output: Out) => string;
+  target?(input: In, output: Out): string;
   /** That somebody has read it is audited, because it hands out a whole inbox or a person. */
   readonly auditsReading?: boolean;
   /** What it deletes must not stay in the files of the database: see `Database.scrub`. */
   readonly erases?: boolean;
   /** Changes nothing for this input (a dry run): no transaction, no audit. */
-  readonly readsOnly?: (input: In) => boolean;
-}
-
-export interface Example {
-  readonly params?: Readonly<Record<string, unknown>>;
-  readonly query?: Readonly<Record<string, unknown>>;
-  readonly body?: unknown;
-  /** As sent in JSON. */
-  readonly output?: unknown;
+  readsOnly?(input: In): boolean;
+  readonly example: Example;
 }
 
 /**
- * An action whose types are forgotten: what the routes, the reference and the commands work with.
+ * An action with the types of its schemas: of the path, the query, the body, the output and, for a
+ * list, of a cursor. Without arguments it is any action, as the routes, the reference and the
+ * commands see it. What takes an input is a method and no property, so that TypeScript lets each
+ * action be one of those: `perform` gives an action only what its own schemas have read.
  */
-export interface Action extends Declaration<Fields, Fields, z.ZodType, AnyInput, unknown> {
-  readonly params: Fields;
-  readonly query: Fields;
-  /** Null: it has none. */
-  readonly output: z.ZodType | null;
+export interface Action<
+  P extends Fields = Fields,
+  Q extends Fields = Fields,
+  B extends z.ZodType = z.ZodType,
+  O extends z.ZodType | null = z.ZodType | null,
+  T extends z.ZodType | null = z.ZodType | null,
+> extends Declaration<Input<P, Q, B, T>, z.output<O>>,
+    Body<B> {
+  readonly params: P | None;
+  readonly query: Q | None;
+  /** Null for a download. */
+  readonly output: O;
   readonly download?: Download;
   readonly status: number;
   /** Further statuses of success: see `withStatus`. */
   readonly otherStatuses: readonly number[];
-  readonly example: Example;
   /** For a list: the schema of a cursor of it. */
-  readonly position: z.ZodType | null;
-  readonly command: CommandView<AnyInput, unknown>;
+  readonly position: T;
+  readonly command: CommandView<Input<P, Q, B, T>, z.output<O>>;
   /** Lies below `/accounts/{username}`. */
   readonly ofAccount: boolean;
-  run(services: Services, input: AnyInput, actor: Actor): Promise<unknown>;
+  run(services: Services, input: Input<P, Q, B, T>, actor: Actor): Promise<unknown>;
 }
-export interface AnyInput extends Input<Fields, Fields, z.ZodType> {
-  readonly page?: Page<unknown>;
-}
+
+/** The output of an action as JSON has it: ids and credits as texts, instants as RFC 3339. */
+export type Output<A extends Action> = A['output'] extends z.ZodType ? z.input<A['output']> : unknown;
+/** One of the items that a list answers. */
+export type Item<A extends Action> = Output<A> extends { readonly items: readonly (infer I)[] } ? I : never;
 
 /** An output with another status than the declared one. */
 export class WithStatus<O> {
@@ -256,29 +235,23 @@ export class WithStatus<O> {
 }
 export const withStatus = <O>(status: number, output: O): WithStatus<O> => new WithStatus(status, output);
 
+/** What every declaration may leave out. */
+interface Optional<P extends Fields, Q extends Fields> {
+  readonly params?: P;
+  readonly query?: Q;
+}
+const DEFAULTS = { params: none, query: none, otherStatuses: [], position: null, command: {}, status: 200 } as const;
+
 interface Acting<P extends Fields, Q extends Fields, B extends z.ZodType, O extends z.ZodType, S>
-  extends Declaration<P, Q, B, Input<P, Q, B>, z.output<O>> {
+  extends Declaration<Input<P, Q, B>, z.output<O>>,
+    Optional<P, Q>,
+    Body<B> {
   readonly output: O;
   readonly status?: 200 | 201 | 202;
   readonly otherStatuses?: readonly number[];
-  readonly example: Example;
   readonly command?: CommandView<Input<P, Q, B>, z.output<O>>;
   readonly run: (services: S, input: Input<P, Q, B>, actor: Actor) => Promise<z.output<O> | WithStatus<z.output<O>>>;
 }
-
-/** Erases the types: the framework checks inputs by the schemas before `run` sees them. */
-const erased = (declaration: object, more: object): Action =>
-  ({
-    params: none,
-    query: none,
-    otherStatuses: [],
-    position: null,
-    command: {},
-    output: null,
-    status: 200,
-    ...declaration,
-    ...more,
-  }) as unknown as Action;
 
 /** An action that answers one object. */
 export const action = <
@@ -288,7 +261,7 @@ export const action = <
   B extends z.ZodType = z.ZodUndefined,
 >(
   declaration: Acting<P, Q, B, O, Services>,
-): Action => erased(declaration, { ofAccount: false });
+): Action<P, Q, B, O, null> => ({ ...DEFAULTS, ...declaration, ofAccount: false });
 
 /**
  * The same below `/accounts/{username}`: `services.account` is that account. `params` has
@@ -301,20 +274,14 @@ export const accountAction = <
   B extends z.ZodType = z.ZodUndefined,
 >(
   declaration: Acting<P, Q, B, O, AccountServices>,
-): Action => erased(declaration, { ofAccount: true });
-
-/** How far a list is read: at most `limit` items after a cursor; from its beginning for null. */
-export interface Page<T> {
-  readonly limit: number;
-  readonly after: T | null;
-}
+): Action<P, Q, B, O, null> => ({ ...DEFAULTS, ...declaration, ofAccount: true });
 
 interface Listing<P extends Fields, Q extends Fields, I extends z.ZodType, T extends z.ZodType, S>
-  extends Omit<Declaration<P, Q, z.ZodUndefined, Input<P, Q, z.ZodUndefined>, unknown>, 'method' | 'body' | 'upload'> {
+  extends Declaration<Input<P, Q, z.ZodUndefined>, unknown>,
+    Optional<P, Q> {
   readonly item: I;
   /** What a cursor holds: enough to go on behind an item. */
   readonly position: T;
-  readonly example: Example;
   readonly command?: Omit<CommandView<Input<P, Q, z.ZodUndefined>, unknown>, 'say' | 'row'> & {
     /** What the columns of an item show, where that is not the field as it is. */
     readonly row?: (item: z.output<I>) => readonly string[];
@@ -327,15 +294,21 @@ interface Listing<P extends Fields, Q extends Fields, I extends z.ZodType, T ext
   ) => Promise<{ items: z.output<I>[]; next: z.output<T> | null }>;
 }
 
-const listed = (declaration: { item: z.ZodType }, ofAccount: boolean): Action =>
-  erased(declaration, {
-    ofAccount,
-    method: 'GET',
-    output: z.strictObject({
-      items: z.array(declaration.item),
-      next: z.string().nullable().describe('The cursor of the next page, for `after`; null after the last item.'),
-    }),
+const outputOfList = <I extends z.ZodType>(item: I) =>
+  z.strictObject({
+    items: z.array(item),
+    next: z.string().nullable().describe('The cursor of the next page, for `after`; null after the last item.'),
   });
+const listed = <P extends Fields, Q extends Fields, I extends z.ZodType, T extends z.ZodType, S extends Services>(
+  declaration: Listing<P, Q, I, T, S>,
+  ofAccount: boolean,
+): Action<P, Q, z.ZodUndefined, ReturnType<typeof outputOfList<I>>, T> => ({
+  ...DEFAULTS,
+  ...declaration,
+  method: 'GET',
+  output: outputOfList(declaration.item),
+  ofAccount,
+});
 
 /**
  * A list in pages: the framework reads `limit` and `after`, and writes `next` and the Link header
@@ -343,11 +316,11 @@ const listed = (declaration: { item: z.ZodType }, ofAccount: boolean): Action =>
  */
 export const listAction = <I extends z.ZodType, T extends z.ZodType, P extends Fields = None, Q extends Fields = None>(
   declaration: Listing<P, Q, I, T, Services>,
-): Action => listed(declaration, false);
+) => listed(declaration, false);
 
 export const accountListAction = <I extends z.ZodType, T extends z.ZodType, P extends Fields, Q extends Fields = None>(
   declaration: Listing<P, Q, I, T, AccountServices>,
-): Action => listed(declaration, true);
+) => listed(declaration, true);
 
 /** Makes a page of rows that were read with `limit + 1`. The extra row tells that more follow. */
 export function pageOf<R, I, T>(
@@ -365,9 +338,9 @@ export function pageOf<R, I, T>(
 }
 
 interface Downloading<P extends Fields, Q extends Fields>
-  extends Omit<Declaration<P, Q, z.ZodUndefined, Input<P, Q, z.ZodUndefined>, unknown>, 'method' | 'body' | 'upload'> {
+  extends Declaration<Input<P, Q, z.ZodUndefined>, unknown>,
+    Optional<P, Q> {
   readonly download: Download;
-  readonly example: Example;
   readonly run: (
     services: AccountServices,
     input: Input<P, Q, z.ZodUndefined>,
@@ -375,6 +348,15 @@ interface Downloading<P extends Fields, Q extends Fields>
   ) => Promise<AsyncIterable<string>>;
 }
 
+export type DownloadAction<P extends Fields, Q extends Fields = None> = Action<P, Q, z.ZodUndefined, null, null>;
+
 /** An action below `/accounts/{username}` that streams a text, such as CSV. */
-export const downloadAction = <P extends Fields, Q extends Fields = None>(declaration: Downloading<P, Q>): Action =>
-  erased(declaration, { ofAccount: true, method: 'GET' });
+export const downloadAction = <P extends Fields, Q extends Fields = None>(
+  declaration: Downloading<P, Q>,
+): DownloadAction<P, Q> => ({
+  ...DEFAULTS,
+  ...declaration,
+  method: 'GET',
+  output: null,
+  ofAccount: true,
+});

@@ -9,8 +9,9 @@ import {
   type StoredAnswer,
   storeAnswer,
 } from '../domain/accounts/idempotency.ts';
-import type { Action, Actor, Scope, Services } from './action.ts';
+import type { Action, Services } from './action.ts';
 import { actions } from './actions/all.ts';
+import type { Actor, Scope } from './actor.ts';
 import { fingerprintOf, keyName, readKey, seal, unseal } from './idempotency.ts';
 import { type RawInput, readInput, refused } from './input.ts';
 import { readJson } from './json-body.ts';

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { z } from 'zod';
 import { type FieldError, Problem } from '../base/problem.ts';
-import type { Action, AnyInput, Page } from './action.ts';
+import type { Action, Input, Page } from './action.ts';
 import { queryInteger } from './schemas.ts';
 
 /**
@@ -27,14 +27,14 @@ export const pageQuery = {
 };
 const pageSchema = z.strictObject(pageQuery);
 
-export function readInput(action: Action, raw: RawInput): AnyInput {
+export function readInput(action: Action, raw: RawInput): Input {
   const errors: FieldError[] = [];
   const read = (schema: z.ZodType, value: unknown, pointer: (path: PropertyKey[]) => string): unknown => {
     const result = schema.safeParse(value);
     if (!result.success) errors.push(...result.error.issues.flatMap((issue) => fieldErrors(issue, pointer)));
     return result.data;
   };
-  const params = read(action.params, raw.params, ([name]) => `{${String(name)}}`) as AnyInput['params'];
+  const params = read(action.params, raw.params, ([name]) => `{${String(name)}}`) as Input['params'];
   const { limit, after, ...filters } = raw.query;
   const isList = action.position !== null;
   const query = read(action.query, isList ? filters : raw.query, ([name]) => `?${shortName(name)}`);
@@ -50,7 +50,7 @@ export function readInput(action: Action, raw: RawInput): AnyInput {
     page = { limit: paged.limit, after: position };
   }
   if (errors.length > 0) throw refused(errors);
-  const input = { params, query: query as AnyInput['query'], body, upload: raw.upload };
+  const input = { params, query: query as Input['query'], body, upload: raw.upload };
   return page ? { ...input, page } : input;
 }
 

@@ -3,18 +3,19 @@ import { notFound, Problem } from '../base/problem.ts';
 import { accountId } from '../domain/accounts/accounts.ts';
 import { addAuditEntry } from '../domain/accounts/audit.ts';
 import { type Database, joined } from '../store/transactions.ts';
-import { type Action, type Actor, type AnyInput, type Scope, type Services, WithStatus } from './action.ts';
+import { type Action, type Input, type Output, type Services, WithStatus } from './action.ts';
+import type { Actor, Scope } from './actor.ts';
 import { type RawInput, readInput, writeCursor } from './input.ts';
 
 /** What an action has done: a status, and JSON or a stream of text. */
-export interface Performed {
+export interface Performed<O = unknown> {
   readonly status: number;
-  readonly output: unknown;
+  readonly output: O;
   readonly stream?: AsyncIterable<string>;
 }
 
 /** Called at the end of the transaction of a change, as a part of it. */
-export type Finish = (database: Database, performed: Performed) => Promise<void>;
+export type Finish<O = unknown> = (database: Database, performed: Performed<O>) => Promise<void>;
 
 /** Whether an actor may; throws where it may not. */
 export function checkScope(action: Action, actor: Actor): void {
@@ -32,7 +33,7 @@ export function checkScope(action: Action, actor: Actor): void {
 }
 
 /** What the declaration asks of a token besides its scope, for this input. */
-function checkNeeds({ needs, needsFactor, endless }: Action, input: AnyInput, actor: Actor): void {
+function checkNeeds({ needs, needsFactor, endless }: Action, input: Input, actor: Actor): void {
   if (actor.kind === 'command') return;
   if (needsFactor?.(input) && !actor.hasFreshFactor) {
     const ways = 'an operator who gives a code of the second factor in the console, or a command on the machine itself';
@@ -51,20 +52,20 @@ const lacks = (lacking: readonly Scope[]): Problem =>
   new Problem('forbidden', `The token lacks the ${lacking.length === 1 ? 'scope' : 'scopes'} ${lacking.join(', ')}.`);
 
 /** Whether it changes something: no dry run and no read. */
-export const isChange = (action: Action, input: AnyInput): boolean =>
+export const isChange = (action: Action, input: Input): boolean =>
   action.method !== 'GET' && !action.readsOnly?.(input);
 
 /**
  * Runs an action. A change, its entry in the audit and what `finish` does are one transaction. The
  * database may run it again after a conflict, so it has no effect elsewhere.
  */
-export async function perform(
+export async function perform<A extends Action>(
   services: Services,
-  action: Action,
+  action: A,
   raw: RawInput,
   actor: Actor,
-  finish: Finish = async () => {},
-): Promise<Performed> {
+  finish: Finish<Output<A>> = async () => {},
+): Promise<Performed<Output<A>>> {
   checkScope(action, actor);
   const input = readInput(action, raw);
   checkNeeds(action, input, actor);
@@ -92,14 +93,14 @@ export async function perform(
 
 const unknownAccount = (username: string | null) => notFound(`account with the username ${username ?? ''}`);
 
-async function runIn(
+async function runIn<A extends Action>(
   services: Services,
-  action: Action,
-  input: AnyInput,
+  action: A,
+  input: Input,
   raw: RawInput,
   actor: Actor,
   id: bigint | null,
-): Promise<Performed> {
+): Promise<Performed<Output<A>>> {
   const username = action.ofAccount ? (input.params as { username: string }).username : null;
   const given = id === null ? services : { ...services, account: { id, username } };
   const done = await action.run(given, input, actor);
@@ -118,12 +119,14 @@ async function runIn(
       fields: isObject(raw.body) ? Object.keys(raw.body) : [],
     });
   }
-  if (action.download) return { status, output: null, stream: output as AsyncIterable<string> };
-  return { status, output: encodeOutput(action, raw, output) };
+  const encoded = encodeOutput(action, raw, output) as Output<A>;
+  return action.download
+    ? { status, output: encoded, stream: output as AsyncIterable<string> }
+    : { status, output: encoded };
 }
 
 /** The account that a change is about: of its path, or the one that it makes or names. */
-function accountOf({ params, query, body }: AnyInput): string | null {
+function accountOf({ params, query, body }: Input): string | null {
   const fields = { account: (query as { account?: string }).account, ...(isObject(body) ? body : {}), ...params };
   const { username, account } = fields as { username?: string; account?: string };
   return username ?? account ?? null;

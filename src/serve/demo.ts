@@ -5,8 +5,9 @@ import { addToken } from '../domain/access/tokens.ts';
 import { accountId } from '../domain/accounts/accounts.ts';
 import { createRouting } from '../domain/receiving/routes.ts';
 import { createMigrationFigures, latencyStep } from '../migration/stages/figures.ts';
-import type { Actor, Services } from '../operator/action.ts';
+import type { Services } from '../operator/action.ts';
 import { actions } from '../operator/actions/all.ts';
+import type { Actor } from '../operator/actor.ts';
 import type { RawInput } from '../operator/input.ts';
 import { perform } from '../operator/perform.ts';
 

@@ -3,7 +3,7 @@ import type { ConsoleRequest } from '../../src/console/app.ts';
 import { addOperator, ownerOfOperator } from '../../src/domain/access/operators.ts';
 import type { Owner } from '../../src/domain/access/owners.ts';
 import { accountId } from '../../src/domain/accounts/accounts.ts';
-import type { Actor } from '../../src/operator/action.ts';
+import type { Actor } from '../../src/operator/actor.ts';
 import { perform } from '../../src/operator/perform.ts';
 import type { Database } from '../../src/store/transactions.ts';
 import { actionNamed, type OperatorApi } from '../operator/operator-api.ts';

@@ -2,24 +2,27 @@ import { hash } from 'node:crypto';
 import { type Html, html } from '../../base/html.ts';
 import type { Problem } from '../../base/problem.ts';
 import { randomBytes } from '../../base/random.ts';
+import type { Output } from '../../operator/action.ts';
+import {
+  accountChange,
+  accountDisable,
+  accountEnable,
+  accountRemove,
+  accountShow,
+} from '../../operator/actions/accounts.ts';
+import { connectorList } from '../../operator/actions/connectors.ts';
+import { creditsAdd } from '../../operator/actions/credits.ts';
+import { accountSignInLink } from '../../operator/actions/operators.ts';
 import { asking, field, noticeOf, problemNote, refusalOf, screen, select } from '../lists.ts';
 import { texts } from '../texts/accounts.ts';
 import { get, noticed, page, post, type View, type Visit } from '../visit.ts';
 import { grouped, listOf, time } from '../words.ts';
 
 /** One account: its settings, its credits, its sign-in link, switching it off, removing it. */
-interface AccountOutput {
-  readonly username: string;
-  readonly state: 'enabled' | 'disabled';
-  readonly credits: string;
-  readonly usedCredits: string;
-  readonly createdAt: string;
-  readonly lastLoginAt: string | null;
-  readonly allowedNetworks: readonly string[];
-  readonly [field: string]: unknown;
-}
+type Account = Output<typeof accountShow>;
+type Setting = keyof typeof texts.fields;
 
-const FIELDS = Object.entries(texts.fields);
+const FIELDS = Object.entries(texts.fields) as [Setting, string][];
 const LABELS = { ...texts.fields, amount: texts.amount, reason: texts.reason, reference: texts.reference };
 const newKey = (): string => randomBytes(16).toString('hex');
 const paramsOf = ({ params }: Visit) => ({ username: params.username ?? '' });
@@ -34,14 +37,16 @@ const ANSWERS: readonly string[] = ['stopAnswer', 'helpAnswer'];
 const typed = ({ form }: Visit, name: string): string =>
   ANSWERS.includes(name) ? form.raw(name).replaceAll('\r\n', '\n').trim() : form.text(name);
 
-const fieldValue = (account: AccountOutput, name: string): string =>
-  LISTS.includes(name) ? ((account[name] ?? []) as readonly string[]).join(', ') : String(account[name] ?? '');
+const fieldValue = (account: Account, name: Setting): string => {
+  const value = account[name];
+  return Array.isArray(value) ? value.join(', ') : String(value ?? '');
+};
 
 const show = async (visit: Visit, problem: Problem | null = null): Promise<View> => {
   const { act, form, zone } = visit;
-  const account = await act.run<AccountOutput>('account show', { params: paramsOf(visit) });
+  const account = await act.run(accountShow, { params: paramsOf(visit) });
   const here = addressOf(visit);
-  const connectors = (await act.run<{ items: { name: string }[] }>('connector list')).items.map(({ name }) => name);
+  const connectors = (await act.run(connectorList)).items.map(({ name }) => name);
   const inputs = FIELDS.map(([name, label]) => {
     const value = problem && form.has(name) ? typed(visit, name) : fieldValue(account, name);
     if (ANSWERS.includes(name)) {
@@ -85,7 +90,7 @@ const acting =
 
 const save = acting(async (visit) => {
   const { act } = visit;
-  const account = await act.run<AccountOutput>('account show', { params: paramsOf(visit) });
+  const account = await act.run(accountShow, { params: paramsOf(visit) });
   const body: Record<string, unknown> = {};
   for (const [name] of FIELDS) {
     const value = typed(visit, name);
@@ -95,7 +100,7 @@ const save = acting(async (visit) => {
     else if (name === 'priority') body[name] = value === '' ? 0 : Number(value);
     else body[name] = value === '' ? null : value;
   }
-  if (Object.keys(body).length > 0) await act.run('account change', { params: paramsOf(visit), body });
+  if (Object.keys(body).length > 0) await act.run(accountChange, { params: paramsOf(visit), body });
   return noticed(addressOf(visit), 'changed');
 });
 
@@ -108,19 +113,19 @@ const grant = acting(async (visit) => {
   };
   // The key covers page and content: sent twice, the form moves credits once.
   const key = hash('sha256', JSON.stringify([form.text('key') || newKey(), body]));
-  await act.once(key, 'credits add', { params: paramsOf(visit), body }, () => true);
+  await act.once(key, creditsAdd, { params: paramsOf(visit), body }, () => true);
   return noticed(addressOf(visit), 'granted');
 });
 
 const link = acting(async (visit) => {
   const body = { resetSecondFactor: visit.form.has('reset') };
-  const made = await visit.act.run<{ link: string }>('account sign-in-link', { params: paramsOf(visit), body });
+  const made = await visit.act.run(accountSignInLink, { params: paramsOf(visit), body });
   const main = html`<h1>${texts.linkTitle}</h1><p>${texts.linkLead}</p><pre><code data-copy>${made.link}</code></pre><p><a href="${addressOf(visit)}">${texts.done}</a></p>`;
   return page(texts.linkTitle, main, { current: 'accounts' });
 });
 
 const enable = acting(async (visit) => {
-  await visit.act.run('account enable', { params: paramsOf(visit) });
+  await visit.act.run(accountEnable, { params: paramsOf(visit) });
   return noticed(addressOf(visit), 'enabled');
 });
 
@@ -130,7 +135,7 @@ const disable = acting(async (visit) => {
     const question = texts.disableQuestion(params.username ?? '');
     return asking('accounts', { question, action: path, submit: texts.disable, back: addressOf(visit) });
   }
-  await visit.act.run('account disable', { params: paramsOf(visit) });
+  await visit.act.run(accountDisable, { params: paramsOf(visit) });
   return noticed(addressOf(visit), 'disabled');
 });
 
@@ -150,7 +155,7 @@ const remove = acting(async (visit) => {
       back: addressOf(visit),
     });
   }
-  const { removed } = await act.run<{ removed: { inbox: number; sent: number; scheduled: number } }>('account remove', {
+  const { removed } = await act.run(accountRemove, {
     params: paramsOf(visit),
   });
   return noticed('/console/accounts', 'removed', removed.inbox + removed.sent + removed.scheduled);

@@ -1,5 +1,6 @@
 import { html } from '../../base/html.ts';
 import type { Problem } from '../../base/problem.ts';
+import { accountAdd, accountList } from '../../operator/actions/accounts.ts';
 import {
   field,
   filterSelect,
@@ -19,12 +20,6 @@ import { get, page, post, type View, type Visit } from '../visit.ts';
 import { grouped, listOf as typedList } from '../words.ts';
 
 /** All accounts, and a form for a new one. */
-interface AccountLine {
-  readonly username: string;
-  readonly company: string | null;
-  readonly credits: string;
-  readonly state: string;
-}
 
 const LABELS = {
   username: texts.username,
@@ -36,7 +31,7 @@ const LABELS = {
 
 const show = async (visit: Visit, problem: Problem | null = null): Promise<View> => {
   const { act, form } = visit;
-  const { items, next } = await act.run<{ items: AccountLine[]; next: string | null }>('account list', {
+  const { items, next } = await act.run(accountList, {
     query: pageQuery(visit, 'q', 'state'),
   });
   const rows = items.map(({ username, company, credits, state }) => ({
@@ -71,7 +66,7 @@ const add = async (visit: Visit): Promise<View> => {
     ['company', 'region', 'credits'].flatMap((name) => (form.text(name) === '' ? [] : [[name, form.text(name)]])),
   );
   try {
-    const { username, userId } = await act.run<{ username: string; userId: string }>('account add', {
+    const { username, userId } = await act.run(accountAdd, {
       body: { username: form.text('username'), ...optional, stopWords: typedList(form.text('stopWords')) },
     });
     const main = html`<h1>${texts.added(username)}</h1><p>${texts.userId}</p><pre><code data-copy>${userId}</code></pre>

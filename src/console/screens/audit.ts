@@ -1,4 +1,6 @@
 import { html } from '../../base/html.ts';
+import type { Output } from '../../operator/action.ts';
+import { auditList } from '../../operator/actions/service.ts';
 import { CSV_START, csvLine } from '../../transfer/csv.ts';
 import { csvLink, filterField, filters, isFilteredBy, listOf, pagerOf } from '../lists.ts';
 import { EXPORTED_AT_ONCE, PAGE_ROWS, SEARCHED_ROWS_MAX } from '../scan.ts';
@@ -7,20 +9,6 @@ import { get, page, type View, type Visit } from '../visit.ts';
 import { endOfDay, instantOf, time } from '../words.ts';
 
 /** Who changed what, when and from where. */
-interface EntryOutput {
-  readonly id: string;
-  readonly at: string;
-  readonly actorKind: string;
-  readonly actorName: string;
-  readonly address: string | null;
-  readonly action: string;
-  readonly target: string;
-  readonly fields: readonly string[];
-}
-interface AuditPage {
-  readonly items: readonly EntryOutput[];
-  readonly next: string | null;
-}
 
 const FIELDS = ['account', 'actor', 'action', 'from', 'to'] as const;
 
@@ -37,8 +25,8 @@ function filterOf({ query, zone }: Visit): Record<string, string> {
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== ''));
 }
 
-const pageOf = (visit: Visit, limit: number, after: string | null): Promise<AuditPage> =>
-  visit.act.run<AuditPage>('audit list', {
+const pageOf = (visit: Visit, limit: number, after: string | null): Promise<Output<typeof auditList>> =>
+  visit.act.run(auditList, {
     query: { ...filterOf(visit), limit: String(limit), ...(after ? { after } : {}) },
   });
 
@@ -70,7 +58,7 @@ const show = async (visit: Visit): Promise<View> => {
   return page(texts.title, main, { current: 'audit' });
 };
 
-async function* lines(visit: Visit, first: AuditPage): AsyncGenerator<string> {
+async function* lines(visit: Visit, first: Output<typeof auditList>): AsyncGenerator<string> {
   yield CSV_START + csvLine(['at', 'kind', 'name', 'address', 'action', 'target', 'fields']);
   for (let { items, next } = first; ; { items, next } = await pageOf(visit, EXPORTED_AT_ONCE, next)) {
     yield items

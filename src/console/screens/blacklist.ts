@@ -1,5 +1,6 @@
 import { html } from '../../base/html.ts';
 import type { Problem } from '../../base/problem.ts';
+import { blacklistAdd, blacklistList, blacklistRemove } from '../../operator/actions/blacklist.ts';
 import {
   asking,
   field,
@@ -17,16 +18,10 @@ import { get, noticed, post, type View, type Visit } from '../visit.ts';
 import { messageText, time } from '../words.ts';
 
 /** Numbers to which nothing is sent, with the reason. */
-interface EntryOutput {
-  readonly number: string | null;
-  readonly origin: string;
-  readonly evidence: string | null;
-  readonly blockedAt: string;
-}
 
 const show = async (visit: Visit, problem: Problem | null = null): Promise<View> => {
   const { act, base, account, query, form, zone } = visit;
-  const { items, next } = await act.run<{ items: EntryOutput[]; next: string | null }>('blacklist list', {
+  const { items, next } = await act.run(blacklistList, {
     params: { username: account.username },
     query: pageQuery(visit),
   });
@@ -53,7 +48,7 @@ const add = async (visit: Visit): Promise<View> => {
   const { account, form, base, act } = visit;
   try {
     const given = { params: { username: account.username }, body: { number: form.text('number') } };
-    const { status, output } = await act.full<{ cancelled: number }>('blacklist add', given);
+    const { status, output } = await act.full(blacklistAdd, given);
     return noticed(`${base}/blacklist`, status === 200 ? 'there' : 'added', output.cancelled);
   } catch (thrown) {
     return show(visit, refusalOf(thrown));
@@ -73,7 +68,7 @@ const remove = async ({ act, account, form, base }: Visit): Promise<View> => {
     };
     return asking('blacklist', given);
   }
-  await act.run('blacklist remove', { params: { username: account.username, number } });
+  await act.run(blacklistRemove, { params: { username: account.username, number } });
   return noticed(`${base}/blacklist`, 'removed');
 };
 

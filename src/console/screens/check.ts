@@ -4,6 +4,7 @@ import { Problem, toProblem } from '../../base/problem.ts';
 import { ownerKey } from '../../domain/access/owners.ts';
 import { rememberedAt, rememberOnce } from '../../domain/accounts/idempotency.ts';
 import { PAST_MAX_MS } from '../../domain/sending/accept.ts';
+import { messageSend } from '../../operator/actions/sending.ts';
 import { CSV_BYTES_MAX } from '../../transfer/csv.ts';
 import { hidden, refusalOf, table } from '../lists.ts';
 import { type Recipient, type Recipients, readRecipients } from '../recipients.ts';
@@ -16,20 +17,6 @@ import { wrongFields } from '../wrong-fields.ts';
  * The check before sending, and sending. The page of the check carries the numbers that it judged,
  * so exactly those get the message. Sent twice, it goes once.
  */
-interface AcceptanceOutput {
-  readonly accepted: readonly {
-    readonly id: string | null;
-    readonly recipient: string;
-    readonly parts: number;
-    readonly encoding: string;
-  }[];
-  readonly refused: readonly { readonly index: number; readonly reason: string; readonly detail: string }[];
-  readonly parts: number;
-  readonly credits: string;
-  readonly dueAt: string;
-  readonly isShifted: boolean;
-  readonly isPast: boolean;
-}
 
 const texts = composeTexts.check;
 /** What the action calls its fields. */
@@ -112,7 +99,7 @@ async function dryRun(visit: Visit, list: readonly Recipient[], times: Record<st
       times,
     );
     const given = { params: { username: visit.account.username }, query: { dry_run: 'true' }, body };
-    const found = await visit.act.run<AcceptanceOutput>('message send', given);
+    const found = await visit.act.run(messageSend, given);
     sum.accepted += found.accepted.length;
     sum.parts += found.parts;
     sum.credits += BigInt(found.credits);
@@ -120,9 +107,8 @@ async function dryRun(visit: Visit, list: readonly Recipient[], times: Record<st
     sum.isShifted = found.isShifted;
     // A minute that is not over yet is now.
     sum.isPast = found.isPast && Date.parse(times.sendAt ?? '') < visit.now - 60_000;
-    previews.push(
-      ...found.accepted.slice(0, Math.max(0, PREVIEWS - previews.length)).map(({ recipient }) => recipient),
-    );
+    const shown = found.accepted.slice(0, Math.max(0, PREVIEWS - previews.length));
+    previews.push(...shown.map(({ recipient }) => recipient ?? ''));
     refused.push(...found.refused.map(({ index, detail }) => ({ ...(some[index] as Recipient), detail })));
   }
   return { ...sum, previews, refused };
@@ -247,7 +233,7 @@ const isLater = ({ services }: Visit, dueAt: string): boolean => Date.parse(dueA
 async function sendBatch(visit: Visit, numbers: readonly string[], batch: number): Promise<Summary> {
   const body = bodyOf(visit, numbers, sendTimes(visit));
   const given = { params: { username: visit.account.username }, query: {}, body };
-  return visit.act.once<AcceptanceOutput, Summary>(keyOf(visit, numbers, batch), 'message send', given, (output) => ({
+  return visit.act.once(keyOf(visit, numbers, batch), messageSend, given, (output) => ({
     accepted: output.accepted.length,
     refused: output.refused.length,
     isLater: isLater(visit, output.dueAt),

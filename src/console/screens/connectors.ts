@@ -1,32 +1,15 @@
 import { type Html, html } from '../../base/html.ts';
+import type { Item } from '../../operator/action.ts';
+import { connectorList, connectorPause, connectorResume } from '../../operator/actions/connectors.ts';
 import { empty, hidden, noticeOf, table } from '../lists.ts';
 import { texts } from '../texts/connectors.ts';
 import { get, noticed, page, post, type View, type Visit } from '../visit.ts';
 import { grouped, time } from '../words.ts';
 
 /** The ways to carriers and how they do. */
-export interface ConnectorOutput {
-  readonly name: string;
-  readonly kind: string;
-  readonly isDefault: boolean;
-  readonly state: 'working' | 'paused' | 'down';
-  readonly downSince: string | null;
-  readonly downReason: string | null;
-  readonly ratePerSecond: number | null;
-  readonly accepted: number;
-  readonly temporary: number;
-  readonly permanent: number;
-  readonly unsure: number;
-  readonly lastAcceptedAt: string | null;
-  readonly lastError: string | null;
-  readonly lastErrorAt: string | null;
-  readonly waiting: number;
-  readonly oldestDueAt: string | null;
-  readonly lastMinute: number;
-  readonly receiptLagMs: number | null;
-}
+export type Connector = Item<typeof connectorList>;
 
-export function connectorTable({ zone }: Visit, connectors: readonly ConnectorOutput[]): Html {
+export function connectorTable({ zone }: Visit, connectors: readonly Connector[]): Html {
   const rows = connectors.map((each) => ({
     key: each.name,
     cells: [
@@ -51,7 +34,7 @@ export function connectorTable({ zone }: Visit, connectors: readonly ConnectorOu
 }
 
 const show = async (visit: Visit): Promise<View> => {
-  const { items } = await visit.act.run<{ items: ConnectorOutput[] }>('connector list');
+  const { items } = await visit.act.run(connectorList);
   const list = items.length > 0 ? connectorTable(visit, items) : empty(texts.empty, texts.emptyHint);
   if (visit.query.get('part') === 'counts') return { kind: 'fragment', html: list };
   const main = html`<h1>${texts.title}</h1>${noticeOf(visit, texts.notices)}<div data-live="/console/connectors?part=counts" data-mode="whole">${list}</div>`;
@@ -60,7 +43,7 @@ const show = async (visit: Visit): Promise<View> => {
 
 const act = async ({ act: acting, form }: Visit): Promise<View> => {
   const isResume = form.text('act') === 'resume';
-  await acting.run(isResume ? 'connector resume' : 'connector pause', { params: { name: form.text('name') } });
+  await acting.run(isResume ? connectorResume : connectorPause, { params: { name: form.text('name') } });
   return noticed('/console/connectors', isResume ? 'resumed' : 'paused');
 };
 

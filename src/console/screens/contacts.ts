@@ -1,8 +1,10 @@
 import { type Html, html } from '../../base/html.ts';
 import { notFound, Problem } from '../../base/problem.ts';
 import { COUNTED_CONTACTS_MAX } from '../../domain/contacts/contact-records.ts';
+import type { Output } from '../../operator/action.ts';
+import { contactAdd, contactChange, contactList, contactRemove, contactShow } from '../../operator/actions/contacts.ts';
+import { contactExport } from '../../operator/actions/files.ts';
 import { contactsCsv } from '../../transfer/contact-csv.ts';
-import { isAction } from '../acting.ts';
 import { actOnRows, noBatches, selectableList, selectedIds } from '../bulk.ts';
 import { conversationWith } from '../contact-names.ts';
 import {
@@ -30,22 +32,9 @@ import { get, noticed, post, redirect, type View, type Visit } from '../visit.ts
 import { grouped } from '../words.ts';
 
 /** Contacts: add, change, move to a group, remove, search. */
-interface ContactOutput {
-  readonly id: string;
-  readonly name: string | null;
-  readonly surname: string | null;
-  readonly mobile: string | null;
-  readonly groupId: string | null;
-}
-interface PageOutput {
-  readonly items: readonly ContactOutput[];
-  readonly next: string | null;
-}
+type Contact = Output<typeof contactShow>;
 
-const paramsOf = ({ account, params }: Visit) => ({
-  username: account.username,
-  ...(params.id === undefined ? {} : { id: params.id }),
-});
+const paramsOf = ({ account, params }: Visit) => ({ username: account.username, id: params.id ?? '' });
 const GROUPS_MAX = 500;
 const LABELS = {
   mobile: texts.number,
@@ -72,14 +61,14 @@ function groupOf({ query }: Visit): bigint | undefined {
   return id;
 }
 
-const nameOf = ({ name, surname, mobile }: ContactOutput): string =>
+const nameOf = ({ name, surname, mobile }: Contact): string =>
   [name, surname].filter(Boolean).join(' ') || mobile || '?';
 
 const show = async (visit: Visit, problem: Problem | null = null): Promise<View> => {
   const { query, base, form, act, account, domain } = visit;
   groupOf(visit);
   const groups = await groupChoices(visit);
-  const { items, next } = await act.run<PageOutput>('contact list', {
+  const { items, next } = await act.run(contactList, {
     params: { username: account.username },
     query: pageQuery(visit, ...FILTER),
   });
@@ -111,7 +100,7 @@ ${filtersForm}${list}${pagerOf(visit, next)}
   return screen(texts.title, 'contacts', main, problem);
 };
 
-const rowsOf = ({ base }: Visit, items: readonly ContactOutput[], groupNames: ReadonlyMap<string, string>) =>
+const rowsOf = ({ base }: Visit, items: readonly Contact[], groupNames: ReadonlyMap<string, string>) =>
   items.map((contact) => ({
     key: contact.id,
     name: texts.contact(nameOf(contact)),
@@ -120,7 +109,7 @@ const rowsOf = ({ base }: Visit, items: readonly ContactOutput[], groupNames: Re
       contact.mobile ? html`<a href="${conversationWith(base, contact.mobile)}">${contact.mobile}</a>` : html``,
       html`${contact.groupId === null ? html`<span class="quiet">${texts.noGroup}</span>` : (groupNames.get(contact.groupId) ?? contact.groupId)}`,
       html`<a class="open" href="${base}/contacts/${contact.id}">${texts.change}<span class="unseen"> ${nameOf(contact)}</span></a>${
-        isAction('message send') && contact.mobile
+        contact.mobile
           ? html` · <a href="${base}/compose?${new URLSearchParams({ to: contact.mobile }).toString()}">${texts.write}<span class="unseen"> ${nameOf(contact)}</span></a>`
           : ''
       }`,
@@ -131,7 +120,7 @@ const selectionButtons = (groups: readonly (readonly [string, string])[]): Html 
   const options = [['', texts.noGroup] as const, ...groups].map(
     ([value, name]) => html`<option value="${value}">${name}</option>`,
   );
-  return html`${isAction('message send') ? html`<button name="act" value="write">${texts.writeAll}</button>` : ''}
+  return html`<button name="act" value="write">${texts.writeAll}</button>
 <label for="moveTo">${texts.moveTo}</label> <select id="moveTo" name="moveTo">${options}</select><button name="act" value="move">${texts.move}</button>
 <button name="act" value="delete" class="danger">${texts.remove}</button>`;
 };
@@ -160,10 +149,10 @@ const actOnSelected = async (visit: Visit): Promise<View> => {
       : { ask: (total: number) => ({ question: texts.removeMany(total), submit: texts.removeSubmit(total) }) }),
     act: (ids) =>
       each(ids, async (id) => {
-        if (!isMove) return act.run('contact remove', { params: paramsFor(id) });
-        const { name, surname, mobile } = await act.run<ContactOutput>('contact show', { params: paramsFor(id) });
-        const body = { name, surname, mobile, groupId: form.text('moveTo') || null };
-        return act.run('contact change', { params: paramsFor(id), body });
+        if (!isMove) return act.run(contactRemove, { params: paramsFor(id) });
+        const { name, surname, mobile } = await act.run(contactShow, { params: paramsFor(id) });
+        const body = { name, surname, mobile: mobile ?? '', groupId: form.text('moveTo') || null };
+        return act.run(contactChange, { params: paramsFor(id), body });
       }),
   });
 };
@@ -179,7 +168,7 @@ async function writeTo(visit: Visit): Promise<View> {
   const numbers: string[] = [];
   for (const id of selectedIds(visit)) {
     const params = { username: account.username, id };
-    const found = await act.run<ContactOutput>('contact show', { params }).catch(goneMeanwhile);
+    const found = await act.run(contactShow, { params }).catch(goneMeanwhile);
     if (found?.mobile) numbers.push(found.mobile);
   }
   if (numbers.length === 0) return noticed(keptAddress(`${base}/contacts`, visit, FILTER), 'nothing');
@@ -217,11 +206,11 @@ const add = async (visit: Visit): Promise<View> => {
   const { act, account, base, form } = visit;
   const params = { username: account.username };
   try {
-    await act.run('contact add', { params, body: bodyOf(visit) });
+    await act.run(contactAdd, { params, body: bodyOf(visit) });
   } catch (thrown) {
     return show(visit, refusalOf(thrown));
   }
-  const { items } = await act.run<PageOutput>('contact list', {
+  const { items } = await act.run(contactList, {
     params,
     query: { mobile: form.text('mobile'), limit: '2' },
   });
@@ -230,7 +219,7 @@ const add = async (visit: Visit): Promise<View> => {
 
 const edit = async (visit: Visit, problem: Problem | null = null): Promise<View> => {
   const { act, base, form, params } = visit;
-  const contact = await act.run<ContactOutput>('contact show', { params: paramsOf(visit) });
+  const contact = await act.run(contactShow, { params: paramsOf(visit) });
   const typed: Typed = problem
     ? {
         mobile: form.text('mobile'),
@@ -253,7 +242,7 @@ ${contactForm(address, typed, await groupChoices(visit), texts.changeSubmit)}
 
 const change = async (visit: Visit): Promise<View> => {
   try {
-    await visit.act.run('contact change', { params: paramsOf(visit), body: bodyOf(visit) });
+    await visit.act.run(contactChange, { params: paramsOf(visit), body: bodyOf(visit) });
   } catch (thrown) {
     return edit(visit, refusalOf(thrown));
   }
@@ -263,16 +252,16 @@ const change = async (visit: Visit): Promise<View> => {
 const remove = async (visit: Visit): Promise<View> => {
   const { act, base, form, path, params } = visit;
   if (form.text('confirmed') !== 'yes') {
-    const contact = await act.run<ContactOutput>('contact show', { params: paramsOf(visit) });
+    const contact = await act.run(contactShow, { params: paramsOf(visit) });
     const question = texts.removeQuestion(nameOf(contact));
     const back = `${base}/contacts/${params.id ?? ''}`;
     return asking('contacts', { question, action: path, submit: texts.remove, back });
   }
-  await act.run('contact remove', { params: paramsOf(visit) });
+  await act.run(contactRemove, { params: paramsOf(visit) });
   return noticed(`${base}/contacts`, 'removed');
 };
 
-const whole = download('contacts.csv', 'contact export');
+const whole = download('contacts.csv', contactExport);
 
 /** Those that the filter of the address leaves. */
 async function* matching({ query, domain, account, signal }: Visit, group: bigint | undefined) {

@@ -1,6 +1,5 @@
 import { type Html, html } from '../../base/html.ts';
 import { numberEnd, sameNumber } from '../../sms/numbers.ts';
-import { isAction } from '../acting.ts';
 import { contactNames } from '../contact-names.ts';
 import { empty } from '../lists.ts';
 import { SEARCHED_ROWS_MAX, scan } from '../scan.ts';
@@ -93,7 +92,6 @@ function replyForm(
   templates: readonly { readonly position: bigint; readonly text: string }[],
 ): Html {
   if (!/\d/.test(number)) return html`<p class="note">${texts.noNumber}</p>`;
-  if (!isAction('message send')) return html``;
   const chosen = templates.find(({ position }) => position.toString() === query.get('template'))?.text ?? '';
   const options = templates.map(
     ({ position, text }) => html`<option value="${position.toString()}">${text.slice(0, 60)}</option>`,

@@ -1,24 +1,19 @@
 import { html } from '../../base/html.ts';
 import type { Problem } from '../../base/problem.ts';
-import { isAction } from '../acting.ts';
+import { groupAdd, groupChange, groupList, groupRemove, groupShow } from '../../operator/actions/groups.ts';
 import { asking, field, listOf, noticeOf, pageQuery, pagerOf, problemNote, refusalOf, screen } from '../lists.ts';
 import { texts as contactTexts } from '../texts/contacts.ts';
 import { get, noticed, post, type View, type Visit } from '../visit.ts';
 import { grouped } from '../words.ts';
 
 /** Groups of contacts. */
-interface GroupOutput {
-  readonly id: string;
-  readonly name: string | null;
-  readonly contacts: number;
-}
 
 const texts = contactTexts.groups;
 const paramsOf = ({ account, params }: Visit) => ({ username: account.username, id: params.id ?? '' });
 
 const show = async (visit: Visit, problem: Problem | null = null): Promise<View> => {
   const { act, base, account, form } = visit;
-  const { items, next } = await act.run<{ items: GroupOutput[]; next: string | null }>('group list', {
+  const { items, next } = await act.run(groupList, {
     params: { username: account.username },
     query: pageQuery(visit),
   });
@@ -27,11 +22,7 @@ const show = async (visit: Visit, problem: Problem | null = null): Promise<View>
     cells: [
       html`<a href="${base}/contacts?group=${id}"><bdi>${name ?? id}</bdi></a>`,
       html`${grouped(contacts)}`,
-      html`<a href="${base}/groups/${id}">${texts.rename}<span class="unseen"> ${name ?? id}</span></a>${
-        isAction('message send')
-          ? html` · <a href="${base}/compose?group=${id}">${texts.write}<span class="unseen"> ${name ?? id}</span></a>`
-          : ''
-      }`,
+      html`<a href="${base}/groups/${id}">${texts.rename}<span class="unseen"> ${name ?? id}</span></a> · <a href="${base}/compose?group=${id}">${texts.write}<span class="unseen"> ${name ?? id}</span></a>`,
     ],
   }));
   const list = listOf(texts, rows);
@@ -43,7 +34,7 @@ ${field({ name: 'name', label: texts.name, value: form.text('name'), isRequired:
 
 const add = async (visit: Visit): Promise<View> => {
   try {
-    await visit.act.run('group add', {
+    await visit.act.run(groupAdd, {
       params: { username: visit.account.username },
       body: { name: visit.form.text('name') },
     });
@@ -55,7 +46,7 @@ const add = async (visit: Visit): Promise<View> => {
 
 const edit = async (visit: Visit, problem: Problem | null = null): Promise<View> => {
   const { act, base, form } = visit;
-  const { id, name } = await act.run<GroupOutput>('group show', { params: paramsOf(visit) });
+  const { id, name } = await act.run(groupShow, { params: paramsOf(visit) });
   const main = html`<h1>${texts.rename}</h1>${problemNote(problem, { name: texts.name })}
 <form method="post" action="${base}/groups/${id}" class="fields">
 ${field({ name: 'name', label: texts.name, value: problem ? form.text('name') : (name ?? ''), isRequired: true, lengthMax: 200 })}<button class="main">${texts.renameSubmit}</button></form>
@@ -65,7 +56,7 @@ ${field({ name: 'name', label: texts.name, value: problem ? form.text('name') : 
 
 const rename = async (visit: Visit): Promise<View> => {
   try {
-    await visit.act.run('group change', { params: paramsOf(visit), body: { name: visit.form.text('name') } });
+    await visit.act.run(groupChange, { params: paramsOf(visit), body: { name: visit.form.text('name') } });
   } catch (thrown) {
     return edit(visit, refusalOf(thrown));
   }
@@ -75,11 +66,11 @@ const rename = async (visit: Visit): Promise<View> => {
 const remove = async (visit: Visit): Promise<View> => {
   const { act, base, form, path } = visit;
   if (form.text('confirmed') !== 'yes') {
-    const { id, name, contacts } = await act.run<GroupOutput>('group show', { params: paramsOf(visit) });
+    const { id, name, contacts } = await act.run(groupShow, { params: paramsOf(visit) });
     const question = texts.removeQuestion(name ?? id, contacts);
     return asking('groups', { question, action: path, submit: texts.remove, back: `${base}/groups/${id}` });
   }
-  const { contacts } = await act.run<{ contacts: number }>('group remove', { params: paramsOf(visit) });
+  const { contacts } = await act.run(groupRemove, { params: paramsOf(visit) });
   return noticed(`${base}/groups`, 'removed', contacts);
 };
 

@@ -2,6 +2,8 @@ import { promisify } from 'node:util';
 import { gunzip, gzip } from 'node:zlib';
 import { type Html, html } from '../../base/html.ts';
 import { Problem, toProblem } from '../../base/problem.ts';
+import type { Output } from '../../operator/action.ts';
+import { contactImport } from '../../operator/actions/files.ts';
 import { CSV_BYTES_MAX, readHeader } from '../../transfer/csv.ts';
 import { hidden, problemNote, refusalOf, screen, select, table } from '../lists.ts';
 import { reporting } from '../progress.ts';
@@ -13,22 +15,7 @@ import { grouped } from '../words.ts';
  * Contacts from a CSV file: read, check, import. The page itself carries the file from step to
  * step, so that any process can answer the next one. Nothing is kept of a file that nobody imports.
  */
-interface ImportOutput {
-  readonly rows: number;
-  readonly added: number;
-  readonly changed: number;
-  readonly unchanged: number;
-  readonly duplicates: number;
-  readonly bad: number;
-  readonly groupsAdded: number;
-  readonly errors: readonly {
-    readonly row: number;
-    readonly field: string;
-    readonly detail: string;
-    readonly proposal: string | null;
-  }[];
-  readonly errorsLeftOut: number;
-}
+type Found = Output<typeof contactImport>;
 
 const FIELDS = ['mobile', 'name', 'surname', 'group'] as const;
 const LABELS = { file: texts.file, columns: texts.columnsLabel, group: texts.group };
@@ -87,9 +74,9 @@ const check = async (visit: Visit): Promise<View> => {
   }
   if (form.text('act') === 'import') return importNow(visit, upload);
   let problem: Problem | null = null;
-  let found: ImportOutput | null = null;
+  let found: Found | null = null;
   try {
-    found = await act.run<ImportOutput>('contact import', {
+    found = await act.run(contactImport, {
       params: { username: account.username },
       query: queryOf(visit, true),
       upload,
@@ -104,7 +91,7 @@ async function checkPage(
   visit: Visit,
   upload: Uint8Array,
   headers: readonly string[],
-  found: ImportOutput | null,
+  found: Found | null,
   problem: Problem | null,
 ): Promise<View> {
   const { base, form, domain, account } = visit;
@@ -128,12 +115,12 @@ ${found ? errorsOf(found) : ''}`;
   return screen(texts.check, 'contacts', main, problem);
 }
 
-function countsOf(found: ImportOutput): Html {
+function countsOf(found: Found): Html {
   const names = ['added', 'changed', 'unchanged', 'duplicates', 'bad', 'groupsAdded'] as const;
   return html`<p>${texts.counts(found.rows)}</p><ul class="tiles">${names.map((name) => html`<li><strong>${grouped(found[name])}</strong>${texts[name]}</li>`)}</ul>`;
 }
 
-function errorsOf({ errors, errorsLeftOut }: ImportOutput): Html {
+function errorsOf({ errors, errorsLeftOut }: Found): Html {
   if (errors.length === 0) return html``;
   const rows = errors.slice(0, ERRORS_SHOWN).map(({ row, field, detail, proposal }) => ({
     key: `${row}/${field}`,
@@ -160,9 +147,7 @@ async function* importing(visit: Visit, upload: Uint8Array): AsyncGenerator<Html
   yield html`<h1>${texts.title}</h1><p role="status">${texts.importing}</p>`;
   try {
     const given = { params: { username: account.username }, query: queryOf(visit, false), upload };
-    const { added, changed, bad } = yield* reporting((progress) =>
-      act.run<ImportOutput>('contact import', { ...given, progress }),
-    );
+    const { added, changed, bad } = yield* reporting((progress) => act.run(contactImport, { ...given, progress }));
     yield html`<p class="note done" role="status">${texts.done(added, changed, bad)}</p>`;
   } catch (thrown) {
     yield problemNote(toProblem(thrown, ''), LABELS);

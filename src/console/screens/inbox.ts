@@ -1,6 +1,8 @@
 import { html } from '../../base/html.ts';
 import { isInSnapshot, snapshotOf } from '../../domain/accounts/ids.ts';
 import type { InboxMessage } from '../../domain/messages/received.ts';
+import { inboxChangeMany } from '../../operator/actions/batches.ts';
+import { inboxExport } from '../../operator/actions/files.ts';
 import type { Cursor } from '../../store/cursor.ts';
 import { inboxCsv } from '../../transfer/contact-csv.ts';
 import { actOnRows, idBatches, selectableList } from '../bulk.ts';
@@ -123,8 +125,7 @@ const act = async (visit: Visit): Promise<View> => {
     current: 'inbox',
     notice: change,
     ...(change === 'delete' ? { ask } : {}),
-    act: async (ids) =>
-      (await visit.act.run<{ done: number }>('inbox change-many', { params, body: { ids, change } })).done,
+    act: async (ids) => (await visit.act.run(inboxChangeMany, { params, body: { ids, change } })).done,
     batches: (snapshot) =>
       idBatches((after, rowsMax) => scanInbox(visit, filter, after, rowsMax), snapshot, { isSearch: isSearch(filter) }),
     ...(isSearch(filter) ? {} : { count: (snapshot: bigint) => countWithin(visit, filter, snapshot) }),
@@ -142,7 +143,7 @@ async function countWithin(visit: Visit, filter: MessageFilter, snapshot: bigint
 
 const csv = filteredDownload({
   fileName: 'inbox.csv',
-  action: 'inbox export',
+  action: inboxExport,
   texts,
   scan: scanInbox,
   write: inboxCsv,

@@ -1,6 +1,8 @@
 import { type Html, html } from '../../base/html.ts';
 import type { Problem } from '../../base/problem.ts';
 import { accountRecord } from '../../domain/accounts/accounts.ts';
+import { accountTokenAdd, accountTokenList, accountTokenRevoke } from '../../operator/actions/tokens.ts';
+import { userIdAdd, userIdList, userIdRevoke } from '../../operator/actions/user-ids.ts';
 import { asking, empty, field, hidden, problemNote, refusalOf, screen, table } from '../lists.ts';
 import { texts } from '../texts/access.ts';
 import { noticed, page, post, type View, type Visit } from '../visit.ts';
@@ -8,28 +10,14 @@ import { day, time } from '../words.ts';
 import { ACCESS_LABELS, accessPage, ownAccessRoutes } from './access.ts';
 
 /** What programs use an account with: user_ids and tokens. Each secret is shown once. */
-interface UserIdOutput {
-  readonly hash: string;
-  readonly createdAt: string;
-  readonly lastUsedAt: string | null;
-  readonly revokedAt: string | null;
-}
-interface TokenOutput {
-  readonly id: string;
-  readonly name: string;
-  readonly scopes: readonly string[];
-  readonly createdAt: string;
-  readonly lastUsedAt: string | null;
-  readonly revokedAt: string | null;
-}
 
 const SHORT = 12;
 const LISTED_MAX = 100;
 const paramsOf = ({ account }: Visit) => ({ username: account.username });
 
-const userIdsOf = async (visit: Visit): Promise<UserIdOutput[]> =>
+const userIdsOf = async (visit: Visit) =>
   (
-    await visit.act.run<{ items: UserIdOutput[] }>('user-id list', {
+    await visit.act.run(userIdList, {
       params: paramsOf(visit),
       query: { limit: String(LISTED_MAX) },
     })
@@ -58,7 +46,7 @@ async function userIds(visit: Visit): Promise<Html> {
 
 async function tokens(visit: Visit): Promise<Html> {
   const { act, base, zone, form } = visit;
-  const { items } = await act.run<{ items: TokenOutput[] }>('account-token list', { params: paramsOf(visit) });
+  const { items } = await act.run(accountTokenList, { params: paramsOf(visit) });
   const rows = items.map(({ id, name, scopes, createdAt, lastUsedAt, revokedAt }) => ({
     key: id,
     cells: [
@@ -104,7 +92,7 @@ const secretPage = ({ base }: Visit, title: string, secret: string): View =>
   );
 
 const addUserId = async (visit: Visit): Promise<View> => {
-  const { userId } = await visit.act.run<{ userId: string }>('user-id add', { params: paramsOf(visit), body: {} });
+  const { userId } = await visit.act.run(userIdAdd, { params: paramsOf(visit), body: {} });
   return secretPage(visit, texts.newUserId, userId);
 };
 
@@ -124,7 +112,7 @@ const revokeUserId = async (visit: Visit): Promise<View> => {
       back: `${base}/access`,
     });
   }
-  await act.run('user-id revoke', { params: { ...paramsOf(visit), hash } });
+  await act.run(userIdRevoke, { params: { ...paramsOf(visit), hash } });
   return noticed(`${base}/access`, 'revoked');
 };
 
@@ -132,7 +120,7 @@ const addToken = async (visit: Visit): Promise<View> => {
   const { form, act } = visit;
   try {
     const body = { name: form.text('tokenName'), scope: form.all('scope') };
-    const { token } = await act.run<{ token: string }>('account-token add', { params: paramsOf(visit), body });
+    const { token } = await act.run(accountTokenAdd, { params: paramsOf(visit), body });
     return secretPage(visit, texts.newToken, token);
   } catch (thrown) {
     return show(visit, refusalOf(thrown));
@@ -152,7 +140,7 @@ const revokeToken = async (visit: Visit): Promise<View> => {
       back: `${base}/access`,
     });
   }
-  await act.run('account-token revoke', { params: { ...paramsOf(visit), id: fields.token } });
+  await act.run(accountTokenRevoke, { params: { ...paramsOf(visit), id: fields.token } });
   return noticed(`${base}/access`, 'revoked');
 };
 

@@ -4,8 +4,10 @@ import { randomBytes } from '../../base/random.ts';
 import { FINAL_STATUSES } from '../../domain/messages/statuses.ts';
 import { type Attempt, attemptsOf } from '../../domain/sending/attempts.ts';
 import { linkedMessage } from '../../domain/sending/resend.ts';
+import type { Output } from '../../operator/action.ts';
+import { messageCancel, messageShow } from '../../operator/actions/messages.ts';
+import { messageResend } from '../../operator/actions/sending.ts';
 import { partsOf, splitText } from '../../sms/parts.ts';
-import { isAction } from '../acting.ts';
 import { asking, noticeOf, table } from '../lists.ts';
 import { isResting, statusCell, statusHint } from '../status-cell.ts';
 import { texts } from '../texts/message.ts';
@@ -13,28 +15,15 @@ import { get, noticed, page, post, type View, type Visit } from '../visit.ts';
 import { grouped, messageText, party, time } from '../words.ts';
 
 /** One message that was sent or is scheduled, with everything that happened to it. */
-interface MessageOutput {
-  readonly id: string;
-  readonly state: 'sent' | 'scheduled';
-  readonly reference: string | null;
-  readonly recipient: string | null;
-  readonly text: string | null;
-  readonly status: string | null;
-  readonly sentAt: string | null;
-  readonly scheduledAt: string | null;
-  readonly createdAt: string | null;
-  readonly history: readonly { readonly status: string; readonly at: string; readonly detail: string | null }[];
-  readonly heldCredits: string | null;
-  readonly notAfter: string | null;
-}
+type Message = Output<typeof messageShow>;
 
 const paramsOf = ({ account, params }: Visit) => ({ username: account.username, id: params.id ?? '' });
 
 const show = async (visit: Visit): Promise<View> => {
   if (!/^-?\d{1,19}$/.test(visit.params.id ?? '')) return gone(visit);
-  let message: MessageOutput;
+  let message: Message;
   try {
-    message = await visit.act.run<MessageOutput>('message show', { params: paramsOf(visit) });
+    message = await visit.act.run(messageShow, { params: paramsOf(visit) });
   } catch (thrown) {
     if (thrown instanceof Problem && thrown.kind === 'not-found') return gone(visit);
     throw thrown;
@@ -57,7 +46,7 @@ function reason(base: string, detail: string | null): Html {
   return other === null ? html`${detail ?? ''}` : html`<a href="${base}/messages/${other}">${detail ?? ''}</a>`;
 }
 
-function facts({ zone, base }: Visit, message: MessageOutput): Html {
+function facts({ zone, base }: Visit, message: Message): Html {
   const { recipient, text, status, reference, history, heldCredits } = message;
   const parts = partsOf(text ?? '');
   const isScheduled = message.state === 'scheduled';
@@ -91,14 +80,14 @@ function attemptTable(attempts: readonly Attempt[], zone: string): Html {
   return html`<h2>${texts.attempts}</h2>${table({ caption: texts.attempts, columns: texts.attemptColumns, rows })}`;
 }
 
-function buttons({ base }: Visit, { id, recipient, state, status }: MessageOutput): Html {
+function buttons({ base }: Visit, { id, recipient, state, status }: Message): Html {
   const number = recipient ?? '';
   const to = new URLSearchParams({ with: number }).toString();
   const cancel = html`<form method="post" action="${base}/messages/${id}/cancel"><button class="danger">${texts.cancel}</button></form>`;
   const again = html`<form method="post" action="${base}/messages/${id}/resend"><input type="hidden" name="key" value="${randomBytes(16).toString('hex')}"><button>${texts.resend}</button></form>`;
   const isWaiting = state === 'scheduled' || status === 'QUEUED';
   const hasEnded = state !== 'scheduled' && (FINAL_STATUSES.includes(status ?? '') || status === 'UNKNOWN');
-  return html`${isWaiting ? cancel : ''}${hasEnded && isAction('message resend') ? again : ''}
+  return html`${isWaiting ? cancel : ''}${hasEnded ? again : ''}
 ${/\d/.test(number) ? html`<a href="${base}/conversation?${to}">${texts.conversation}</a> <a href="${base}/blacklist?${new URLSearchParams({ number }).toString()}">${texts.blacklist}</a>` : ''}`;
 }
 
@@ -117,7 +106,7 @@ const cancel = async (visit: Visit): Promise<View> => {
     const question = texts.cancelQuestion;
     return asking('scheduled', { question, action: `${back}/cancel`, submit: texts.cancel, back });
   }
-  await visit.act.run('message cancel', { params: paramsOf(visit) });
+  await visit.act.run(messageCancel, { params: paramsOf(visit) });
   // A message that was due is still listed, as DELETED. A scheduled one is gone.
   const isListed = await visit.domain.sent.show(visit.account.id, BigInt(id)).catch(() => null);
   return isListed ? noticed(back, 'cancelled') : noticed(`${base}/scheduled`, 'cancel', 1);
@@ -125,8 +114,12 @@ const cancel = async (visit: Visit): Promise<View> => {
 
 const resend = async (visit: Visit): Promise<View> => {
   const key = visit.form.text('key');
-  const sent = (output: { accepted: readonly { id: string }[] }) => output.accepted[0]?.id ?? '';
-  const id = await visit.act.once(key, 'message resend', { params: paramsOf(visit) }, sent);
+  const id = await visit.act.once(
+    key,
+    messageResend,
+    { params: paramsOf(visit) },
+    ({ accepted }) => accepted[0]?.id ?? '',
+  );
   return noticed(`${visit.base}/messages/${id}`, 'resent');
 };
 

@@ -1,32 +1,24 @@
 import { type Html, html } from '../../base/html.ts';
-import { isAction } from '../acting.ts';
+import { connectorList } from '../../operator/actions/connectors.ts';
+import { queueList } from '../../operator/actions/queue.ts';
+import { status as serviceStatus } from '../../operator/actions/service.ts';
+import { unroutedList } from '../../operator/actions/unrouted.ts';
 import { texts as connectorTexts } from '../texts/connectors.ts';
 import { texts } from '../texts/operator-overview.ts';
 import { get, page, type View, type Visit } from '../visit.ts';
 import { grouped } from '../words.ts';
-import { type ConnectorOutput, connectorTable } from './connectors.ts';
+import { type Connector, connectorTable } from './connectors.ts';
 
 /** What the operator looks at first: what needs somebody, in words. */
 
 const COUNTED_MAX = 500;
 
-interface StatusOutput {
-  readonly version: string;
-  readonly accounts: number;
-  readonly database: { readonly engine: string; readonly bytes: number };
-  readonly sending: {
-    readonly due: number;
-    readonly submitting: number;
-    readonly oldestDueSeconds: number;
-    readonly unconnected: readonly { readonly connector: string | null; readonly waiting: number }[];
-  };
-}
 /** A message that is due for so long tells that something is wrong. */
 const LATE_SECONDS = 120;
 
-async function needs({ act }: Visit, connectors: readonly ConnectorOutput[]): Promise<Html[]> {
+async function needs({ act }: Visit, connectors: readonly Connector[]): Promise<Html[]> {
   const found: Html[] = [];
-  if (isAction('connector list') && connectors.length === 0) found.push(html`<li>${texts.noConnector}</li>`);
+  if (connectors.length === 0) found.push(html`<li>${texts.noConnector}</li>`);
   for (const { name, state, downReason } of connectors) {
     if (state === 'down')
       found.push(
@@ -35,29 +27,22 @@ async function needs({ act }: Visit, connectors: readonly ConnectorOutput[]): Pr
     if (state === 'paused')
       found.push(html`<li>${texts.paused(name)} <a href="/console/connectors">${connectorTexts.title}</a></li>`);
   }
-  if (isAction('queue list')) {
-    const { items, next } = await act.run<{ items: unknown[]; next: string | null }>('queue list', {
-      query: { open: 'true', limit: String(COUNTED_MAX) },
-    });
-    if (items.length > 0)
-      found.push(
-        html`<li class="bad">${texts.undecided(items.length, next !== null)} <a href="/console/queue?show=open">${texts.decide}</a></li>`,
-      );
-  }
-  if (isAction('unrouted list')) {
-    const { items } = await act.run<{ items: unknown[] }>('unrouted list', { query: { limit: '1' } });
-    if (items.length > 0) found.push(html`<li>${texts.unrouted} <a href="/console/unrouted">${texts.route}</a></li>`);
-  }
+  const undecided = await act.run(queueList, { query: { open: 'true', limit: String(COUNTED_MAX) } });
+  if (undecided.items.length > 0)
+    found.push(
+      html`<li class="bad">${texts.undecided(undecided.items.length, undecided.next !== null)} <a href="/console/queue?show=open">${texts.decide}</a></li>`,
+    );
+  const unrouted = await act.run(unroutedList, { query: { limit: '1' } });
+  if (unrouted.items.length > 0)
+    found.push(html`<li>${texts.unrouted} <a href="/console/unrouted">${texts.route}</a></li>`);
   return found;
 }
 
 async function content(visit: Visit): Promise<Html> {
   const { act } = visit;
-  const connectors = isAction('connector list')
-    ? (await act.run<{ items: ConnectorOutput[] }>('connector list')).items
-    : [];
+  const connectors = (await act.run(connectorList)).items;
   const found = await needs(visit, connectors);
-  const status = await act.run<StatusOutput>('status');
+  const status = await act.run(serviceStatus);
   const { due, submitting, oldestDueSeconds, unconnected } = status.sending;
   for (const { connector, waiting } of unconnected)
     found.push(

@@ -1,5 +1,12 @@
 import { html } from '../../base/html.ts';
 import type { Problem } from '../../base/problem.ts';
+import {
+  operatorAdd,
+  operatorEnable,
+  operatorList,
+  operatorRemove,
+  operatorSignInLink,
+} from '../../operator/actions/operators.ts';
 import { asking, field, hidden, noticeOf, pageQuery, pagerOf, problemNote, screen, table } from '../lists.ts';
 import { texts } from '../texts/operators.ts';
 import { get, noticed, page, post, type View, type Visit } from '../visit.ts';
@@ -7,19 +14,12 @@ import { time } from '../words.ts';
 import { refusal } from './access.ts';
 
 /** People who sign in for the whole service. */
-interface OperatorOutput {
-  readonly name: string;
-  readonly state: 'enabled' | 'disabled';
-  readonly hasPassword: boolean;
-  readonly createdAt: string;
-  readonly lastSignInAt: string | null;
-}
 
 const HERE = '/console/operators';
 
 const show = async (visit: Visit, problem: Problem | null = null): Promise<View> => {
   const { act, zone, form, session } = visit;
-  const { items, next } = await act.run<{ items: OperatorOutput[]; next: string | null }>('operator list', {
+  const { items, next } = await act.run(operatorList, {
     query: pageQuery(visit),
   });
   const button = (value: string, label: string, name: string) =>
@@ -63,7 +63,7 @@ ${field({ name: 'code', label: texts.code, isRequired: true, autocomplete: 'one-
   }
   await signIn.checkCode(session.owner, code, origin.address);
   const given = { params: { name }, body: { resetSecondFactor: true }, hasFreshFactor: true };
-  return linkPage((await acting.run<{ link: string }>('operator sign-in-link', given)).link);
+  return linkPage((await acting.run(operatorSignInLink, given)).link);
 };
 
 const act = async (visit: Visit): Promise<View> => {
@@ -72,15 +72,13 @@ const act = async (visit: Visit): Promise<View> => {
   try {
     switch (form.text('act')) {
       case 'add':
-        return linkPage((await acting.run<{ link: string }>('operator add', { body: { name } })).link);
+        return linkPage((await acting.run(operatorAdd, { body: { name } })).link);
       case 'link':
-        return linkPage(
-          (await acting.run<{ link: string }>('operator sign-in-link', { params: { name }, body: {} })).link,
-        );
+        return linkPage((await acting.run(operatorSignInLink, { params: { name }, body: {} })).link);
       case 'reset':
         return await resetFactor(visit, name);
       case 'enable':
-        await acting.run('operator enable', { params: { name } });
+        await acting.run(operatorEnable, { params: { name } });
         return noticed(HERE, 'enabled');
       default: {
         if (form.text('confirmed') !== 'yes') {
@@ -93,7 +91,7 @@ const act = async (visit: Visit): Promise<View> => {
             back: HERE,
           });
         }
-        await acting.run('operator remove', { params: { name } });
+        await acting.run(operatorRemove, { params: { name } });
         return noticed(HERE, 'disabled');
       }
     }

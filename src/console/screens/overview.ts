@@ -1,7 +1,6 @@
 import { type Html, html } from '../../base/html.ts';
 import { accountRecord } from '../../domain/accounts/accounts.ts';
 import { createConnectors } from '../../domain/sending/connectors.ts';
-import { isAction } from '../acting.ts';
 import { contactNames, withLink } from '../contact-names.ts';
 import { type Row, table } from '../lists.ts';
 import { scan } from '../scan.ts';
@@ -117,9 +116,9 @@ const show = async (visit: Visit) => {
   if (query.get('part') === 'counts') return { kind: 'fragment', html: await tiles(visit) } as const;
   const [received, sent] = [await lastReceived(visit), await lastSent(visit)];
   const isEmpty = received.length === 0 && sent.length === 0 && (await isNew(visit));
-  const steps = Object.entries(texts.steps)
-    .filter(([screen]) => screen !== 'compose' || isAction('message send'))
-    .map(([screen, [name, what]]) => html`<li><a href="${base}/${screen}">${name}</a>: ${what}.</li>`);
+  const steps = Object.entries(texts.steps).map(
+    ([screen, [name, what]]) => html`<li><a href="${base}/${screen}">${name}</a>: ${what}.</li>`,
+  );
   const main = html`<h1>${texts.title}</h1>${await stopped(visit)}
 <ul class="tiles" data-live="${base}/?part=counts" data-mode="whole">${await tiles(visit)}</ul>
 ${

@@ -1,5 +1,8 @@
 import { type Html, html } from '../../base/html.ts';
 import { Problem } from '../../base/problem.ts';
+import type { Item } from '../../operator/action.ts';
+import { queueList } from '../../operator/actions/queue.ts';
+import { messageDecide } from '../../operator/actions/sending.ts';
 import { type SelectableList, selectableList } from '../bulk.ts';
 import {
   addressWith,
@@ -20,33 +23,20 @@ import { get, noticed, page, post, type View, type Visit } from '../visit.ts';
 import { grouped, time } from '../words.ts';
 
 /** Messages on their way out, and the decision about those of which nobody knows enough. */
-interface QueueOutput {
-  readonly username: string;
-  readonly id: string;
-  readonly state: string;
-  readonly dueAt: string | null;
-  readonly attempts: number;
-  readonly held: string;
-  readonly connector: string | null;
-  readonly reason: string | null;
-}
-interface QueuePage {
-  readonly items: readonly QueueOutput[];
-  readonly next: string | null;
-}
+type Queued = Item<typeof queueList>;
 
 const HERE = '/console/queue';
 /** The page that asks names each of them. */
 const ALL_MAX = 500;
 const READ_AT_ONCE = 200;
 
-const pageAfter = ({ act }: Visit, isOpen: boolean, limit: number, after: string | null): Promise<QueuePage> =>
-  act.run<QueuePage>('queue list', {
+const pageAfter = ({ act }: Visit, isOpen: boolean, limit: number, after: string | null) =>
+  act.run(queueList, {
     query: { limit: String(limit), ...(isOpen ? { open: 'true' } : {}), ...(after ? { after } : {}) },
   });
 
 /** What a choice of the filter shows. Undecided ones have an index; others are looked for. */
-const isShown = (choice: string, now: number, { state, attempts, dueAt }: QueueOutput): boolean => {
+const isShown = (choice: string, now: number, { state, attempts, dueAt }: Queued): boolean => {
   const isDue = state === 'waiting' && dueAt !== null && Date.parse(dueAt) <= now;
   if (choice === 'due') return isDue;
   if (choice === 'claimed') return state === 'submitting';
@@ -57,7 +47,7 @@ const isShown = (choice: string, now: number, { state, attempts, dueAt }: QueueO
 /** A page of those that are wanted. A search looks at 20,000 messages and says so. */
 async function found(visit: Visit, choice: string) {
   const isOpen = choice === 'open';
-  const items: QueueOutput[] = [];
+  const items: Queued[] = [];
   let read = 0;
   for (let after = visit.query.get('after'); ; ) {
     const limit = choice === '' || isOpen ? PAGE_ROWS : READ_AT_ONCE;
@@ -112,7 +102,7 @@ async function openList(visit: Visit, rows: readonly Row[], live: SelectableList
   });
 }
 
-const rowsOf = ({ zone }: Visit, items: readonly QueueOutput[]): Row[] =>
+const rowsOf = ({ zone }: Visit, items: readonly Queued[]): Row[] =>
   items.map(({ username, id, state, dueAt, attempts, held, connector, reason }) => ({
     key: `${username}/${id}`,
     name: texts.message(username, id),
@@ -153,7 +143,7 @@ const decide = async (visit: Visit): Promise<View> => {
   }
   let done = 0;
   for (const params of chosen) {
-    const isDone = await act.run('message decide', { params, body: { decision } }).then(
+    const isDone = await act.run(messageDecide, { params, body: { decision } }).then(
       () => true,
       (thrown) => {
         if (thrown instanceof Problem && ['not-found', 'conflict'].includes(thrown.kind)) return false;

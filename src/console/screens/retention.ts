@@ -1,6 +1,9 @@
 import { type Html, html } from '../../base/html.ts';
 import { Problem, toProblem } from '../../base/problem.ts';
 import { RETENTION_KINDS } from '../../domain/privacy/retention.ts';
+import type { Output } from '../../operator/action.ts';
+import { personErase } from '../../operator/actions/persons.ts';
+import { retentionSet, retentionShow } from '../../operator/actions/retention.ts';
 import { asking, field, hidden, noticeOf, problemNote, refusalOf, screen } from '../lists.ts';
 import { reporting } from '../progress.ts';
 import { texts } from '../texts/retention.ts';
@@ -8,24 +11,20 @@ import { get, noticed, post, type View, type Visit } from '../visit.ts';
 import { grouped } from '../words.ts';
 
 /** For how long data is kept, and erasing one person. */
-interface RetentionOutput {
-  readonly days: Readonly<Record<string, number | null>>;
-  readonly older: Readonly<Record<string, number>>;
-}
-type CountsOutput = Readonly<Record<string, number | string | boolean>> & { readonly accounts: number };
+type Counts = Output<typeof personErase>;
+type Counted = keyof typeof texts.counts;
 
-const KINDS: readonly string[] = RETENTION_KINDS;
 const HERE = '/console/retention';
-const DAYS = KINDS.map((kind) => [kind, texts.days(texts.kinds[kind] ?? kind)] as const);
+const DAYS = RETENTION_KINDS.map((kind) => [kind, texts.days(texts.kinds[kind])] as const);
 const LABELS = { ...Object.fromEntries(DAYS), number: texts.number, account: texts.account };
 
 /** How much is too old and still there: it shrinks while the service removes it. */
-const tooOld = (older: RetentionOutput['older']): Html =>
-  html`${KINDS.map((kind) => html`<li data-key="${kind}"><strong>${grouped(older[kind] ?? 0)}</strong>${texts.kinds[kind] ?? kind}</li>`)}`;
+const tooOld = (older: Output<typeof retentionShow>['older']): Html =>
+  html`${RETENTION_KINDS.map((kind) => html`<li data-key="${kind}"><strong>${grouped(older[kind])}</strong>${texts.kinds[kind]}</li>`)}`;
 
 const show = async (visit: Visit, problem: Problem | null = null): Promise<View> => {
   const { act, form, query } = visit;
-  const { days, older } = await act.run<RetentionOutput>('retention show');
+  const { days, older } = await act.run(retentionShow);
   if (query.get('part') === 'counts') return { kind: 'fragment', html: tooOld(older) };
   const inputs = DAYS.map(([kind, label]) =>
     field({
@@ -48,19 +47,19 @@ const set = async (visit: Visit): Promise<View> => {
   const { act, form } = visit;
   try {
     const body = Object.fromEntries(
-      KINDS.map((kind) => [kind, form.text(kind) === '' ? null : Number(form.text(kind))]),
+      RETENTION_KINDS.map((kind) => [kind, form.text(kind) === '' ? null : Number(form.text(kind))]),
     );
     const isConfirmed = form.text('confirmed') === 'yes';
-    const { older } = await act.run<RetentionOutput>('retention set', {
+    const { older } = await act.run(retentionSet, {
       query: { dry_run: String(!isConfirmed) },
       body,
     });
     if (isConfirmed) return noticed(HERE, 'set');
-    const lines = KINDS.flatMap((kind) =>
-      (older[kind] ?? 0) > 0 ? [html`<li>${texts.line(texts.kinds[kind] ?? kind, older[kind] ?? 0)}</li>`] : [],
+    const lines = RETENTION_KINDS.flatMap((kind) =>
+      older[kind] > 0 ? [html`<li>${texts.line(texts.kinds[kind], older[kind])}</li>`] : [],
     );
     const details = lines.length > 0 ? html`<ul>${lines}</ul>` : texts.nothing;
-    const fields = hidden(Object.fromEntries(KINDS.map((kind) => [kind, form.text(kind)])));
+    const fields = hidden(Object.fromEntries(RETENTION_KINDS.map((kind) => [kind, form.text(kind)])));
     const given = { question: texts.question, details, action: HERE, fields, submit: texts.save, back: HERE };
     return asking('retention', given);
   } catch (thrown) {
@@ -68,11 +67,10 @@ const set = async (visit: Visit): Promise<View> => {
   }
 };
 
-const rowsOf = (counts: CountsOutput): number =>
-  Object.keys(texts.counts).reduce(
-    (sum, name) => sum + (name === 'movements' || name === 'profiles' ? 0 : Number(counts[name] ?? 0)),
-    0,
-  );
+const COUNTED = Object.entries(texts.counts) as [Counted, string][];
+/** What is erased: movements and profiles stay. */
+const rowsOf = (counts: Counts): number =>
+  COUNTED.reduce((sum, [name]) => sum + (name === 'movements' || name === 'profiles' ? 0 : counts[name]), 0);
 
 const person = async (visit: Visit): Promise<View> => {
   const { act, form } = visit;
@@ -83,13 +81,13 @@ const person = async (visit: Visit): Promise<View> => {
     return { kind: 'progress', title: texts.person, pieces: erasing(visit, number, query) };
   }
   try {
-    const counts = await act.run<CountsOutput>('person erase', {
+    const counts = await act.run(personErase, {
       params: { number },
       query: { dry_run: 'true', ...query },
     });
     if (counts.accounts === 0 && rowsOf(counts) === 0) throw new Problem('bad-argument', texts.unknown);
-    const lines = Object.entries(texts.counts).flatMap(([name, said]) =>
-      Number(counts[name] ?? 0) > 0 ? [html`<li>${texts.line(said, Number(counts[name]))}</li>`] : [],
+    const lines = COUNTED.flatMap(([name, said]) =>
+      counts[name] > 0 ? [html`<li>${texts.line(said, counts[name])}</li>`] : [],
     );
     return asking('retention', {
       question: texts.eraseQuestion(counts.accounts),
@@ -109,7 +107,7 @@ async function* erasing({ act }: Visit, number: string, query: Record<string, st
   yield html`<h1>${texts.person}</h1><p role="status">${texts.erasing}</p>`;
   try {
     const given = { params: { number }, query: { dry_run: 'false', ...query } };
-    const counts = yield* reporting((progress) => act.run<CountsOutput>('person erase', { ...given, progress }));
+    const counts = yield* reporting((progress) => act.run(personErase, { ...given, progress }));
     yield html`<p class="note done" role="status">${texts.erased(rowsOf(counts))}</p>`;
   } catch (thrown) {
     yield problemNote(toProblem(thrown, ''), LABELS);

@@ -1,8 +1,8 @@
 import { type Html, html } from '../../base/html.ts';
 import { snapshotOf } from '../../domain/accounts/ids.ts';
 import type { ScheduledMessage } from '../../domain/messages/scheduled.ts';
+import { messageCancelMany, messageReschedule } from '../../operator/actions/batches.ts';
 import type { Cursor } from '../../store/cursor.ts';
-import { isAction } from '../acting.ts';
 import { actOnRows, idBatches, selectableList } from '../bulk.ts';
 import { contactNames } from '../contact-names.ts';
 import { addressWith, noticeOf, pager, type Row, tableRows } from '../lists.ts';
@@ -67,7 +67,7 @@ const show = async (visit: Visit): Promise<View> => {
     isFiltered: false,
     all: listTexts.onAll(counted >= COUNTED_MAX ? `${grouped(counted)}+` : counted),
     snapshot,
-    buttons: html`<button name="act" value="delete" class="danger">${texts.cancel}</button>${isAction('message reschedule') ? moveFields(now, zone) : ''}`,
+    buttons: html`<button name="act" value="delete" class="danger">${texts.cancel}</button>${moveFields(now, zone)}`,
     live: query.has('after') ? undefined : { url: addressWith(visit, { part: 'rows' }), mode: 'replace' },
   });
   const main = html`<h1>${texts.title}</h1>${noticeOf(visit, texts.notices)}<p class="quiet">${texts.zone(zoneName(zone))}</p>${list}${pager(visit, found)}`;
@@ -94,10 +94,10 @@ const act = async (visit: Visit): Promise<View> => {
     ...(isMove ? {} : { ask: (total: number) => ({ question: texts.question(total), submit: texts.submit(total) }) }),
     act: async (ids) => {
       if (at === null) {
-        return (await visit.act.run<{ cancelled: number }>('message cancel-many', { params, body: { ids } })).cancelled;
+        return (await visit.act.run(messageCancelMany, { params, body: { ids } })).cancelled;
       }
       const body = { ids, sendAt: new Date(at).toISOString() };
-      const done = await visit.act.run<{ moved: number; tooLate: number }>('message reschedule', { params, body });
+      const done = await visit.act.run(messageReschedule, { params, body });
       tooLate += done.tooLate;
       return done.moved;
     },

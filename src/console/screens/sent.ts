@@ -3,6 +3,9 @@ import { Problem } from '../../base/problem.ts';
 import { randomBytes } from '../../base/random.ts';
 import { snapshotOf } from '../../domain/accounts/ids.ts';
 import type { SentMessage } from '../../domain/messages/sent.ts';
+import { messageChangeMany } from '../../operator/actions/batches.ts';
+import { messageExport } from '../../operator/actions/files.ts';
+import { messageResend } from '../../operator/actions/sending.ts';
 import { partsOf } from '../../sms/parts.ts';
 import type { Cursor } from '../../store/cursor.ts';
 import { sentCsv } from '../../transfer/contact-csv.ts';
@@ -158,8 +161,7 @@ const act = async (visit: Visit): Promise<View> => {
   return actOnRows(visit, {
     ...list,
     notice: 'mark',
-    act: async (ids) =>
-      (await visit.act.run<{ done: number }>('message change-many', { params, body: { ids, change: 'mark' } })).done,
+    act: async (ids) => (await visit.act.run(messageChangeMany, { params, body: { ids, change: 'mark' } })).done,
     batches: (snapshot) =>
       idBatches((after, rowsMax) => scanNew(visit, filter, after, rowsMax), snapshot, { isSearch: !isPlain(filter) }),
     ...(isPlain(filter) ? { count: async () => Number(await domain.sent.countUnmarked(account.id)) } : {}),
@@ -173,7 +175,7 @@ async function resendEach(visit: Visit, ids: readonly string[]): Promise<number>
   for (const id of ids) {
     const given = { params: { username: visit.account.username, id } };
     try {
-      await visit.act.once(`${key}/${id}`, 'message resend', given, () => true);
+      await visit.act.once(`${key}/${id}`, messageResend, given, () => true);
       accepted += 1;
     } catch (thrown) {
       if (!(thrown instanceof Problem) || !['conflict', 'not-found'].includes(thrown.kind)) throw thrown;
@@ -182,6 +184,6 @@ async function resendEach(visit: Visit, ids: readonly string[]): Promise<number>
   return accepted;
 }
 
-const csv = filteredDownload({ fileName: 'sent.csv', action: 'message export', texts, scan: scanSent, write: sentCsv });
+const csv = filteredDownload({ fileName: 'sent.csv', action: messageExport, texts, scan: scanSent, write: sentCsv });
 
 export const sentRoutes = [get('/sent', show), post('/sent', act), get('/sent.csv', csv)];

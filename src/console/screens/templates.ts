@@ -1,8 +1,8 @@
 import { html } from '../../base/html.ts';
 import type { Problem } from '../../base/problem.ts';
 import { TEMPLATE_LENGTH_MAX } from '../../domain/contacts/templates.ts';
+import { templateAdd, templateList, templateRemove } from '../../operator/actions/templates.ts';
 import { partsOf } from '../../sms/parts.ts';
-import { isAction } from '../acting.ts';
 import { asking, hidden, listOf, noticeOf, pageQuery, pagerOf, problemNote, refusalOf, screen } from '../lists.ts';
 import { texts } from '../texts/templates.ts';
 import { get, noticed, post, type View, type Visit } from '../visit.ts';
@@ -14,19 +14,16 @@ const SHOWN_MAX = 500;
 
 const show = async (visit: Visit, problem: Problem | null = null): Promise<View> => {
   const { act, base, account, form } = visit;
-  const { items, next } = await act.run<{ items: { id: string; text: string }[]; next: string | null }>(
-    'template list',
-    {
-      params: { username: account.username },
-      query: pageQuery(visit),
-    },
-  );
+  const { items, next } = await act.run(templateList, {
+    params: { username: account.username },
+    query: pageQuery(visit),
+  });
   const rows = items.map(({ id, text }) => ({
     key: id,
     cells: [
       messageText(text),
       html`${partsOf(text)}`,
-      html`<div class="buttons">${isAction('message send') ? html`<a href="${base}/compose?template=${id}">${texts.use}<span class="unseen">: ${text.slice(0, 40)}</span></a>` : ''}
+      html`<div class="buttons"><a href="${base}/compose?template=${id}">${texts.use}<span class="unseen">: ${text.slice(0, 40)}</span></a>
 <form method="post" action="${base}/templates/${id}/remove">${hidden({ text: text.slice(0, SHOWN_MAX) })}<button aria-label="${texts.remove}: ${text.slice(0, 40)}">${texts.remove}</button></form></div>`,
     ],
   }));
@@ -40,7 +37,7 @@ const show = async (visit: Visit, problem: Problem | null = null): Promise<View>
 const add = async (visit: Visit): Promise<View> => {
   const { act, account, form, base } = visit;
   try {
-    const { status } = await act.full('template add', {
+    const { status } = await act.full(templateAdd, {
       params: { username: account.username },
       body: { text: form.raw('text') },
     });
@@ -60,7 +57,7 @@ const remove = async ({ act, account, params, base, form, path }: Visit): Promis
       back: `${base}/templates`,
     });
   }
-  await act.run('template remove', { params: { username: account.username, id: params.id ?? '' } });
+  await act.run(templateRemove, { params: { username: account.username, id: params.id ?? '' } });
   return noticed(`${base}/templates`, 'removed');
 };
 

@@ -1,6 +1,7 @@
 import { html } from '../../base/html.ts';
 import type { Problem } from '../../base/problem.ts';
-import { scopes } from '../../operator/action.ts';
+import { tokenAdd, tokenList, tokenRevoke } from '../../operator/actions/tokens.ts';
+import { scopes } from '../../operator/actor.ts';
 import {
   asking,
   field,
@@ -18,23 +19,13 @@ import { get, noticed, page, post, type View, type Visit } from '../visit.ts';
 import { time } from '../words.ts';
 
 /** Bearer tokens of the JSON API, of operators and of accounts. */
-interface TokenOutput {
-  readonly id: string;
-  readonly name: string;
-  readonly username: string | null;
-  readonly scopes: readonly string[];
-  readonly createdAt: string;
-  readonly expiresAt: string | null;
-  readonly lastUsedAt: string | null;
-  readonly revokedAt: string | null;
-}
 
 const HERE = '/console/tokens';
 const LABELS = { name: texts.name, username: texts.username, scope: texts.scopes };
 
 const show = async (visit: Visit, problem: Problem | null = null): Promise<View> => {
   const { act, zone, form } = visit;
-  const { items, next } = await act.run<{ items: TokenOutput[]; next: string | null }>('token list', {
+  const { items, next } = await act.run(tokenList, {
     query: pageQuery(visit),
   });
   const rows = items.map((token) => ({
@@ -67,7 +58,7 @@ const add = async (visit: Visit): Promise<View> => {
   const username = form.text('username');
   try {
     const body = { name: form.text('name'), scope: form.all('scope'), ...(username === '' ? {} : { username }) };
-    const { token } = await act.run<{ token: string }>('token add', { body });
+    const { token } = await act.run(tokenAdd, { body });
     return page(
       texts.shown,
       html`<h1>${texts.shown}</h1><pre><code data-copy>${token}</code></pre><p><a href="${HERE}">${texts.done}</a></p>`,
@@ -90,7 +81,7 @@ const revoke = async ({ act, form }: Visit): Promise<View> => {
       back: HERE,
     });
   }
-  await act.run('token revoke', { params: { id: fields.token } });
+  await act.run(tokenRevoke, { params: { id: fields.token } });
   return noticed(HERE, 'revoked');
 };
 

@@ -1,5 +1,7 @@
 import { type Html, html } from '../../base/html.ts';
 import type { Problem } from '../../base/problem.ts';
+import { routeList, routePut, routeRemove } from '../../operator/actions/routes.ts';
+import { unroutedAssign, unroutedList, unroutedRemove, unroutedReplay } from '../../operator/actions/unrouted.ts';
 import {
   asking,
   empty,
@@ -18,21 +20,6 @@ import { get, noticed, post, type View, type Visit } from '../visit.ts';
 import { messageText, party, time } from '../words.ts';
 
 /** Incoming messages without a route, and the routes. */
-interface UnroutedOutput {
-  readonly id: string;
-  readonly connector: string;
-  readonly sender: string;
-  readonly destination: string;
-  readonly text: string;
-  readonly receivedAt: string;
-}
-interface RouteOutput {
-  readonly name: string;
-  readonly destination: string | null;
-  readonly keyword: string | null;
-  readonly priority: number;
-  readonly username: string;
-}
 
 const ROUTES_MAX = 500;
 const HERE = '/console/unrouted';
@@ -46,7 +33,7 @@ const LABELS = {
 
 const show = async (visit: Visit, problem: Problem | null = null): Promise<View> => {
   const { act, zone, form } = visit;
-  const { items, next } = await act.run<{ items: UnroutedOutput[]; next: string | null }>('unrouted list', {
+  const { items, next } = await act.run(unroutedList, {
     query: pageQuery(visit),
   });
   const rows = items.map(({ id, connector, sender, destination, text, receivedAt }) => ({
@@ -70,7 +57,7 @@ const show = async (visit: Visit, problem: Problem | null = null): Promise<View>
 };
 
 async function routes({ act, form }: Visit): Promise<Html> {
-  const { items } = await act.run<{ items: RouteOutput[] }>('route list', { query: { limit: String(ROUTES_MAX) } });
+  const { items } = await act.run(routeList, { query: { limit: String(ROUTES_MAX) } });
   const rows = items.map(({ name, destination, keyword, priority, username }) => ({
     key: name,
     cells: [
@@ -108,17 +95,17 @@ async function change({ act: acting, form }: Visit): Promise<View | null> {
   const isConfirmed = form.text('confirmed') === 'yes';
   switch (form.text('act')) {
     case 'assign':
-      await acting.run('unrouted assign', { params: { id }, body: { username: form.text('username') } });
+      await acting.run(unroutedAssign, { params: { id }, body: { username: form.text('username') } });
       return noticed(HERE, 'assigned');
     case 'replay':
-      return noticed(HERE, 'replayed', (await acting.run<{ routed: number }>('unrouted replay', { body: {} })).routed);
+      return noticed(HERE, 'replayed', (await acting.run(unroutedReplay, { body: {} })).routed);
     case 'remove':
       if (!isConfirmed) return ask(texts.removeQuestion, { id, act: 'remove' }, texts.remove);
-      await acting.run('unrouted remove', { params: { id } });
+      await acting.run(unroutedRemove, { params: { id } });
       return noticed(HERE, 'removed');
     case 'remove-route':
       if (!isConfirmed) return ask(texts.removeRouteQuestion(name), { name, act: 'remove-route' }, texts.removeRoute);
-      await acting.run('route remove', { params: { name } });
+      await acting.run(routeRemove, { params: { name } });
       return noticed(HERE, 'routeRemoved');
     case 'save-route': {
       const priority = form.text('priority') === '' ? {} : { priority: Number(form.text('priority')) };
@@ -128,7 +115,7 @@ async function change({ act: acting, form }: Visit): Promise<View | null> {
         keyword: form.text('keyword') || null,
         ...priority,
       };
-      await acting.run('route put', { params: { name }, body });
+      await acting.run(routePut, { params: { name }, body });
       return noticed(HERE, 'saved');
     }
     default:

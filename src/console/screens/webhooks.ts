@@ -2,6 +2,16 @@ import { html } from '../../base/html.ts';
 import type { Problem } from '../../base/problem.ts';
 import { EVENT_TYPES } from '../../domain/accounts/events.ts';
 import {
+  webhookAdd,
+  webhookAttempts,
+  webhookEnable,
+  webhookList,
+  webhookRemove,
+  webhookResend,
+  webhookRotate,
+  webhookTest,
+} from '../../operator/actions/webhooks.ts';
+import {
   asking,
   empty,
   field,
@@ -20,30 +30,13 @@ import { get, noticed, page, post, type View, type Visit } from '../visit.ts';
 import { time } from '../words.ts';
 
 /** Addresses that are told about events, and every attempt to tell them. */
-interface WebhookOutput {
-  readonly id: string;
-  readonly url: string;
-  readonly events: readonly string[];
-  readonly username: string | null;
-  readonly state: 'enabled' | 'disabled';
-  readonly disabledReason: string | null;
-}
-interface AttemptOutput {
-  readonly eventId: string;
-  readonly type: string;
-  readonly number: number;
-  readonly at: string;
-  readonly status: number | null;
-  readonly error: string | null;
-  readonly nextAt: string | null;
-}
 
 const HERE = '/console/webhooks';
 const LABELS = { url: texts.url, events: texts.events, username: texts.username };
 
 const show = async (visit: Visit, problem: Problem | null = null): Promise<View> => {
   const { act, form } = visit;
-  const { items, next } = await act.run<{ items: WebhookOutput[]; next: string | null }>('webhook list', {
+  const { items, next } = await act.run(webhookList, {
     query: pageQuery(visit),
   });
   const button = (value: string, label: string, url: string) =>
@@ -90,15 +83,15 @@ const act = async (visit: Visit): Promise<View> => {
           full: form.has('full'),
           ...(username === '' ? {} : { username }),
         };
-        return secretPage((await acting.run<{ secret: string }>('webhook add', { body })).secret);
+        return secretPage((await acting.run(webhookAdd, { body })).secret);
       }
       case 'rotate':
-        return secretPage((await acting.run<{ secret: string }>('webhook rotate', { params })).secret);
+        return secretPage((await acting.run(webhookRotate, { params })).secret);
       case 'test':
-        await acting.run('webhook test', { params });
+        await acting.run(webhookTest, { params });
         return noticed(`${HERE}/${params.id}`, 'tested');
       case 'enable':
-        await acting.run('webhook enable', { params });
+        await acting.run(webhookEnable, { params });
         return noticed(HERE, 'enabled');
       default: {
         if (form.text('confirmed') !== 'yes') {
@@ -111,7 +104,7 @@ const act = async (visit: Visit): Promise<View> => {
             back: HERE,
           });
         }
-        await acting.run('webhook remove', { params });
+        await acting.run(webhookRemove, { params });
         return noticed(HERE, 'removed');
       }
     }
@@ -123,7 +116,7 @@ const act = async (visit: Visit): Promise<View> => {
 const attempts = async (visit: Visit): Promise<View> => {
   const { act: acting, params, zone } = visit;
   const id = params.id ?? '';
-  const { items, next } = await acting.run<{ items: AttemptOutput[]; next: string | null }>('webhook attempts', {
+  const { items, next } = await acting.run(webhookAttempts, {
     params: { id },
     query: pageQuery(visit),
   });
@@ -150,7 +143,7 @@ const attempts = async (visit: Visit): Promise<View> => {
 
 const resend = async ({ act: acting, params, form }: Visit): Promise<View> => {
   const id = params.id ?? '';
-  await acting.run('webhook resend', { params: { id }, body: { eventId: form.text('event') } });
+  await acting.run(webhookResend, { params: { id }, body: { eventId: form.text('event') } });
   return noticed(`${HERE}/${id}`, 'resent');
 };
 

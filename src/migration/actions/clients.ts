@@ -58,7 +58,7 @@ const clientLines = ({ agent, address, account, silentDays, calls }: ClientOutpu
     silentDays >= SILENT_DAYS ? `not seen for ${silentDays} days` : '',
   ]);
 
-const clients = listAction({
+export const migrateClients = listAction({
   name: 'migrate clients',
   scope: 'accounts',
   path: '/migration/clients',
@@ -114,7 +114,7 @@ const clients = listAction({
   },
 });
 
-const forgetClients = action({
+export const migrateForgetClients = action({
   name: 'migrate forget-clients',
   scope: 'erase',
   method: 'POST',
@@ -171,7 +171,7 @@ const HEADER = /^([^:\s]+):\s*(\S.*)$/;
 const shownRule = ({ name, stage: reads, address, header, username: owner }: z.output<typeof rule>): string =>
   `${name}: ${reads} for ${[address, header, owner].filter((each) => each !== null).join(', ')}`;
 
-const clientRules = action({
+export const migrateClientRules = action({
   name: 'migrate client-rules',
   scope: 'accounts',
   method: 'GET',
@@ -198,7 +198,7 @@ const clientRules = action({
   },
 });
 
-const setClientRule = action({
+export const migrateClientRule = action({
   name: 'migrate client-rule',
   scope: 'accounts',
   method: 'PUT',
@@ -241,7 +241,7 @@ const setClientRule = action({
   },
 });
 
-const removeClientRule = action({
+export const migrateRemoveClientRule = action({
   name: 'migrate remove-client-rule',
   scope: 'accounts',
   method: 'DELETE',
@@ -259,9 +259,9 @@ const removeClientRule = action({
 });
 
 export const migrationClientActions: readonly Action[] = [
-  clients,
-  forgetClients,
-  clientRules,
-  setClientRule,
-  removeClientRule,
+  migrateClients,
+  migrateForgetClients,
+  migrateClientRules,
+  migrateClientRule,
+  migrateRemoveClientRule,
 ];

@@ -14,7 +14,7 @@ const stage = z.enum(STAGES);
 const stageOutput = z.strictObject({ username: z.string(), stage, changedAt: instant });
 const EXAMPLE = { username: 'acme', stage: 'compare', changedAt: '2026-11-15T12:00:00.000Z' };
 
-const stages = listAction({
+export const migrateStages = listAction({
   name: 'migrate stages',
   scope: 'accounts',
   path: '/migration/stages',
@@ -47,7 +47,7 @@ const changed = z.strictObject({
   stage,
 });
 
-const setStage = action({
+export const migrateStage = action({
   name: 'migrate stage',
   scope: 'accounts',
   method: 'PUT',
@@ -89,7 +89,7 @@ const kept = z.strictObject({
   more: z.boolean().describe('Whether there are further ones.'),
 });
 
-const setDefaultStage = action({
+export const migrateDefaultStage = action({
   name: 'migrate default-stage',
   scope: 'accounts',
   method: 'PUT',
@@ -130,7 +130,7 @@ const setDefaultStage = action({
   },
 });
 
-const bypassed = action({
+export const migrateBypassed = action({
   name: 'migrate bypassed',
   scope: 'accounts',
   method: 'POST',
@@ -207,7 +207,7 @@ const reportOutput = z.strictObject({
   acceptances: z.array(acceptance),
 });
 
-export const report = action({
+export const migrateReport = action({
   name: 'migrate report',
   scope: 'accounts',
   method: 'GET',
@@ -253,7 +253,7 @@ const operationParams = z.strictObject({
     .describe('With its group, such as account.FetchGroups.'),
 });
 
-const accept = action({
+export const migrateAccept = action({
   name: 'migrate accept',
   scope: 'accounts',
   method: 'PUT',
@@ -287,7 +287,7 @@ const accept = action({
   },
 });
 
-const withdraw = action({
+export const migrateWithdraw = action({
   name: 'migrate withdraw',
   scope: 'accounts',
   method: 'DELETE',
@@ -308,11 +308,11 @@ const withdraw = action({
 });
 
 export const migrationActions: readonly Action[] = [
-  stages,
-  setStage,
-  setDefaultStage,
-  bypassed,
-  report,
-  accept,
-  withdraw,
+  migrateStages,
+  migrateStage,
+  migrateDefaultStage,
+  migrateBypassed,
+  migrateReport,
+  migrateAccept,
+  migrateWithdraw,
 ];

@@ -68,7 +68,7 @@ const EXAMPLE = {
   commands: ['columba migrate stage acme lead'],
 };
 
-const accounts = listAction({
+export const migrateAccounts = listAction({
   name: 'migrate accounts',
   scope: 'accounts',
   path: '/migration/accounts',
@@ -108,7 +108,7 @@ const shown = ({ step, title, isReady, blocks, commands }: DueStep): string[] =>
   ...commands.map((command) => `  ${isReady || step !== 'alone' ? 'run' : 'then'}: ${command}`),
 ];
 
-const next = action({
+export const migrateNext = action({
   name: 'migrate next',
   scope: 'accounts',
   method: 'GET',
@@ -157,4 +157,4 @@ const next = action({
   },
 });
 
-export const migrationPlanActions: readonly Action[] = [next, accounts];
+export const migrationPlanActions: readonly Action[] = [migrateNext, migrateAccounts];

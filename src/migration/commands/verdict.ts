@@ -3,7 +3,7 @@ import { systemClock } from '../../base/clock.ts';
 import { type CommandDependencies, performForPeople } from '../../commands/action-command.ts';
 import { harmless, print } from '../../commands/output.ts';
 import { type Session, withSession } from '../../commands/session.ts';
-import { report as reportAction } from '../actions/migration.ts';
+import { migrateReport } from '../actions/migration.ts';
 import type { MigrationReport } from '../stages/report.ts';
 import { VERDICT_DEFAULTS, type VerdictSettings } from '../stages/verdict.ts';
 import { jsonOption, readCount, writeText } from './settings.ts';
@@ -49,7 +49,7 @@ export const reportCommand = ({ withServices, actor }: CommandDependencies): Com
           const raw = { params: {}, query: { days: String(days), calls: String(calls) }, body: undefined };
           const { output } = await performForPeople(
             services,
-            reportAction,
+            migrateReport,
             { ...raw, upload: new Uint8Array() },
             actor,
           );

@@ -16,28 +16,12 @@ import {
 } from '../../console/lists.ts';
 import { get, noticed, post, type View, type Visit } from '../../console/visit.ts';
 import { grouped, time } from '../../console/words.ts';
+import type { Item } from '../../operator/action.ts';
+import { migrateClientRule, migrateClientRules, migrateClients, migrateRemoveClientRule } from '../actions/clients.ts';
 import { texts } from './clients-texts.ts';
 
 /** The programs that call the old server, and which server answers their reads. */
-interface ClientOutput {
-  readonly account: string;
-  readonly isKnown: boolean;
-  readonly agent: string;
-  readonly address: string;
-  readonly lastSeen: string;
-  readonly silentDays: number;
-  readonly callsPerDay: number;
-  readonly calls: readonly { readonly operation: string; readonly protocol: string; readonly callsPerDay: number }[];
-}
-interface ClientPage {
-  readonly items: readonly ClientOutput[];
-  readonly next: string | null;
-}
-interface RulesOutput {
-  readonly rules: readonly Readonly<
-    Record<'name' | 'stage', string> & Record<'address' | 'header' | 'username', string | null>
-  >[];
-}
+type Client = Item<typeof migrateClients>;
 
 const MIGRATION = '/console/migration';
 const HERE = `${MIGRATION}/clients`;
@@ -55,7 +39,7 @@ const show = async (visit: Visit, problem: Problem | null = null): Promise<View>
   const { silent, ...query } = pageQuery(visit, 'username', 'silent');
   const isDays = silent !== undefined && /^[1-9]\d{0,2}$/.test(silent);
   const given = { query: { ...query, ...(isDays ? { silent } : {}) } };
-  const { items, next } = await visit.act.run<ClientPage>('migrate clients', given);
+  const { items, next } = await visit.act.run(migrateClients, given);
   const filter = filters(visit, [
     filterField(visit, 'username', texts.account),
     filterField(visit, 'silent', texts.silentFilter, 'number'),
@@ -70,7 +54,7 @@ ${noticeOf(visit, texts.notices)}${problemNote(problem, LABELS)}${filter}${list}
   return screen(texts.title, 'migration', main, problem);
 };
 
-function cellsOf({ zone }: Visit, client: ClientOutput): Html[] {
+function cellsOf({ zone }: Visit, client: Client): Html[] {
   const { agent, address, account, isKnown, calls, silentDays } = client;
   const owner = isKnown
     ? html`<a href="/console/accounts/${encodeURIComponent(account)}">${account}</a>`
@@ -90,7 +74,7 @@ function cellsOf({ zone }: Visit, client: ClientOutput): Html[] {
 
 /** The first ones are enough to know the program. */
 const CALLS_SHOWN = 4;
-function callList(calls: ClientOutput['calls']): Html {
+function callList(calls: Client['calls']): Html {
   const lines = calls.map(({ operation, protocol, callsPerDay }) => texts.call(operation, protocol, callsPerDay));
   const list = (some: readonly string[]) => html`<ul class="plain">${some.map((each) => html`<li>${each}</li>`)}</ul>`;
   if (calls.length <= CALLS_SHOWN + 1) return list(lines);
@@ -98,7 +82,7 @@ function callList(calls: ClientOutput['calls']): Html {
 }
 
 async function rules({ act, form }: Visit): Promise<Html> {
-  const { rules: all } = await act.run<RulesOutput>('migrate client-rules');
+  const { rules: all } = await act.run(migrateClientRules);
   const rows = all.map(({ name, stage, address, header, username }) => ({
     key: name,
     cells: [
@@ -130,7 +114,7 @@ const setRule = async (visit: Visit): Promise<View> => {
     return value === '' ? [] : [[name, value] as const];
   });
   try {
-    await act.run('migrate client-rule', {
+    await act.run(migrateClientRule, {
       params: { name: form.text('name').trim() },
       body: { stage: form.text('stage'), ...Object.fromEntries(given) },
     });
@@ -142,7 +126,7 @@ const setRule = async (visit: Visit): Promise<View> => {
 
 const removeRule = async (visit: Visit): Promise<View> => {
   try {
-    await visit.act.run('migrate remove-client-rule', { params: { name: visit.form.text('name') } });
+    await visit.act.run(migrateRemoveClientRule, { params: { name: visit.form.text('name') } });
     return noticed(HERE, 'removed');
   } catch (thrown) {
     return show(visit, refusalOf(thrown, 'not-found'));

@@ -15,51 +15,22 @@ import {
 } from '../../console/lists.ts';
 import { get, noticed, page, post, type View, type Visit } from '../../console/visit.ts';
 import { grouped, time } from '../../console/words.ts';
+import type { Output } from '../../operator/action.ts';
+import {
+  migrateAccept,
+  migrateDefaultStage,
+  migrateReport,
+  migrateStage,
+  migrateWithdraw,
+} from '../actions/migration.ts';
+import { migrateAccounts, migrateNext } from '../actions/plan.ts';
 import { decisionPart } from '../stages/decision.ts';
 import { migrationPlan } from '../stages/plan.ts';
 import { migrationReport, RULES, reportMain } from '../stages/report.ts';
 import { texts } from './migration-texts.ts';
 
 /** Moving from an old server: whether it is safe, what differs, and the stage of each account. */
-interface Figures {
-  readonly operation: string;
-  readonly protocol: string;
-  readonly [count: string]: number | string | null;
-}
-interface ReportOutput {
-  readonly isSafe: boolean;
-  readonly days: number;
-  readonly callsMin: number;
-  readonly defaultStage: string;
-  readonly waitingWrites: { readonly total: number; readonly oldestAt: string | null };
-  readonly rules: readonly { readonly name: keyof typeof RULES; readonly isMet: boolean; readonly detail: string }[];
-  readonly operations: readonly Figures[];
-  readonly masks: readonly { readonly name: string; readonly total: number; readonly example: string | null }[];
-  readonly examples: readonly Readonly<Record<'operation' | 'protocol' | 'name' | 'example' | 'at', string>>[];
-  readonly neverSeen: readonly string[];
-  readonly unknown: readonly { readonly operation: string; readonly calls: number; readonly isAccepted: boolean }[];
-  readonly acceptances: readonly Readonly<Record<'operation' | 'by' | 'at' | 'reason', string>>[];
-}
-interface DueOutput {
-  readonly title: string;
-  readonly isReady: boolean;
-  readonly blocks: readonly string[];
-  readonly commands: readonly string[];
-}
-interface NextOutput extends DueOutput {
-  readonly clients: Readonly<Record<'total' | 'silent' | 'unknownUserIds', number>>;
-}
-interface AccountOutput extends DueOutput {
-  readonly username: string;
-  readonly stage: string;
-  readonly isDefault: boolean;
-  readonly since: string | null;
-  readonly days: Readonly<Record<string, number>>;
-}
-interface AccountPage {
-  readonly items: readonly AccountOutput[];
-  readonly next: string | null;
-}
+type Report = Output<typeof migrateReport>;
 
 const HERE = '/console/migration';
 const STAGES = Object.keys(texts.stageNames);
@@ -79,7 +50,7 @@ function settingsOf({ query }: Visit): { days?: string; calls?: string } {
 
 const show = async (visit: Visit, problem: Problem | null = null): Promise<View> => {
   const { act, query } = visit;
-  const report = await act.run<ReportOutput>('migrate report', { query: settingsOf(visit) });
+  const report = await act.run(migrateReport, { query: settingsOf(visit) });
   const counts = html`${verdict(visit, report)}${operations(report)}`;
   if (query.get('part') === 'counts') return { kind: 'fragment', html: counts };
   const address = `${HERE}?${new URLSearchParams({ ...settingsOf(visit), part: 'counts' })}`;
@@ -87,7 +58,7 @@ const show = async (visit: Visit, problem: Problem | null = null): Promise<View>
     field({ isFilter: true, name: 'days', label: texts.days, type: 'number', value: String(report.days) }),
     field({ isFilter: true, name: 'calls', label: texts.calls, type: 'number', value: String(report.callsMin) }),
   ]);
-  const due = await act.run<NextOutput>('migrate next');
+  const due = await act.run(migrateNext);
   const main = html`<h1>${texts.title}</h1><p class="lead">${texts.lead}</p>${noticeOf(visit, texts.notices)}${problemNote(problem, { username: texts.username, stage: texts.stage })}
 ${nextStep(due)}${filter}<div data-live="${address}" data-mode="whole">${counts}</div>
 <p><a href="${HERE}/report?${new URLSearchParams(settingsOf(visit)).toString()}">${texts.print}</a></p>
@@ -95,11 +66,11 @@ ${await stages(visit, report)}${differences(visit, report)}${masks(report)}${uns
   return screen(texts.title, 'migration', main, problem);
 };
 
-function verdict({ zone }: Visit, { isSafe, days, rules, waitingWrites: { total, oldestAt } }: ReportOutput): Html {
+function verdict({ zone }: Visit, { isSafe, days, rules, waitingWrites: { total, oldestAt } }: Report): Html {
   const rows = rules.map(({ name, isMet, detail }) => ({
     key: name,
     cells: [
-      html`${RULES[name]}`,
+      html`${(RULES as Readonly<Record<string, string>>)[name] ?? name}`,
       html`<span class="${isMet ? 'good' : 'bad'}">${isMet ? texts.met : texts.unmet}</span>`,
       html`${detail.length > DETAIL_LENGTH_MAX ? `${detail.slice(0, DETAIL_LENGTH_MAX)} …` : detail}`,
     ],
@@ -117,26 +88,29 @@ const nextStep = ({
   blocks,
   commands,
   clients,
-}: NextOutput): Html => html`<section class="note" aria-labelledby="next-step">
+}: Output<typeof migrateNext>): Html => html`<section class="note" aria-labelledby="next-step">
 <h2 id="next-step">${texts.next}</h2><p><strong>${title}</strong> <span class="${isReady ? 'good' : 'bad'}">${isReady ? texts.ready : texts.notYet}</span></p>
 ${blocks.length === 0 ? '' : html`<ul>${blocks.map((block) => html`<li>${block}</li>`)}</ul>`}
 <pre class="commands"><code>${commands.join('\n')}</code></pre>
-<p><a href="${HERE}/clients">${texts.clients(clients.total, clients.silent)}</a>${clients.unknownUserIds === 0 ? '' : html` · <span class="bad">${texts.unknownUserIds(clients.unknownUserIds)}</span>`}</p></section>`;
+${clients === null ? '' : clientLine(clients)}</section>`;
 
-const COUNTS = ['recorded', 'calls', 'equal', 'order', 'lag', 'byDesign', 'different', 'failed', 'dropped'];
-const BAD = ['different', 'failed', 'dropped'];
+const clientLine = ({ total, silent, unknownUserIds }: NonNullable<Output<typeof migrateNext>['clients']>): Html =>
+  html`<p><a href="${HERE}/clients">${texts.clients(total, silent)}</a>${unknownUserIds === 0 ? '' : html` · <span class="bad">${texts.unknownUserIds(unknownUserIds)}</span>`}</p>`;
 
-function operations({ operations: all }: ReportOutput): Html {
+const COUNTS = ['recorded', 'calls', 'equal', 'order', 'lag', 'byDesign', 'different', 'failed', 'dropped'] as const;
+const BAD: readonly string[] = ['different', 'failed', 'dropped'];
+
+function operations({ operations: all }: Report): Html {
   const rows = all.map((each) => ({
     key: `${each.operation} ${each.protocol}`,
     cells: [
       html`<code>${each.operation}</code> <span class="quiet">${each.protocol}</span>`,
       ...COUNTS.map((name) => {
-        const count = Number(each[name] ?? 0);
+        const count = each[name];
         return html`<span class="${count > 0 && BAD.includes(name) ? 'bad' : ''}">${grouped(count)}</span>`;
       }),
-      html`${texts.ms(each.oldP95Ms as number | null)}`,
-      html`${texts.ms(each.ourP95Ms as number | null)}`,
+      html`${texts.ms(each.oldP95Ms)}`,
+      html`${texts.ms(each.ourP95Ms)}`,
     ],
   }));
   return html`<h2>${texts.operations}</h2>${listOf({ ...texts, title: texts.operations }, rows)}`;
@@ -151,8 +125,8 @@ const stageForm = (username: string | null, stage: string, name: string): Html =
 <label class="unseen" for="stage-${name}">${texts.stage} ${username ?? ''}</label><select id="stage-${name}" name="stage">${options(stage)}</select>
 <button aria-label="${texts.change} ${username ?? texts.defaultStage}">${texts.change}</button></form>`;
 
-async function stages(visit: Visit, { defaultStage }: ReportOutput): Promise<Html> {
-  const { items, next } = await visit.act.run<AccountPage>('migrate accounts', { query: pageQuery(visit) });
+async function stages(visit: Visit, { defaultStage }: Report): Promise<Html> {
+  const { items, next } = await visit.act.run(migrateAccounts, { query: pageQuery(visit) });
   const rows = items.map(({ username, stage, isDefault, since, days, title, isReady, blocks }, index) => ({
     key: username,
     cells: [
@@ -174,7 +148,7 @@ ${list}${pagerOf(visit, next)}
 <p><label for="stage">${texts.stage}</label><select id="stage" name="stage">${options(visit.form.text('stage') || 'compare')}</select></p><button>${texts.change}</button></form>`;
 }
 
-function differences({ zone }: Visit, { examples }: ReportOutput): Html {
+function differences({ zone }: Visit, { examples }: Report): Html {
   const rows = examples.map(({ operation, protocol, name, example, at }, index) => ({
     key: String(index),
     cells: [html`<code>${operation}</code>`, html`${protocol}`, time(at, zone), html`${name}: ${example}`],
@@ -183,7 +157,7 @@ function differences({ zone }: Visit, { examples }: ReportOutput): Html {
   return html`<h2>${title}</h2>${listOf({ title, columns, empty, emptyHint }, rows)}`;
 }
 
-function masks({ masks: all }: ReportOutput): Html {
+function masks({ masks: all }: Report): Html {
   const rows = all.map(({ name, total, example }) => ({
     key: name,
     cells: [html`<code>${name}</code>`, html`${grouped(total)}`, html`${example ?? ''}`],
@@ -199,13 +173,13 @@ const acceptForm = (title: string, lead: string, choices: readonly { operation: 
       html`<label class="choice"><input type="checkbox" name="operation" value="${operation}"> ${shown}</label>`,
   )}</fieldset><button>${texts.accept}</button></form>`;
 
-function unseen({ neverSeen }: ReportOutput): Html {
+function unseen({ neverSeen }: Report): Html {
   if (neverSeen.length === 0) return html`<h2>${texts.unseen}</h2><p>${texts.unseenNone}</p>`;
   const choices = neverSeen.map((operation) => ({ operation, shown: html`<code>${operation}</code>` }));
   return acceptForm(texts.unseen, texts.unseenLead, choices);
 }
 
-function unknown({ unknown: all }: ReportOutput): Html {
+function unknown({ unknown: all }: Report): Html {
   const open = all.filter(({ isAccepted }) => !isAccepted);
   if (open.length === 0) return html`<h2>${texts.unknown}</h2><p>${texts.unknownNone}</p>`;
   const choices = open.map(({ operation, calls }) => ({
@@ -215,7 +189,7 @@ function unknown({ unknown: all }: ReportOutput): Html {
   return acceptForm(texts.unknown, texts.unknownLead, choices);
 }
 
-function acceptances({ zone }: Visit, { acceptances: all }: ReportOutput): Html {
+function acceptances({ zone }: Visit, { acceptances: all }: Report): Html {
   const rows = all.map(({ operation, by, at, reason }) => ({
     key: operation,
     cells: [
@@ -236,18 +210,16 @@ const setStage = async (visit: Visit): Promise<View> => {
   const [username, stage] = [form.text('username'), form.text('stage')];
   const isDefault = form.text('isDefault') === 'yes';
   const isForced = form.text('force') === 'yes';
-  const name = isDefault ? 'migrate default-stage' : 'migrate stage';
-  const given = (isDryRun: boolean, force: boolean) => ({
-    params: isDefault ? {} : { username },
-    query: { dry_run: String(isDryRun) },
-    body: { stage, force },
-  });
+  const set = (isDryRun: boolean, force: boolean) => {
+    const given = { query: { dry_run: String(isDryRun) }, body: { stage, force } };
+    return isDefault ? act.run(migrateDefaultStage, given) : act.run(migrateStage, { ...given, params: { username } });
+  };
   try {
     if (form.text('confirmed') === 'yes') {
-      await act.run(name, given(false, isForced));
+      await set(false, isForced);
       return noticed(HERE, 'staged');
     }
-    const { before } = await act.run<{ before: string }>(name, given(true, stage !== 'alone'));
+    const { before } = await set(true, stage !== 'alone');
     const isBack = before === 'alone' && stage !== 'alone';
     const details = isBack ? texts.fromAlone : stage === 'alone' ? texts.toAlone : stage === 'lead' ? texts.toLead : '';
     return asking('migration', {
@@ -282,7 +254,7 @@ const accept = async (visit: Visit): Promise<View> => {
   }
   try {
     const body = { reason: form.text('reason') };
-    for (const operation of chosen) await act.run('migrate accept', { params: { operation }, body });
+    for (const operation of chosen) await act.run(migrateAccept, { params: { operation }, body });
   } catch (thrown) {
     return show(visit, refusalOf(thrown));
   }
@@ -290,7 +262,7 @@ const accept = async (visit: Visit): Promise<View> => {
 };
 
 const withdraw = async ({ act, form }: Visit): Promise<View> => {
-  await act.run('migrate withdraw', { params: { operation: form.text('operation') } });
+  await act.run(migrateWithdraw, { params: { operation: form.text('operation') } });
   return noticed(HERE, 'withdrawn');
 };
 

@@ -14,10 +14,11 @@ import { hashPassword } from '../../domain/accounts/credentials.ts';
 import { requireConnector } from '../../domain/sending/connectors.ts';
 import { isTimeZone, QUIET_HOURS_FORM } from '../../domain/sending/quiet-hours.ts';
 import { isRegion } from '../../sms/numbers.ts';
-import { type Action, accountAction, action, listAction, type Scope, type Services } from '../action.ts';
+import { type Action, accountAction, action, listAction, type Services } from '../action.ts';
+import type { Scope } from '../actor.ts';
 import { changedWords, shownWords } from '../reply-words.ts';
 import { accountParams, amount, credits, instant, integer, line, username } from '../schemas.ts';
-import { accountLink } from './operators.ts';
+import { accountSignInLink } from './operators.ts';
 
 /** Accounts: make, show, change, switch off, remove. */
 
@@ -143,7 +144,7 @@ const EXAMPLE = {
   hasPassword: false,
 };
 
-const list = listAction({
+export const accountList = listAction({
   name: 'account list',
   scope: 'accounts',
   path: '/accounts',
@@ -188,7 +189,7 @@ const scopesOfAnswers = (body: {
 }): readonly Scope[] =>
   typeof body.stopAnswer === 'string' || typeof body.helpAnswer === 'string' ? ['messages:send'] : [];
 
-const add = action({
+export const accountAdd = action({
   name: 'account add',
   scope: 'accounts',
   // Its user_id and its password open an account that has nothing in it yet, so they need no more.
@@ -244,7 +245,7 @@ const onlyGiven = <T extends object>(fields: T): { [K in keyof T]?: Exclude<T[K]
     [K in keyof T]?: Exclude<T[K], undefined>;
   };
 
-const show = accountAction({
+export const accountShow = accountAction({
   name: 'account show',
   scope: 'accounts',
   method: 'GET',
@@ -257,7 +258,7 @@ const show = accountAction({
   run: async ({ database, account }) => shown(await accountRecord(database, account.username)),
 });
 
-const change = accountAction({
+export const accountChange = accountAction({
   name: 'account change',
   scope: 'accounts',
   needs: { says: ANSWERS_SEND, scopes: ({ body }) => scopesOfAnswers(body) },
@@ -282,7 +283,7 @@ const change = accountAction({
   },
 });
 
-const remove = accountAction({
+export const accountRemove = accountAction({
   name: 'account remove',
   scope: 'accounts',
   erases: true,
@@ -354,14 +355,23 @@ const switching = (verb: 'enable' | 'disable', summary: string, said: (name: str
       shown(await setAccountEnabled(database, id, name, verb === 'enable' ? null : now())),
   });
 
-const enable = switching('enable', 'Answer the calls of an account again.', (name) => `Enabled ${name}.`);
-const disable = switching(
+export const accountEnable = switching('enable', 'Answer the calls of an account again.', (name) => `Enabled ${name}.`);
+export const accountDisable = switching(
   'disable',
   'Deny the calls of an account from now on.',
   (name) => `Disabled ${name}: its calls are denied until it is enabled again.`,
 );
 
-export const accountActions: readonly Action[] = [list, add, show, change, remove, enable, disable, accountLink];
+export const accountActions: readonly Action[] = [
+  accountList,
+  accountAdd,
+  accountShow,
+  accountChange,
+  accountRemove,
+  accountEnable,
+  accountDisable,
+  accountSignInLink,
+];
 
 function isNetwork(value: string): boolean {
   try {

@@ -2,7 +2,8 @@ import { z } from 'zod';
 import { badField } from '../../base/problem.ts';
 import { accountRecord } from '../../domain/accounts/accounts.ts';
 import { reschedule as rescheduleMessages } from '../../domain/sending/reschedule.ts';
-import { type Action, accountAction, type Scope } from '../action.ts';
+import { type Action, accountAction } from '../action.ts';
+import type { Scope } from '../actor.ts';
 import { domainOf } from '../domain.ts';
 import { accountParams, credits, instant, rowId } from '../schemas.ts';
 
@@ -23,7 +24,7 @@ const needsDelete = {
 
 const messages = (count: number): string => (count === 1 ? '1 message' : `${count} messages`);
 
-const changeInbox = accountAction({
+export const inboxChangeMany = accountAction({
   name: 'inbox change-many',
   scope: 'messages:read',
   needs: needsDelete,
@@ -47,7 +48,7 @@ const changeInbox = accountAction({
   }),
 });
 
-const changeSent = accountAction({
+export const messageChangeMany = accountAction({
   name: 'message change-many',
   scope: 'messages:read',
   needs: needsDelete,
@@ -67,7 +68,7 @@ const changeSent = accountAction({
   }),
 });
 
-const cancelMany = accountAction({
+export const messageCancelMany = accountAction({
   name: 'message cancel-many',
   scope: 'messages:send',
   accountTokens: true,
@@ -93,7 +94,7 @@ const cancelMany = accountAction({
 
 const late = (count: number): string => `Because of notAfter, ${messages(count)} must not be sent so late.`;
 
-const reschedule = accountAction({
+export const messageReschedule = accountAction({
   name: 'message reschedule',
   scope: 'messages:send',
   accountTokens: true,
@@ -131,4 +132,9 @@ const reschedule = accountAction({
   },
 });
 
-export const batchActions: readonly Action[] = [changeInbox, changeSent, cancelMany, reschedule];
+export const batchActions: readonly Action[] = [
+  inboxChangeMany,
+  messageChangeMany,
+  messageCancelMany,
+  messageReschedule,
+];

@@ -26,7 +26,7 @@ const shown = ({ number: written, origin, evidence, blockedAt }: BlacklistEntry)
 });
 const EXAMPLE = { number: '+27825550201', origin: 'STOP', evidence: 'stop', blockedAt: '2026-11-15T12:00:00.000Z' };
 
-const list = accountListAction({
+export const blacklistList = accountListAction({
   name: 'blacklist list',
   scope: 'contacts',
   accountTokens: true,
@@ -43,7 +43,7 @@ const list = accountListAction({
   },
 });
 
-const add = accountAction({
+export const blacklistAdd = accountAction({
   name: 'blacklist add',
   scope: 'contacts',
   accountTokens: true,
@@ -82,7 +82,7 @@ const add = accountAction({
   },
 });
 
-const remove = accountAction({
+export const blacklistRemove = accountAction({
   name: 'blacklist remove',
   scope: 'contacts',
   accountTokens: true,
@@ -102,4 +102,4 @@ const remove = accountAction({
   },
 });
 
-export const blacklistActions: readonly Action[] = [list, add, remove];
+export const blacklistActions: readonly Action[] = [blacklistList, blacklistAdd, blacklistRemove];

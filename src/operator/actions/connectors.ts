@@ -82,7 +82,7 @@ const listed = connector.extend({
 });
 const LISTED = { ...CONNECTOR, waiting: 0, oldestDueAt: null, lastMinute: 12, receiptLagMs: 1200 };
 
-const list = action({
+export const connectorList = action({
   name: 'connector list',
   scope: 'gateway',
   method: 'GET',
@@ -107,7 +107,7 @@ const list = action({
   },
 });
 
-const show = action({
+export const connectorShow = action({
   name: 'connector show',
   scope: 'gateway',
   method: 'GET',
@@ -120,7 +120,7 @@ const show = action({
   run: async ({ database, now }, { params: { name: own } }) => shown(await createConnectors(database, now).show(own)),
 });
 
-const put = action({
+export const connectorPut = action({
   name: 'connector put',
   scope: 'gateway',
   needs: {
@@ -162,7 +162,7 @@ const put = action({
   },
 });
 
-const remove = action({
+export const connectorRemove = action({
   name: 'connector remove',
   scope: 'gateway',
   method: 'DELETE',
@@ -179,7 +179,7 @@ const remove = action({
   },
 });
 
-const pausing = (verb: 'pause' | 'resume', summary: string, description: string): Action =>
+const pausing = (verb: 'pause' | 'resume', summary: string, description: string) =>
   action({
     name: `connector ${verb}`,
     scope: 'gateway',
@@ -196,15 +196,22 @@ const pausing = (verb: 'pause' | 'resume', summary: string, description: string)
       shown(await createConnectors(database, now).setPaused(own, verb === 'pause')),
   });
 
+export const connectorPause = pausing(
+  'pause',
+  'Pause a connector: its messages wait.',
+  'After the answer no process takes another message for it. Messages that were already being submitted, at most `submissionsMax` in each process, are finished.',
+);
+export const connectorResume = pausing(
+  'resume',
+  'Resume a paused connector.',
+  'Every process takes its messages again within a second.',
+);
+
 export const connectorActions: readonly Action[] = [
-  list,
-  show,
-  put,
-  remove,
-  pausing(
-    'pause',
-    'Pause a connector: its messages wait.',
-    'After the answer no process takes another message for it. Messages that were already being submitted, at most `submissionsMax` in each process, are finished.',
-  ),
-  pausing('resume', 'Resume a paused connector.', 'Every process takes its messages again within a second.'),
+  connectorList,
+  connectorShow,
+  connectorPut,
+  connectorRemove,
+  connectorPause,
+  connectorResume,
 ];

@@ -42,7 +42,7 @@ const given = ({ mobile, name = null, surname = null, groupId = null }: z.output
   groupId,
 });
 
-const list = accountListAction({
+export const contactList = accountListAction({
   name: 'contact list',
   scope: 'contacts',
   accountTokens: true,
@@ -72,7 +72,7 @@ const list = accountListAction({
   },
 });
 
-const add = accountAction({
+export const contactAdd = accountAction({
   name: 'contact add',
   scope: 'contacts',
   accountTokens: true,
@@ -90,7 +90,7 @@ const add = accountAction({
   run: async (services, { body }) => shown(await domainOf(services).contacts.add(services.account.id, given(body))),
 });
 
-const show = accountAction({
+export const contactShow = accountAction({
   name: 'contact show',
   scope: 'contacts',
   accountTokens: true,
@@ -104,7 +104,7 @@ const show = accountAction({
   run: async (services, { params }) => shown(await domainOf(services).contacts.contact(services.account.id, params.id)),
 });
 
-const change = accountAction({
+export const contactChange = accountAction({
   name: 'contact change',
   scope: 'contacts',
   accountTokens: true,
@@ -122,7 +122,7 @@ const change = accountAction({
     shown(await domainOf(services).contacts.change(services.account.id, params.id, given(body))),
 });
 
-const remove = accountAction({
+export const contactRemove = accountAction({
   name: 'contact remove',
   scope: 'contacts',
   accountTokens: true,
@@ -140,4 +140,4 @@ const remove = accountAction({
   },
 });
 
-export const contactActions: readonly Action[] = [list, add, show, change, remove];
+export const contactActions: readonly Action[] = [contactList, contactAdd, contactShow, contactChange, contactRemove];

@@ -38,7 +38,7 @@ const MOVEMENT = {
   reference: 'INV-17',
 };
 
-const show = accountAction({
+export const creditsShow = accountAction({
   name: 'credits show',
   scope: 'credits',
   accountTokens: true,
@@ -52,7 +52,7 @@ const show = accountAction({
   run: async (services) => domainOf(services).ledger.balances(services.account.id),
 });
 
-const list = accountListAction({
+export const creditsMovements = accountListAction({
   name: 'credits movements',
   scope: 'credits',
   accountTokens: true,
@@ -71,7 +71,7 @@ const list = accountListAction({
   },
 });
 
-const move = accountAction({
+export const creditsAdd = accountAction({
   name: 'credits add',
   scope: 'credits',
   method: 'POST',
@@ -102,4 +102,4 @@ const move = accountAction({
   },
 });
 
-export const creditActions: readonly Action[] = [show, list, move];
+export const creditActions: readonly Action[] = [creditsShow, creditsMovements, creditsAdd];

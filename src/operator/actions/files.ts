@@ -49,7 +49,7 @@ function said({ dryRun, ...done }: z.output<typeof imported>): string {
   return [...errors, `${heading}: ${counts}, ${others}.`].join('\n');
 }
 
-const importAction = accountAction({
+export const contactImport = accountAction({
   name: 'contact import',
   scope: 'contacts',
   accountTokens: true,
@@ -118,7 +118,7 @@ async function* pagesOf<T>(page: (after: T | undefined) => Promise<T[]>): AsyncG
 const guardNote =
   'UTF-8 with a byte order mark. Cells that a spreadsheet would take for a formula or a number begin with an apostrophe.';
 
-const contacts = downloadAction({
+export const contactExport = downloadAction({
   name: 'contact export',
   scope: 'contacts',
   auditsReading: true,
@@ -140,7 +140,7 @@ const contacts = downloadAction({
   },
 });
 
-const inbox = downloadAction({
+export const inboxExport = downloadAction({
   name: 'inbox export',
   scope: 'messages:read',
   auditsReading: true,
@@ -158,7 +158,7 @@ const inbox = downloadAction({
   },
 });
 
-const sent = downloadAction({
+export const messageExport = downloadAction({
   name: 'message export',
   scope: 'messages:read',
   auditsReading: true,
@@ -176,4 +176,4 @@ const sent = downloadAction({
   },
 });
 
-export const fileActions: readonly Action[] = [importAction, contacts, inbox, sent];
+export const fileActions: readonly Action[] = [contactImport, contactExport, inboxExport, messageExport];

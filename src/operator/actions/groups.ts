@@ -24,7 +24,7 @@ const body = z.strictObject({
   name: line(CONTACT_TEXT_LENGTH_MAX).min(1).describe('Its name. No other group of the account has it.'),
 });
 
-const list = accountListAction({
+export const groupList = accountListAction({
   name: 'group list',
   scope: 'contacts',
   accountTokens: true,
@@ -41,7 +41,7 @@ const list = accountListAction({
   },
 });
 
-const add = accountAction({
+export const groupAdd = accountAction({
   name: 'group add',
   scope: 'contacts',
   accountTokens: true,
@@ -60,7 +60,7 @@ const add = accountAction({
     shown(await domainOf(services).contacts.addGroup(services.account.id, input.body.name)),
 });
 
-const show = accountAction({
+export const groupShow = accountAction({
   name: 'group show',
   scope: 'contacts',
   accountTokens: true,
@@ -74,7 +74,7 @@ const show = accountAction({
   run: async (services, { params }) => shown(await domainOf(services).contacts.group(services.account.id, params.id)),
 });
 
-const rename = accountAction({
+export const groupChange = accountAction({
   name: 'group change',
   scope: 'contacts',
   accountTokens: true,
@@ -91,7 +91,7 @@ const rename = accountAction({
     shown(await domainOf(services).contacts.renameGroup(services.account.id, params.id, name)),
 });
 
-const remove = accountAction({
+export const groupRemove = accountAction({
   name: 'group remove',
   scope: 'contacts',
   accountTokens: true,
@@ -109,4 +109,4 @@ const remove = accountAction({
   }),
 });
 
-export const groupActions: readonly Action[] = [list, add, show, rename, remove];
+export const groupActions: readonly Action[] = [groupList, groupAdd, groupShow, groupChange, groupRemove];

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { notFound } from '../../base/problem.ts';
 import type { InboxMessage } from '../../domain/messages/received.ts';
-import { type Action, accountAction, accountListAction, mayRead, pageOf, withStatus } from '../action.ts';
+import { type Action, accountAction, accountListAction, pageOf, withStatus } from '../action.ts';
+import { mayRead } from '../actor.ts';
 import { domainOf } from '../domain.ts';
 import { accountParams, instant, line, messageParams, rowId } from '../schemas.ts';
 
@@ -34,7 +35,7 @@ const EXAMPLE = {
   read: false,
 };
 
-const list = accountListAction({
+export const inboxList = accountListAction({
   name: 'inbox list',
   scope: 'messages:read',
   accountTokens: true,
@@ -67,7 +68,7 @@ const received = z.strictObject({
   message: message.nullable().describe('Null where it was deleted since, or where the token may not read messages.'),
 });
 
-const receive = accountAction({
+export const inboxReceive = accountAction({
   name: 'inbox receive',
   scope: 'gateway',
   method: 'POST',
@@ -111,7 +112,7 @@ const receive = accountAction({
   },
 });
 
-const show = accountAction({
+export const inboxShow = accountAction({
   name: 'inbox show',
   scope: 'messages:read',
   accountTokens: true,
@@ -125,7 +126,7 @@ const show = accountAction({
   run: async (services, { params }) => shown(await domainOf(services).received.show(services.account.id, params.id)),
 });
 
-const mark = accountAction({
+export const inboxMark = accountAction({
   name: 'inbox mark',
   scope: 'messages:read',
   accountTokens: true,
@@ -142,7 +143,7 @@ const mark = accountAction({
     shown(await domainOf(services).received.setRead(services.account.id, params.id, body.read)),
 });
 
-const remove = accountAction({
+export const inboxRemove = accountAction({
   name: 'inbox remove',
   scope: 'messages:delete',
   accountTokens: true,
@@ -161,4 +162,4 @@ const remove = accountAction({
   },
 });
 
-export const inboxActions: readonly Action[] = [list, receive, show, mark, remove];
+export const inboxActions: readonly Action[] = [inboxList, inboxReceive, inboxShow, inboxMark, inboxRemove];

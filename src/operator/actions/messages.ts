@@ -3,7 +3,8 @@ import { badField, notFound, Problem } from '../../base/problem.ts';
 import type { ScheduledMessage, ScheduledRecord } from '../../domain/messages/scheduled.ts';
 import type { SentMessage, SentRecord } from '../../domain/messages/sent.ts';
 import { DELIVERY_STATUSES } from '../../domain/messages/statuses.ts';
-import { type Action, accountAction, accountListAction, mayRead, pageOf } from '../action.ts';
+import { type Action, accountAction, accountListAction, pageOf } from '../action.ts';
+import { mayRead } from '../actor.ts';
 import { domainOf } from '../domain.ts';
 import { accountParams, credits, instant, line, messageParams, rowId } from '../schemas.ts';
 
@@ -98,7 +99,7 @@ const RECORD = {
 
 const stateQuery = (description: string) => z.enum(states).optional().describe(description);
 
-const list = accountListAction({
+export const messageList = accountListAction({
   name: 'message list',
   scope: 'messages:read',
   accountTokens: true,
@@ -126,7 +127,7 @@ const list = accountListAction({
   },
 });
 
-const show = accountAction({
+export const messageShow = accountAction({
   name: 'message show',
   scope: 'messages:read',
   accountTokens: true,
@@ -160,7 +161,7 @@ const orMissing = <T>(found: Promise<T>): Promise<T | null> =>
     throw thrown;
   });
 
-const add = accountAction({
+export const messageRecord = accountAction({
   name: 'message record',
   scope: 'gateway',
   method: 'POST',
@@ -194,7 +195,7 @@ const add = accountAction({
   },
 });
 
-const setStatus = accountAction({
+export const messageStatus = accountAction({
   name: 'message status',
   scope: 'gateway',
   method: 'POST',
@@ -222,7 +223,7 @@ const setStatus = accountAction({
   },
 });
 
-const cancel = accountAction({
+export const messageCancel = accountAction({
   name: 'message cancel',
   scope: 'messages:send',
   accountTokens: true,
@@ -243,4 +244,10 @@ const cancel = accountAction({
   }),
 });
 
-export const messageActions: readonly Action[] = [list, show, add, setStatus, cancel];
+export const messageActions: readonly Action[] = [
+  messageList,
+  messageShow,
+  messageRecord,
+  messageStatus,
+  messageCancel,
+];

@@ -8,17 +8,8 @@ import {
   setOperatorEnabled,
 } from '../../domain/access/operators.ts';
 import { type IssuedLink, issueLink } from '../../domain/access/sign-in.ts';
-import {
-  type Action,
-  accountAction,
-  accountScopes,
-  action,
-  alwaysEndless,
-  listAction,
-  pageOf,
-  type Services,
-  scopes,
-} from '../action.ts';
+import { type Action, accountAction, action, alwaysEndless, listAction, pageOf, type Services } from '../action.ts';
+import { accountScopes, scopes } from '../actor.ts';
 import { accountParams, instant, line } from '../schemas.ts';
 
 /** People who sign in to the console: operators, and holders of accounts by their links. */
@@ -69,7 +60,7 @@ const sayLink = ({ link }: { link: string }): string => `Open this once, within 
 /** An operator may do everything, and so must whoever makes one. */
 const needsAll = { says: 'It needs every scope, because an operator may do everything.', scopes: () => scopes };
 
-const list = listAction({
+export const operatorList = listAction({
   name: 'operator list',
   scope: 'accounts',
   path: '/operators',
@@ -84,7 +75,7 @@ const list = listAction({
   },
 });
 
-const add = action({
+export const operatorAdd = action({
   name: 'operator add',
   scope: 'accounts',
   needs: needsAll,
@@ -111,7 +102,7 @@ const add = action({
   },
 });
 
-const remove = action({
+export const operatorRemove = action({
   name: 'operator remove',
   scope: 'accounts',
   needs: needsAll,
@@ -130,7 +121,7 @@ const remove = action({
   run: async ({ database, now }, { params }) => shown(await setOperatorEnabled(database, params.name, now())),
 });
 
-const enable = action({
+export const operatorEnable = action({
   name: 'operator enable',
   scope: 'accounts',
   needs: needsAll,
@@ -146,7 +137,7 @@ const enable = action({
   run: async ({ database }, { params }) => shown(await setOperatorEnabled(database, params.name, null)),
 });
 
-const operatorLink = action({
+export const operatorSignInLink = action({
   name: 'operator sign-in-link',
   scope: 'accounts',
   needs: needsAll,
@@ -170,7 +161,7 @@ const operatorLink = action({
   },
 });
 
-export const accountLink = accountAction({
+export const accountSignInLink = accountAction({
   name: 'account sign-in-link',
   scope: 'accounts',
   needs: {
@@ -196,4 +187,10 @@ export const accountLink = accountAction({
   },
 });
 
-export const operatorActions: readonly Action[] = [list, add, remove, enable, operatorLink];
+export const operatorActions: readonly Action[] = [
+  operatorList,
+  operatorAdd,
+  operatorRemove,
+  operatorEnable,
+  operatorSignInLink,
+];

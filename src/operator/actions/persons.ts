@@ -128,7 +128,7 @@ function said({ dryRun, profiles, blacklist, creditsReturned, accounts, ...rows 
   return lines.join('\n');
 }
 
-const show = action({
+export const personShow = action({
   name: 'person show',
   scope: 'erase',
   auditsReading: true,
@@ -160,7 +160,7 @@ const show = action({
   },
 });
 
-const erase = action({
+export const personErase = action({
   name: 'person erase',
   scope: 'erase',
   erases: true,
@@ -187,4 +187,4 @@ const erase = action({
   },
 });
 
-export const personActions: readonly Action[] = [show, erase];
+export const personActions: readonly Action[] = [personShow, personErase];

@@ -23,7 +23,7 @@ const shown = ({ account: _, dueAt, ...message }: QueuedMessage): z.output<typeo
   dueAt: dueAt > LATEST ? null : dueAt,
 });
 
-const list = listAction({
+export const queueList = listAction({
   name: 'queue list',
   scope: 'gateway',
   path: '/queue',
@@ -57,4 +57,4 @@ const list = listAction({
   },
 });
 
-export const queueActions: readonly Action[] = [list];
+export const queueActions: readonly Action[] = [queueList];

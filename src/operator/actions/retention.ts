@@ -27,7 +27,7 @@ const said = ({ days: kept, older }: Kept): string =>
     kept[kind] === null ? `${kind}: kept for ever` : `${kind}: kept for ${kept[kind]} days, older now: ${older[kind]}`,
   ).join('\n');
 
-const show = action({
+export const retentionShow = action({
   name: 'retention show',
   scope: 'erase',
   method: 'GET',
@@ -44,7 +44,7 @@ const show = action({
   },
 });
 
-const set = action({
+export const retentionSet = action({
   name: 'retention set',
   scope: 'erase',
   method: 'PUT',
@@ -80,4 +80,4 @@ const set = action({
   },
 });
 
-export const retentionActions: readonly Action[] = [show, set];
+export const retentionActions: readonly Action[] = [retentionShow, retentionSet];

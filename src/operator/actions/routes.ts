@@ -35,7 +35,7 @@ const EXAMPLE = {
   updatedAt: '2026-11-15T12:00:00.000Z',
 };
 
-const list = listAction({
+export const routeList = listAction({
   name: 'route list',
   scope: 'gateway',
   path: '/routes',
@@ -49,7 +49,7 @@ const list = listAction({
   },
 });
 
-const put = action({
+export const routePut = action({
   name: 'route put',
   scope: 'gateway',
   needs: {
@@ -97,7 +97,7 @@ const put = action({
   },
 });
 
-const remove = action({
+export const routeRemove = action({
   name: 'route remove',
   scope: 'gateway',
   method: 'DELETE',
@@ -114,4 +114,4 @@ const remove = action({
   },
 });
 
-export const routeActions: readonly Action[] = [list, put, remove];
+export const routeActions: readonly Action[] = [routeList, routePut, routeRemove];

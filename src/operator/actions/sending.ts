@@ -10,7 +10,8 @@ import {
 import { armSchedule } from '../../domain/sending/activate.ts';
 import { DECISIONS, decide } from '../../domain/sending/decide.ts';
 import { linkResent, requireEnded } from '../../domain/sending/resend.ts';
-import { type AccountServices, type Action, accountAction, mayRead, withStatus } from '../action.ts';
+import { type AccountServices, type Action, accountAction, withStatus } from '../action.ts';
+import { mayRead } from '../actor.ts';
 import { domainOf } from '../domain.ts';
 import { accountParams, credits, instant, line, messageParams, queryFlag, rowId } from '../schemas.ts';
 
@@ -126,7 +127,7 @@ function readMessages(body: z.output<typeof sendBody>): NewMessages {
 
 const refusedLine = ({ index, detail }: Acceptance['refused'][number]): string => `recipient ${index + 1}: ${detail}`;
 
-const send = accountAction({
+export const messageSend = accountAction({
   name: 'message send',
   scope: 'messages:send',
   accountTokens: true,
@@ -173,7 +174,7 @@ const send = accountAction({
   },
 });
 
-const resend = accountAction({
+export const messageResend = accountAction({
   name: 'message resend',
   scope: 'messages:send',
   accountTokens: true,
@@ -202,7 +203,7 @@ const resend = accountAction({
   },
 });
 
-const decideAction = accountAction({
+export const messageDecide = accountAction({
   name: 'message decide',
   scope: 'gateway',
   needs: {
@@ -232,7 +233,7 @@ const decideAction = accountAction({
   },
 });
 
-const arm = accountAction({
+export const messageArm = accountAction({
   name: 'message arm',
   scope: 'gateway',
   needs: { says: 'It needs the scope messages:send too.', scopes: () => ['messages:send'] },
@@ -262,4 +263,4 @@ const arm = accountAction({
   },
 });
 
-export const sendingActions: readonly Action[] = [send, resend, decideAction, arm];
+export const sendingActions: readonly Action[] = [messageSend, messageResend, messageDecide, messageArm];

@@ -10,7 +10,7 @@ import { id, instant, username } from '../schemas.ts';
 
 const part = z.string().min(1).max(200);
 
-const audit = listAction({
+export const auditList = listAction({
   name: 'audit list',
   scope: 'audit',
   path: '/audit',
@@ -76,7 +76,7 @@ const audit = listAction({
   },
 });
 
-const status = action({
+export const status = action({
   name: 'status',
   scope: 'metrics',
   method: 'GET',
@@ -160,7 +160,7 @@ const status = action({
   },
 });
 
-const openapi = action({
+export const openapi = action({
   name: 'openapi',
   scope: null,
   method: 'GET',
@@ -172,4 +172,4 @@ const openapi = action({
   run: async (services) => services.openapi(),
 });
 
-export const serviceActions: readonly Action[] = [audit, status, openapi];
+export const serviceActions: readonly Action[] = [auditList, status, openapi];

@@ -11,7 +11,7 @@ const template = z.strictObject({ id: rowId, text: z.string() });
 const shown = ({ position, text }: Template): z.output<typeof template> => ({ id: position, text });
 const EXAMPLE = { id: '4', text: 'Your parcel has arrived.' };
 
-const list = accountListAction({
+export const templateList = accountListAction({
   name: 'template list',
   scope: 'contacts',
   accountTokens: true,
@@ -29,7 +29,7 @@ const list = accountListAction({
   },
 });
 
-const add = accountAction({
+export const templateAdd = accountAction({
   name: 'template add',
   scope: 'contacts',
   accountTokens: true,
@@ -52,7 +52,7 @@ const add = accountAction({
   },
 });
 
-const remove = accountAction({
+export const templateRemove = accountAction({
   name: 'template remove',
   scope: 'contacts',
   accountTokens: true,
@@ -71,4 +71,4 @@ const remove = accountAction({
   },
 });
 
-export const templateActions: readonly Action[] = [list, add, remove];
+export const templateActions: readonly Action[] = [templateList, templateAdd, templateRemove];

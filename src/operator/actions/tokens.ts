@@ -9,16 +9,8 @@ import {
   tokensOfAccount,
 } from '../../domain/access/tokens.ts';
 import { accountId } from '../../domain/accounts/accounts.ts';
-import {
-  type Action,
-  accountAction,
-  accountScopes,
-  action,
-  listAction,
-  pageOf,
-  type Scope,
-  scopes,
-} from '../action.ts';
+import { type Action, accountAction, action, listAction, pageOf } from '../action.ts';
+import { accountScopes, type Scope, scopes } from '../actor.ts';
 import { accountParams, id, instant, line, username } from '../schemas.ts';
 
 /** Bearer tokens of this API. */
@@ -56,7 +48,7 @@ const EXAMPLE = {
   revokedAt: null,
 };
 
-const list = listAction({
+export const tokenList = listAction({
   name: 'token list',
   scope: 'accounts',
   path: '/tokens',
@@ -71,7 +63,7 @@ const list = listAction({
   },
 });
 
-const add = action({
+export const tokenAdd = action({
   name: 'token add',
   scope: 'accounts',
   needs: needsGiven,
@@ -113,7 +105,7 @@ const add = action({
   },
 });
 
-const revoke = action({
+export const tokenRevoke = action({
   name: 'token revoke',
   scope: 'accounts',
   method: 'DELETE',
@@ -133,7 +125,7 @@ const revoke = action({
 const OF_ACCOUNT_MAX = 100;
 const OF_ACCOUNT = { ...EXAMPLE, kind: 'account', username: 'acme', scopes: ['messages:send'] };
 
-const listOfAccount = accountAction({
+export const accountTokenList = accountAction({
   name: 'account-token list',
   scope: 'accounts',
   holders: true,
@@ -149,7 +141,7 @@ const listOfAccount = accountAction({
   }),
 });
 
-const addToAccount = accountAction({
+export const accountTokenAdd = accountAction({
   name: 'account-token add',
   scope: 'accounts',
   needs: needsGiven,
@@ -186,7 +178,7 @@ const addToAccount = accountAction({
   },
 });
 
-const revokeOfAccount = accountAction({
+export const accountTokenRevoke = accountAction({
   name: 'account-token revoke',
   scope: 'accounts',
   holders: true,
@@ -205,4 +197,11 @@ const revokeOfAccount = accountAction({
     shown(await revokeTokenOf(database, account.id, params.id, now())),
 });
 
-export const tokenActions: readonly Action[] = [list, add, revoke, listOfAccount, addToAccount, revokeOfAccount];
+export const tokenActions: readonly Action[] = [
+  tokenList,
+  tokenAdd,
+  tokenRevoke,
+  accountTokenList,
+  accountTokenAdd,
+  accountTokenRevoke,
+];

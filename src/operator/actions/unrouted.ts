@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { UnroutedMessage } from '../../domain/receiving/unrouted.ts';
-import { type Action, action, listAction, pageOf, type Scope } from '../action.ts';
+import { type Action, action, listAction, pageOf } from '../action.ts';
+import type { Scope } from '../actor.ts';
 import { domainOf } from '../domain.ts';
 import { id, instant, rowId, username } from '../schemas.ts';
 
@@ -44,7 +45,7 @@ const needsGiving = {
   scopes: (): readonly Scope[] => ['messages:read'],
 };
 
-const list = listAction({
+export const unroutedList = listAction({
   name: 'unrouted list',
   scope: 'gateway',
   needs: needsReading,
@@ -59,7 +60,7 @@ const list = listAction({
   },
 });
 
-const show = action({
+export const unroutedShow = action({
   name: 'unrouted show',
   scope: 'gateway',
   needs: needsReading,
@@ -73,7 +74,7 @@ const show = action({
   run: async (services, input) => shown(await domainOf(services).unrouted.show(input.params.id)),
 });
 
-const assign = action({
+export const unroutedAssign = action({
   name: 'unrouted assign',
   scope: 'gateway',
   needs: needsGiving,
@@ -100,7 +101,7 @@ const assign = action({
   },
 });
 
-const replay = action({
+export const unroutedReplay = action({
   name: 'unrouted replay',
   scope: 'gateway',
   needs: needsGiving,
@@ -123,7 +124,7 @@ const replay = action({
   },
 });
 
-const remove = action({
+export const unroutedRemove = action({
   name: 'unrouted remove',
   scope: 'gateway',
   needs: { says: 'It needs the scope messages:delete too.', scopes: () => ['messages:delete'] },
@@ -141,4 +142,10 @@ const remove = action({
   },
 });
 
-export const unroutedActions: readonly Action[] = [list, show, assign, replay, remove];
+export const unroutedActions: readonly Action[] = [
+  unroutedList,
+  unroutedShow,
+  unroutedAssign,
+  unroutedReplay,
+  unroutedRemove,
+];

@@ -22,7 +22,7 @@ const EXAMPLE = {
   lastUsedAt: null,
 };
 
-const list = accountListAction({
+export const userIdList = accountListAction({
   name: 'user-id list',
   scope: 'accounts',
   holders: true,
@@ -44,7 +44,7 @@ const list = accountListAction({
   },
 });
 
-const add = accountAction({
+export const userIdAdd = accountAction({
   name: 'user-id add',
   scope: 'accounts',
   // The contract reads and deletes messages and contacts, and cancels scheduled messages.
@@ -98,7 +98,7 @@ const add = accountAction({
   },
 });
 
-const revoke = accountAction({
+export const userIdRevoke = accountAction({
   name: 'user-id revoke',
   scope: 'accounts',
   holders: true,
@@ -119,4 +119,4 @@ const revoke = accountAction({
   run: async ({ database, account, now }, { params }) => revokeUserId(database, account.id, params.hash, now()),
 });
 
-export const userIdActions: readonly Action[] = [list, add, revoke];
+export const userIdActions: readonly Action[] = [userIdList, userIdAdd, userIdRevoke];

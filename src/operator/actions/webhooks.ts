@@ -57,7 +57,7 @@ const SECRET_EXAMPLE = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
 const secret = z.string().describe('Signs every request by Standard Webhooks 1.0. Shown only now.');
 const params = z.strictObject({ id });
 
-const list = listAction({
+export const webhookList = listAction({
   name: 'webhook list',
   scope: 'gateway',
   path: '/webhooks',
@@ -72,7 +72,7 @@ const list = listAction({
   },
 });
 
-const add = action({
+export const webhookAdd = action({
   name: 'webhook add',
   scope: 'gateway',
   needs: {
@@ -118,7 +118,7 @@ const add = action({
   },
 });
 
-const remove = action({
+export const webhookRemove = action({
   name: 'webhook remove',
   scope: 'gateway',
   method: 'DELETE',
@@ -132,7 +132,7 @@ const remove = action({
   run: async ({ database }, { params: { id: webhook } }) => shown(await removeWebhook(database, webhook)),
 });
 
-const enable = action({
+export const webhookEnable = action({
   name: 'webhook enable',
   scope: 'gateway',
   method: 'POST',
@@ -147,7 +147,7 @@ const enable = action({
   run: async ({ database }, { params: { id: webhook } }) => shown(await enableWebhook(database, webhook)),
 });
 
-const rotate = action({
+export const webhookRotate = action({
   name: 'webhook rotate',
   scope: 'gateway',
   method: 'POST',
@@ -164,7 +164,7 @@ const rotate = action({
   }),
 });
 
-const attempts = listAction({
+export const webhookAttempts = listAction({
   name: 'webhook attempts',
   scope: 'gateway',
   path: '/webhooks/{id}/attempts',
@@ -209,7 +209,7 @@ const attempts = listAction({
   },
 });
 
-const resend = action({
+export const webhookResend = action({
   name: 'webhook resend',
   scope: 'gateway',
   method: 'POST',
@@ -233,7 +233,7 @@ const resend = action({
   },
 });
 
-const test = action({
+export const webhookTest = action({
   name: 'webhook test',
   scope: 'gateway',
   method: 'POST',
@@ -255,4 +255,13 @@ const test = action({
   },
 });
 
-export const webhookActions: readonly Action[] = [list, add, remove, enable, rotate, attempts, resend, test];
+export const webhookActions: readonly Action[] = [
+  webhookList,
+  webhookAdd,
+  webhookRemove,
+  webhookEnable,
+  webhookRotate,
+  webhookAttempts,
+  webhookResend,
+  webhookTest,
+];
