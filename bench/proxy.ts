@@ -7,8 +7,8 @@ import { fileURLToPath } from 'node:url';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { systemClock } from '../src/base/clock.ts';
+import { createKeyedQueue } from '../src/base/keyed-queue.ts';
 import { createComparing } from '../src/migration/compare/comparing.ts';
-import { createLanes } from '../src/migration/proxy/lanes.ts';
 import { createShadow } from '../src/migration/proxy/shadow.ts';
 import { createTally } from '../src/migration/proxy/tally.ts';
 import { startColumba } from './columba.ts';
@@ -139,7 +139,7 @@ async function memoryOfDifferences(): Promise<string[][]> {
     pseudonyms: false,
   });
   const tally = createTally(async () => {}, Date.now);
-  const lanes = createLanes({ itemsMax: 1_000, bytesMax: 64 * 1_048_576, concurrency: 8 }, () => {});
+  const queue = createKeyedQueue({ itemsMax: 1_000, bytesMax: 64 * 1_048_576, concurrency: 8 }, () => {});
   const answer = (value: number) => ({
     status: 200,
     rawHeaders: ['Content-Type', 'text/xml; charset=utf-8'],
@@ -148,7 +148,7 @@ async function memoryOfDifferences(): Promise<string[][]> {
   });
   let asked = 0;
   const server = { exchange: async () => answer(++asked) };
-  const common = { lanes, tally, recorder: undefined, columba: server, old: server, comparing };
+  const common = { queue, tally, recorder: undefined, columba: server, old: server, comparing };
   const shadow = createShadow({
     ...common,
     sync: undefined,
@@ -169,14 +169,14 @@ async function memoryOfDifferences(): Promise<string[][]> {
   const rows: string[][] = [];
   for (let calls = 0; calls <= CALLS; calls++) {
     if (calls % Math.ceil(CALLS / 4) === 0) {
-      await lanes.idle();
+      await queue.idle();
       await tally.flush();
       await collectAll();
       rows.push([calls.toLocaleString('en'), megabytes(process.memoryUsage().heapUsed)]);
       say(`${calls} different answers`);
     }
     shadow.observe({ at: 0, stage: 'compare', call, request, old: answer(-1) });
-    if (calls % 500 === 0) await lanes.idle();
+    if (calls % 500 === 0) await queue.idle();
   }
   return rows;
 }

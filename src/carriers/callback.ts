@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { Clock } from '../base/clock.ts';
 import { Problem } from '../base/problem.ts';
+import { createSemaphore } from '../base/semaphore.ts';
 import {
   isWebhookSecret,
   refusalOfFields,
@@ -10,7 +11,7 @@ import {
 import { readCallback } from './callback-incoming.ts';
 import { createPoster, type Posted } from './callback-request.ts';
 import type { CarrierEvents, Connector, Submission, SubmitResult } from './connector.ts';
-import { createWindow, submitWithin } from './window.ts';
+import { submitWithin } from './submit-within.ts';
 
 /**
  * A carrier behind signed JSON, by Standard Webhooks. Each part is one POST to its URL. It posts
@@ -37,7 +38,7 @@ export function createCallback(name: string, config: CallbackConfig, { clock }: 
   const { now } = clock;
   const secrets = config.oldSecret === undefined ? [config.secret] : [config.secret, config.oldSecret];
   const poster = createPoster(config, clock);
-  const window = createWindow(() => WINDOW);
+  const window = createSemaphore(() => WINDOW);
   let events: CarrierEvents | undefined;
 
   async function post(part: Submission, signal: AbortSignal): Promise<SubmitResult> {

@@ -1,3 +1,4 @@
+import { createBackOff } from '../base/back-off.ts';
 import type { Clock } from '../base/clock.ts';
 import { createPauses } from '../base/event-loop.ts';
 import { isOutage } from '../base/problem.ts';
@@ -204,12 +205,11 @@ function createOutage(parts: DispatcherParts, record: () => ConnectorRecord) {
   const { connector, connectors, failed, connectorChanged } = parts;
   const { now } = parts.clock;
   let until: number | null = null;
-  let delayMs = DOWN_FIRST_MS;
+  const backOff = createBackOff(DOWN_FIRST_MS, DOWN_LAST_MS);
   let isTrying = false;
   let unanswered = 0;
   const pause = (): void => {
-    until = now() + delayMs;
-    delayMs = Math.min(delayMs * 2, DOWN_LAST_MS);
+    until = now() + backOff.next();
   };
   function onResult(result: SubmitResult): void {
     const outage = outageOf(result, unanswered);
@@ -229,7 +229,7 @@ function createOutage(parts: DispatcherParts, record: () => ConnectorRecord) {
     if (until !== null) connectorChanged(connector.name, null);
     until = null;
     isTrying = false;
-    delayMs = DOWN_FIRST_MS;
+    backOff.reset();
     connectors.setUp(connector.name).catch(failed);
   }
 

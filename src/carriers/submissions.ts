@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { backOffMs, spread } from '../base/back-off.ts';
 import { randomBytes } from '../base/random.ts';
 import type { ClaimedMessage } from '../domain/sending/claim.ts';
 import type { Outcome, PartResult } from '../domain/sending/settle.ts';
@@ -51,8 +52,7 @@ const LAST_RETRY_MS = 15 * 60_000;
 
 /** Doubles with every attempt, up to 15 minutes. The half of it is random, so that peaks spread. */
 export function retryDelayMs(attempt: number, random: () => number): number {
-  const delay = Math.min(FIRST_RETRY_MS * 2 ** Math.min(attempt - 1, 20), LAST_RETRY_MS);
-  return Math.round(delay / 2 + (delay / 2) * random());
+  return Math.round(spread(backOffMs(attempt, FIRST_RETRY_MS, LAST_RETRY_MS), random));
 }
 
 /**

@@ -1,5 +1,6 @@
 import { nextTurn } from '../base/event-loop.ts';
 import { Problem } from '../base/problem.ts';
+import { createSemaphore } from '../base/semaphore.ts';
 
 /**
  * How many pages of the console a process makes at a time. Calls of the contract come first: a page
@@ -34,8 +35,7 @@ export function createSlots({
   waitingMax = PAGES_WAITING_MAX,
   sleep,
 }: SlotSettings) {
-  let running = 0;
-  const waiting: (() => void)[] = [];
+  const pages = createSemaphore(atOnce);
 
   /** Until no call of the contract waits. */
   async function ourTurn(): Promise<void> {
@@ -48,17 +48,10 @@ export function createSlots({
   }
 
   return async function inSlot<T>(work: () => Promise<T>): Promise<T> {
-    if (running >= atOnce) {
-      if (waiting.length >= waitingMax) throw busy();
-      await new Promise<void>((resolve) => waiting.push(resolve));
-    } else running += 1;
-    try {
+    if (pages.waiting >= waitingMax) throw busy();
+    return pages.run(async () => {
       await ourTurn();
-      return await work();
-    } finally {
-      const next = waiting.shift();
-      if (next) next();
-      else running -= 1;
-    }
+      return work();
+    });
   };
 }

@@ -4,6 +4,7 @@ import { brotliDecompress, createGzip, gunzip, gzip, inflate, inflateRaw } from 
 import { oneEachTurn } from '../base/event-loop.ts';
 import { isWhole, type Reply } from '../base/exchange.ts';
 import { Problem } from '../base/problem.ts';
+import { createSemaphore } from '../base/semaphore.ts';
 
 /** Content codings of request and response bodies (RFC 9110 §8.4). */
 
@@ -38,21 +39,8 @@ const isCharset = (name: string): boolean => {
 
 // The number of libuv threads. Each holds up to `bytesMax` of output that nobody has read yet.
 const CONCURRENT_MAX = 4;
-let running = 0;
-const waiting: (() => void)[] = [];
-
 /** The others wait with their compressed bytes, which are few. */
-async function withThread<T>(work: () => Promise<T>): Promise<T> {
-  if (running >= CONCURRENT_MAX) await new Promise<void>((resolve) => waiting.push(resolve));
-  else running += 1;
-  try {
-    return await work();
-  } finally {
-    const next = waiting.shift();
-    if (next) next();
-    else running -= 1;
-  }
-}
+const threads = createSemaphore(CONCURRENT_MAX);
 
 /** Decompresses a request body, of one coding at most, to at most `bytesMax` bytes. */
 export async function decompress(bytes: Uint8Array, field: string, bytesMax: number): Promise<Uint8Array> {
@@ -66,7 +54,7 @@ export async function decompress(bytes: Uint8Array, field: string, bytesMax: num
     throw new Problem('unsupported-media', `The Content-Encoding of a request is one of ${known}, or none.`);
   }
   try {
-    return await withThread(() => decompressor(bytes, { maxOutputLength: bytesMax }));
+    return await threads.run(() => decompressor(bytes, { maxOutputLength: bytesMax }));
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') {
       throw new Problem('too-large', `A request body has at most ${bytesMax} bytes when it is decompressed.`);

@@ -1,5 +1,6 @@
 import cluster, { type Worker } from 'node:cluster';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { createBackOff } from '../base/back-off.ts';
 import { NO_DATABASE_EXIT_CODE, Problem } from '../base/problem.ts';
 import type { Log } from './telemetry/log.ts';
 import { answerQuestions } from './worker-channel.ts';
@@ -80,7 +81,7 @@ function createWorkers(log: Log, now: () => number, answer: (question: unknown) 
   const expected = new Set<Worker>();
   const replacements = new Set<NodeJS.Timeout>();
   let stopping = false;
-  let backoffMs = BACKOFF_FIRST_MS;
+  const backOff = createBackOff(BACKOFF_FIRST_MS, BACKOFF_MAX_MS);
 
   /** Resolves when the worker serves. */
   function launch(): Promise<void> {
@@ -97,8 +98,8 @@ function createWorkers(log: Log, now: () => number, answer: (question: unknown) 
         running.delete(worker);
         reject(endedEarly('A worker', code, signal));
         if (!expected.delete(worker) || stopping) return;
-        if (now() - startedAt > STABLE_AFTER_MS) backoffMs = BACKOFF_FIRST_MS;
-        log.error({ pid: worker.process.pid, code, signal, backoffMs }, 'a worker died and is replaced');
+        if (now() - startedAt > STABLE_AFTER_MS) backOff.reset();
+        log.error({ pid: worker.process.pid, code, signal, backoffMs: backOff.ms }, 'a worker died and is replaced');
         replaceLater();
       });
     });
@@ -109,12 +110,11 @@ function createWorkers(log: Log, now: () => number, answer: (question: unknown) 
       replacements.delete(timer);
       launch().catch((err) => {
         if (stopping) return;
-        log.error({ err, backoffMs }, 'a worker could not be started');
+        log.error({ err, backoffMs: backOff.ms }, 'a worker could not be started');
         replaceLater();
       });
-    }, backoffMs);
+    }, backOff.next());
     replacements.add(timer);
-    backoffMs = Math.min(backoffMs * 2, BACKOFF_MAX_MS);
   }
 
   async function retire(worker: Worker): Promise<void> {

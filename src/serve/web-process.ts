@@ -2,6 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { constants, getPriority, setPriority } from 'node:os';
 import { performance } from 'node:perf_hooks';
+import { createBackOff } from '../base/back-off.ts';
 import type { Gateway } from '../carriers/gateway.ts';
 import type { Config } from '../config/settings.ts';
 import { endedEarly } from './cluster.ts';
@@ -33,7 +34,7 @@ const BACKOFF_MAX_MS = 30_000;
 /** `refused` is told of each credential that the process refused: its metrics are served here. */
 export async function startWebProcess(log: Log, refused: (reason: FailureReason) => void): Promise<WebProcess> {
   let stopping = false;
-  let backoffMs = BACKOFF_FIRST_MS;
+  const backOff = createBackOff(BACKOFF_FIRST_MS, BACKOFF_MAX_MS);
   let replacement: NodeJS.Timeout | undefined;
   let current: ChildProcess | undefined;
   let served: string | undefined;
@@ -45,7 +46,10 @@ export async function startWebProcess(log: Log, refused: (reason: FailureReason)
     served = await address;
     ended.then((how) => {
       if (stopping || current !== child) return;
-      log.error({ pid: child.pid, how, backoffMs }, "the process of the operator's side died and is replaced");
+      log.error(
+        { pid: child.pid, how, backoffMs: backOff.ms },
+        "the process of the operator's side died and is replaced",
+      );
       replaceLater();
     });
   }
@@ -54,16 +58,15 @@ export async function startWebProcess(log: Log, refused: (reason: FailureReason)
     replacement = setTimeout(() => {
       launch().then(
         () => {
-          backoffMs = BACKOFF_FIRST_MS;
+          backOff.reset();
         },
         (err) => {
           if (stopping) return;
-          log.error({ err, backoffMs }, "the process of the operator's side could not be started");
+          log.error({ err, backoffMs: backOff.ms }, "the process of the operator's side could not be started");
           replaceLater();
         },
       );
-    }, backoffMs);
-    backoffMs = Math.min(backoffMs * 2, BACKOFF_MAX_MS);
+    }, backOff.next());
   }
 
   function end(): Promise<void> {

@@ -1,3 +1,4 @@
+import { createBackOff, spread } from '../../base/back-off.ts';
 import type { CarrierEvents } from '../connector.ts';
 import { receiveSms } from './box-events.ts';
 import { type BoxLink, openBoxLink } from './box-link.ts';
@@ -82,16 +83,16 @@ export function createBoxConnection(parts: BoxParts): BoxConnection {
 
   return {
     async keepConnected(events, firstTried) {
-      for (let waitMs = BACK_OFF_MIN_MS; !stopping.aborted; ) {
+      for (const backOff = createBackOff(BACK_OFF_MIN_MS, BACK_OFF_MAX_MS); !stopping.aborted; ) {
         const reason = await connection(events, firstTried);
         firstTried();
         if (stopping.aborted) return;
-        if (isProved) waitMs = BACK_OFF_MIN_MS;
+        if (isProved) backOff.reset();
+        const waitMs = backOff.next();
         linkFault = `bearerbox is not connected (${reason})`;
         deps.log.warn({ connector: name, reason, waitMs }, 'kannel: bearerbox is not connected');
         isProved = false;
-        await deps.sleep(waitMs * (0.5 + deps.random() / 2), stopping);
-        waitMs = Math.min(waitMs * 2, BACK_OFF_MAX_MS);
+        await deps.sleep(spread(waitMs, deps.random), stopping);
       }
     },
     linkOrReason: () => (isShuttingDown ? 'bearerbox is shutting down' : (link ?? linkFault)),

@@ -1,6 +1,7 @@
 import { randomUuid } from '../../base/random.ts';
+import { createSemaphore } from '../../base/semaphore.ts';
 import type { Connector, Submission, SubmitResult } from '../connector.ts';
-import { createWindow, submitWithin } from '../window.ts';
+import { submitWithin } from '../submit-within.ts';
 import { createBoxConnection } from './box-connection.ts';
 import { probeBox } from './box-probe.ts';
 import { type BoxSms, octetsOf, SMS_TYPE, smsFrame } from './box-protocol.ts';
@@ -22,7 +23,7 @@ export function createKannelBox(name: string, config: KannelBoxConfig, deps: Kan
   const unanswered = createUnanswered();
   const deadline = Math.ceil(config.answerTimeoutMs / TICK_MS);
   const refusals = createRefusals(config, deps);
-  const window = createWindow(() => (connection.isProved ? config.window : 1));
+  const window = createSemaphore(() => (connection.isProved ? config.window : 1));
   const connection = createBoxConnection({
     name,
     config,

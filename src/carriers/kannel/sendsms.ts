@@ -1,7 +1,8 @@
 import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
+import { createSemaphore } from '../../base/semaphore.ts';
 import type { CarrierEvents, Connector, Submission, SubmitResult } from '../connector.ts';
-import { createWindow, submitWithin } from '../window.ts';
+import { submitWithin } from '../submit-within.ts';
 import { createCallbacks } from './callbacks.ts';
 import { adminOf, type KannelDependencies, type KannelSendsmsConfig } from './config.ts';
 import { callHttp } from './http-call.ts';
@@ -23,7 +24,7 @@ const AWAY_MS = 1_000;
 export function createKannelSendsms(name: string, config: KannelSendsmsConfig, deps: KannelDependencies): Connector {
   const agentOptions = { keepAlive: true, timeout: IDLE_CONNECTION_MS };
   const agent = config.tls ? new HttpsAgent(agentOptions) : new HttpAgent(agentOptions);
-  const window = createWindow(() => config.window);
+  const window = createSemaphore(() => config.window);
   const refusals = createRefusals(config, deps);
   const stopping = new AbortController();
   const smsbox = createAvailability(config, deps, stopping.signal);

@@ -1,3 +1,4 @@
+import { backOffMs } from '../../base/back-off.ts';
 import { detached } from '../../base/detached.ts';
 import { customerNetwork } from '../../base/networks.ts';
 
@@ -72,7 +73,7 @@ export function createRateLimiter(now: () => number) {
         countFailure(client) - FREE_FAILURES,
         countFailure(`network ${customerNetwork(client)}`) - FREE_FAILURES_OF_NETWORK,
       );
-      return beyond > 0 ? Math.min(DELAY_FIRST_MS * 2 ** Math.min(beyond - 1, 10), DELAY_MAX_MS) : 0;
+      return beyond > 0 ? backOffMs(beyond, DELAY_FIRST_MS, DELAY_MAX_MS) : 0;
     },
   } satisfies RateLimiter & { giveBack(key: string, rate: Rate, count: number): void };
 }

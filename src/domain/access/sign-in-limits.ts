@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { backOffMs } from '../../base/back-off.ts';
 import { customerNetwork } from '../../base/networks.ts';
 import { Problem } from '../../base/problem.ts';
 import type { Database } from '../../store/transactions.ts';
@@ -46,7 +47,7 @@ async function failures(database: Database, key: string, now: number): Promise<{
 export async function checkPause(database: Database, attempt: Attempt, now: number): Promise<void> {
   const { count, at } = await failures(database, keysOf(attempt).pair, now);
   if (count < FREE_FAILURES) return;
-  const pauseMs = Math.min(PAUSE_FIRST_MS * 2 ** (count - FREE_FAILURES), PAUSE_MAX_MS);
+  const pauseMs = backOffMs(count - FREE_FAILURES + 1, PAUSE_FIRST_MS, PAUSE_MAX_MS);
   const waitMs = at + pauseMs - now;
   if (waitMs <= 0) return;
   const retryAfterSeconds = Math.ceil(waitMs / 1_000);

@@ -1,15 +1,15 @@
 import { BoundedMap } from '../../base/bounded-map.ts';
 import { type Clock, within } from '../../base/clock.ts';
+import type { KeyedQueue } from '../../base/keyed-queue.ts';
 import { createRepeat } from '../../base/repeat.ts';
-import type { Lanes } from '../proxy/lanes.ts';
 import type { SyncOptions } from './sync.ts';
 
 /** Brings over what is at the old server, for the account of a user_id. */
 export type Sync = (userId: string, options?: SyncOptions) => Promise<void>;
 
 /**
- * When accounts are brought up to date with the old server. Each sync has its turn in the lane of
- * its account. So it never runs beside a write.
+ * When accounts are brought up to date with the old server. Each sync waits for its turn in the
+ * queue of its account. So it never runs beside a write.
  */
 export interface Syncs {
   /** A call of an account that is compared: it is synced every 15 s while it has calls. */
@@ -18,7 +18,7 @@ export interface Syncs {
   freshen(userId: string): Promise<void>;
   /** Waits for a sync that begins now. Rejects where the old server does not answer. */
   readonly whole: Sync;
-  /** Syncs now, for somebody who has the lane already. */
+  /** Syncs now, for somebody whose turn it is already. */
   readonly now: Sync;
   start(): void;
   stop(): void;
@@ -27,7 +27,7 @@ export interface Syncs {
 export interface SyncSettings {
   /** Brings over what arrived. Never marks nor deletes at the old server. */
   readonly sync: Sync;
-  readonly lanes: Pick<Lanes, 'run'>;
+  readonly queue: Pick<KeyedQueue, 'run'>;
   readonly clock: Clock;
   readonly failed: (thrown: unknown) => void;
 }
@@ -39,7 +39,7 @@ const WAIT_MS_MAX = 2_000;
 const ACTIVE_MS = 600_000;
 const ACCOUNTS_MAX = 10_000;
 
-export function createSyncs({ sync, lanes, clock, failed }: SyncSettings): Syncs {
+export function createSyncs({ sync, queue, clock, failed }: SyncSettings): Syncs {
   const { now } = clock;
   const syncedAt = new BoundedMap<string, number>(ACCOUNTS_MAX);
   const touchedAt = new BoundedMap<string, number>(ACCOUNTS_MAX);
@@ -50,10 +50,10 @@ export function createSyncs({ sync, lanes, clock, failed }: SyncSettings): Syncs
     await sync(userId, options);
     syncedAt.set(userId, begunAt);
   }
-  function inLane(userId: string): Promise<void> {
+  function inTurn(userId: string): Promise<void> {
     const found = running.get(userId);
     if (found) return found;
-    const started = lanes
+    const started = queue
       .run(userId, () => syncNow(userId))
       .catch(failed)
       .finally(() => void running.delete(userId));
@@ -66,7 +66,7 @@ export function createSyncs({ sync, lanes, clock, failed }: SyncSettings): Syncs
   async function tick(): Promise<void> {
     for (const [userId, at] of touchedAt) {
       if (now() - at > ACTIVE_MS) touchedAt.delete(userId);
-      else if (isOlder(userId, SYNC_EVERY_MS - 1)) inLane(userId);
+      else if (isOlder(userId, SYNC_EVERY_MS - 1)) inTurn(userId);
     }
   }
 
@@ -75,9 +75,9 @@ export function createSyncs({ sync, lanes, clock, failed }: SyncSettings): Syncs
   return {
     touch: (userId) => void touchedAt.set(userId, now()),
     async freshen(userId) {
-      if (isOlder(userId, FRESH_MS)) await within(clock, WAIT_MS_MAX, inLane(userId), undefined, { background: true });
+      if (isOlder(userId, FRESH_MS)) await within(clock, WAIT_MS_MAX, inTurn(userId), undefined, { background: true });
     },
-    whole: (userId, options) => lanes.run(userId, () => syncNow(userId, options)),
+    whole: (userId, options) => queue.run(userId, () => syncNow(userId, options)),
     now: syncNow,
     start: ticks.start,
     stop: () => void ticks.stop(),

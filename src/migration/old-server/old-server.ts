@@ -1,5 +1,6 @@
 import { type Dialect, NO_DIALECT } from '../../asmx/dialect/dialect.ts';
 import type { ProtocolName } from '../../asmx/protocols/protocol.ts';
+import { backOffMs } from '../../base/back-off.ts';
 import { type Clock, systemClock } from '../../base/clock.ts';
 import { fieldOf } from '../compare/recording.ts';
 import type { RawAnswer } from '../compare/redaction.ts';
@@ -324,7 +325,7 @@ export function baseOf(url: string): string {
 }
 
 function pauseAfter(thrown: unknown, tried: number): number | null {
-  const backoff = FIRST_PAUSE_MS * 2 ** tried;
+  const backoff = backOffMs(tried + 1, FIRST_PAUSE_MS, Number.POSITIVE_INFINITY);
   if (thrown instanceof OldServerUnreachable) return thrown.isTemporary ? backoff : null;
   if (!(thrown instanceof OldServerBusy)) return null;
   const pause = thrown.retryAfterMs ?? backoff;

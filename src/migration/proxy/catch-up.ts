@@ -27,8 +27,9 @@ export interface CatchingUp {
   /** Another process may take the write when its claim is over. */
   release(account: bigint, id: bigint): void;
   /**
-   * Gives Columba a write that this process holds, and what is before it, for somebody who has the
-   * lane of the account. Undefined where Columba did not take it, and null where it has it already.
+   * Gives Columba a write that this process holds, and what is before it, for somebody whose turn
+   * it is in the queue of the account. Undefined where Columba did not take it, and null where it
+   * has it already.
    */
   applied(account: bigint, id: bigint, sync: Sync | undefined): Promise<RawAnswer | null | undefined>;
 }
@@ -38,7 +39,7 @@ export interface CatchUpSettings {
   readonly seal: Seal;
   readonly columba: Pick<Upstream, 'exchange'>;
   readonly availability: Availability;
-  /** Waits for the lane of the account. Undefined: nobody brings anything over. */
+  /** Waits for its turn in the queue of the account. Undefined: nobody brings anything over. */
   readonly sync: Sync | undefined;
   readonly compare: CompareSettings;
   readonly tally: Tally;

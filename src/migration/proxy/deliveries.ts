@@ -1,3 +1,4 @@
+import { backOffMs } from '../../base/back-off.ts';
 import { createRepeat } from '../../base/repeat.ts';
 import { booleanResult } from '../compare/compare.ts';
 import type { OldServer } from '../old-server/old-server.ts';
@@ -23,6 +24,7 @@ export interface DeliverySettings extends CatchUpSettings {
 const LOOK_EVERY_MS = 500;
 const ACCOUNTS_AT_ONCE = 20;
 const WRITES_AT_ONCE = 100;
+const PAUSE_FIRST_MS = 1_000;
 const PAUSE_MS_MAX = 60_000;
 const COLUMBA_PAUSE_MS = 1_000;
 
@@ -47,7 +49,7 @@ export function createDeliveries(settings: DeliverySettings): Deliveries {
     const giving = () => (state === 'begun' ? giveToBoth(settings, sealed) : giveToOld(settings, sealed));
     const isTaken = await whileHeld(settings, waiting, giving).catch(failed);
     if (isTaken === undefined) {
-      await writes.postpone(account, id, Math.min(1_000 * 2 ** attempts, PAUSE_MS_MAX));
+      await writes.postpone(account, id, backOffMs(attempts + 1, PAUSE_FIRST_MS, PAUSE_MS_MAX));
       tally.add(key, 'old write postponed');
       return false;
     }

@@ -1,5 +1,6 @@
 import { BoundedMap } from '../../base/bounded-map.ts';
 import { type Clock, within } from '../../base/clock.ts';
+import { createTurns } from '../../base/keyed-queue.ts';
 import { booleanResult } from '../compare/compare.ts';
 import type { RawAnswer, RawRequest } from '../compare/redaction.ts';
 import type { SeenCall } from '../old-server/call-reader.ts';
@@ -54,7 +55,9 @@ const STUCK_ACCOUNTS_MAX = 10_000;
 export function createLead(settings: LeadSettings): Lead {
   const { writes, columba, availability, compare, deliveries, bypass, clock } = settings;
   const emptied = createEmptying(deliveries, clock);
-  const inTurn = createTurns();
+  // The old server gets writes in the order of their ids. Columba has to do them in that order,
+  // too, or the last of two moves of a contact differs.
+  const inTurn = createTurns<bigint>();
   const writeThere = createOldWriting(settings, (account) => isOldComplete(account));
 
   const isReady = async (account: bigint | null, userId: string | null): Promise<boolean> => {
@@ -98,23 +101,6 @@ export function createLead(settings: LeadSettings): Lead {
     async drained(account) {
       await emptied(account, async () => (await writes.counts(account)).waiting).catch(settings.failed);
     },
-  };
-}
-
-/**
- * Does the writes of an account one after the other. The old server gets them in the order of their
- * ids: Columba has to do them in that order, too, or the last of two moves of a contact differs.
- */
-function createTurns() {
-  const lasts = new Map<bigint, Promise<unknown>>();
-  return <T>(account: bigint, work: () => Promise<T>): Promise<T> => {
-    const done = (lasts.get(account) ?? Promise.resolve()).then(work, work);
-    lasts.set(account, done);
-    const forget = () => {
-      if (lasts.get(account) === done) lasts.delete(account);
-    };
-    done.then(forget, forget);
-    return done;
   };
 }
 

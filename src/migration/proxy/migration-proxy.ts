@@ -1,5 +1,6 @@
 import type { Dialect } from '../../asmx/dialect/dialect.ts';
 import type { Clock } from '../../base/clock.ts';
+import { createKeyedQueue } from '../../base/keyed-queue.ts';
 import { createRepeat } from '../../base/repeat.ts';
 import type { Database } from '../../store/transactions.ts';
 import { createAccountName } from '../compare/account-names.ts';
@@ -20,7 +21,6 @@ import { createBypass } from './bypass.ts';
 import { type ClientInventory, createClientAddress, createClientInventory } from './client-inventory.ts';
 import { createComparedWrites } from './compared-writes.ts';
 import { createDeliveries } from './deliveries.ts';
-import { createLanes } from './lanes.ts';
 import { createLead } from './lead.ts';
 import { createProxy, type ReverseProxy } from './proxy.ts';
 import { createProxySync } from './proxy-sync.ts';
@@ -104,14 +104,14 @@ export function createMigrationProxy(settings: MigrationProxySettings): Migratio
   const figures = createMigrationFigures(database, now);
   const tally = createTally((counts, examples) => figures.add(counts, examples), now);
   const limits = { itemsMax: settings.queueItemsMax ?? QUEUE_ITEMS_MAX, bytesMax: QUEUE_BYTES_MAX };
-  const lanes = createLanes({ ...limits, concurrency: CONCURRENCY }, failed);
+  const queue = createKeyedQueue({ ...limits, concurrency: CONCURRENCY }, failed);
   const recorder = settings.folder === undefined ? undefined : recorderOf(settings, settings.folder, comparing);
   const seal = createSeal(key);
   const writes = createMigrationWrites(database, now, seal.keyName, seal.formerKeyName);
   const stageTable = createMigrationStages(database, now);
   const own = createProxySync({ database, old: oldCalls, dialect, now, stages: stageTable, writes });
   const syncOne = settings.sync === undefined ? own.sync : settings.sync;
-  const syncs = syncOne === null ? undefined : createSyncs({ sync: syncOne, lanes, clock, failed });
+  const syncs = syncOne === null ? undefined : createSyncs({ sync: syncOne, queue, clock, failed });
   const leavesMarks = (operation: string) => settings.oldReadingIsSafe || own.leavesMarks(operation);
   const availability = createAvailability(columba, clock);
   const both = {
@@ -132,7 +132,7 @@ export function createMigrationProxy(settings: MigrationProxySettings): Migratio
   const bypass = createBypass({ database, name: settings.name ?? 'proxy', stages, syncs, clock, failed }, () => proxy);
   const lead = createLead({ ...both, columbaCalls, deliveries, bypass });
   const compared = createComparedWrites(both, deliveries);
-  const observing = { lanes, tally, recorder, columba, old, comparing, leavesMarks, deliveries, clock, failed };
+  const observing = { queue, tally, recorder, columba, old, comparing, leavesMarks, deliveries, clock, failed };
   const shadow = createShadow({ ...observing, sync: syncs?.now });
   const clients = clientsOf(settings);
   const answering = { stages, shadow, lead, compared, compareSoon: bypass.compareSoon, syncs };
@@ -160,7 +160,7 @@ export function createMigrationProxy(settings: MigrationProxySettings): Migratio
     },
     refreshStages: () => stages.refresh(),
     deliver: () => deliveries.deliver(),
-    settled: () => lanes.idle(),
+    settled: () => queue.idle(),
     probe: async () => ({ old: await probed(old), new: await probed(columba) }),
     /** Clients first; then what was observed is compared, counted and written. */
     async stop() {
@@ -169,7 +169,7 @@ export function createMigrationProxy(settings: MigrationProxySettings): Migratio
       syncs?.stop();
       availability.stop();
       await deliveries.stop();
-      await lanes.idle();
+      await queue.idle();
       shadow.stop();
       for (const each of repeats) await each.stop();
       for (const each of [tally, clients]) await each.flush().catch(failed);

@@ -24,7 +24,7 @@ import { stageOfRead } from './client-rules.ts';
 import type { ComparedWrites } from './compared-writes.ts';
 import { type Lead, NotNow } from './lead.ts';
 import { withClient } from './sealed-write.ts';
-import { laneOf, type Shadow } from './shadow.ts';
+import { queueKeyOf, type Shadow } from './shadow.ts';
 import type { AccountOfCall, StageCache } from './stage-cache.ts';
 import { keyOf, type Tally } from './tally.ts';
 
@@ -204,7 +204,7 @@ class ProxyExchange {
       return;
     }
     if (await lead.isReady(account, call?.userId ?? null)) {
-      if (call && !call.changes) await syncs?.freshen(laneOf(call));
+      if (call && !call.changes) await syncs?.freshen(queueKeyOf(call));
       try {
         const answer = await this.#forward(columba, own.body, { rawHeaders: own.rawHeaders, isReplaceable: true });
         if (answer && call) this.#countLed(call, answer);

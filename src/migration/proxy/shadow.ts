@@ -1,4 +1,5 @@
 import { type Clock, within } from '../../base/clock.ts';
+import type { KeyedQueue } from '../../base/keyed-queue.ts';
 import { booleanResult, type Comparison } from '../compare/compare.ts';
 import type { Comparing } from '../compare/comparing.ts';
 import type { Recorder } from '../compare/recorder.ts';
@@ -9,7 +10,6 @@ import type { SeenCall } from '../old-server/call-reader.ts';
 import { isTemporary, type Upstream } from '../old-server/upstream.ts';
 import type { Stage } from '../stages/stages.ts';
 import type { Deliveries } from './deliveries.ts';
-import type { Lanes } from './lanes.ts';
 import type { Tally } from './tally.ts';
 
 /**
@@ -29,7 +29,7 @@ export interface Answered {
 }
 
 export interface ShadowSettings {
-  readonly lanes: Lanes;
+  readonly queue: KeyedQueue;
   readonly tally: Tally;
   /** Undefined: nothing is recorded. */
   readonly recorder: Recorder | undefined;
@@ -76,7 +76,7 @@ interface Decided {
 }
 
 export function createShadow(settings: ShadowSettings): Shadow {
-  const { lanes, tally, comparing, sync, deliveries } = settings;
+  const { queue, tally, comparing, sync, deliveries } = settings;
   const decide = createDeciding(settings);
   const undecided = createUndecided(settings, decide);
 
@@ -123,7 +123,7 @@ export function createShadow(settings: ShadowSettings): Shadow {
       within(
         settings.clock,
         APPLIED_MS_MAX,
-        lanes.run(laneOf(call), async () => true),
+        queue.run(queueKeyOf(call), async () => true),
         false,
         { background: true },
       ),
@@ -136,7 +136,7 @@ export function createShadow(settings: ShadowSettings): Shadow {
         return call.changes ? applyWrite(answered, call) : compareRead(answered, call);
       };
       const isTooLong = stage === 'compare' && call !== null && [request.body, old.body].includes(undefined);
-      if (!isTooLong && lanes.offer(laneOf(call), bytes, work)) return;
+      if (!isTooLong && queue.offer(queueKeyOf(call), bytes, work)) return;
       drop(call);
       if (write) deliveries.release(write.account, write.id);
     },
@@ -174,7 +174,7 @@ const createDeciding =
 
 /** Differences that are looked at again. They may be lag: what arrived there is not here yet. */
 function createUndecided(settings: ShadowSettings, decide: Decide) {
-  const { lanes, comparing, sync, clock } = settings;
+  const { queue, comparing, sync, clock } = settings;
   const undecided = new Map<Answered, Decided>();
 
   async function lookAgain(answered: Answered, call: SeenCall): Promise<void> {
@@ -183,7 +183,7 @@ function createUndecided(settings: ShadowSettings, decide: Decide) {
       await clock.sleep(after - waited, undefined, { background: true });
       waited = after;
       if (!undecided.has(answered)) return;
-      const found = await lanes.run(laneOf(call), () => compareAgain(answered, call)).catch(settings.failed);
+      const found = await queue.run(queueKeyOf(call), () => compareAgain(answered, call)).catch(settings.failed);
       if (!found || found.comparison.outcome === 'different' || found.comparison.outcome === 'failed') continue;
       undecided.set(answered, { outcome: 'lag', ours: found.ours, comparison: found.comparison });
       break;
@@ -251,4 +251,4 @@ const keyOf = (call: SeenCall | null) =>
   call && { operation: `${call.group}.${call.operation}`, protocol: call.protocol };
 
 /** Calls of one account keep their order. */
-export const laneOf = (call: SeenCall | null): string => call?.userId ?? '';
+export const queueKeyOf = (call: SeenCall | null): string => call?.userId ?? '';

@@ -1,5 +1,6 @@
 import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
+import { createBackOff } from '../../base/back-off.ts';
 import type { CheckpointAnswer } from './checkpoint-worker.ts';
 
 /**
@@ -37,7 +38,7 @@ export function createCheckpointer(path: string, died: (thrown: unknown) => void
   let isBusy = false;
   let isClosing = false;
   let checkpointedRows = 0;
-  let backoffMs = BACKOFF_FIRST_MS;
+  const backOff = createBackOff(BACKOFF_FIRST_MS, BACKOFF_MAX_MS);
   let startAfter = 0;
   const truncations = createTruncations(() => {
     try {
@@ -53,7 +54,7 @@ export function createCheckpointer(path: string, died: (thrown: unknown) => void
     let failure: unknown;
     started.unref();
     started.on('message', (message: CheckpointAnswer) => {
-      backoffMs = BACKOFF_FIRST_MS;
+      backOff.reset();
       if (message === 'done') isBusy = false;
       else truncations.answered(message === 'truncated');
     });
@@ -69,8 +70,7 @@ export function createCheckpointer(path: string, died: (thrown: unknown) => void
     isBusy = false;
     truncations.answered(false);
     if (isClosing) return;
-    startAfter = performance.now() + backoffMs;
-    backoffMs = Math.min(backoffMs * 2, BACKOFF_MAX_MS);
+    startAfter = performance.now() + backOff.next();
     checkpointedRows -= ROWS; // these are still in the log
     died(failure);
   }
