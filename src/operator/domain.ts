@@ -1,7 +1,7 @@
 import { createAccounts } from '../domain/accounts/accounts.ts';
 import { createLedger } from '../domain/accounts/ledger.ts';
-import { createBlacklistRecords } from '../domain/contacts/blacklist-records.ts';
-import { createContactRecords } from '../domain/contacts/contact-records.ts';
+import { createBlacklist } from '../domain/contacts/blacklist.ts';
+import { createContacts } from '../domain/contacts/contacts.ts';
 import { createTemplates } from '../domain/contacts/templates.ts';
 import { createReceived } from '../domain/messages/received.ts';
 import { createScheduled } from '../domain/messages/scheduled.ts';
@@ -24,10 +24,9 @@ export function domainOf({ database, now, defaultRegion, extensions }: Services)
   const region = (account: AccountKey) => accounts.region(account);
   return {
     region,
-    contacts: createContactRecords(database, region),
+    contacts: createContacts(database, region),
     templates: createTemplates(database),
-    blacklist: createOptOuts(database, now, region),
-    blacklistRecords: createBlacklistRecords(database, region),
+    blacklist: { ...createOptOuts(database, now, region), ...createBlacklist(database, region) },
     // Actions never empty a whole inbox, so nothing has to be purged.
     received: createReceived(database, now, { wake() {} }),
     sent: createSent(database, now),

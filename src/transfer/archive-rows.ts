@@ -1,7 +1,9 @@
 import type { Account } from '../domain/accounts/accounts.ts';
 import { reserveIds } from '../domain/accounts/ids.ts';
 import type { Credential } from '../domain/accounts/user-ids.ts';
-import type { Contact, ContactGroup } from '../domain/contacts/contacts.ts';
+import { type BlockedNumber, withNumberKey } from '../domain/contacts/blacklist.ts';
+import { type Contact, withKey } from '../domain/contacts/contacts.ts';
+import type { ContactGroup } from '../domain/contacts/groups.ts';
 import type { InboxMessage } from '../domain/messages/received.ts';
 import type { ScheduledMessage } from '../domain/messages/scheduled.ts';
 import type { SentMessage } from '../domain/messages/sent.ts';
@@ -21,11 +23,6 @@ export interface AccountArchive {
   readonly sent: SentMessage[];
   readonly scheduled: ScheduledMessage[];
 }
-export interface BlockedNumber {
-  readonly number: string;
-  readonly sample: string | null;
-  readonly blockedAt: number;
-}
 
 export type ArchiveRows = ReturnType<typeof archiveRows>;
 
@@ -35,9 +32,9 @@ export type ArchiveRows = ReturnType<typeof archiveRows>;
 export function archiveRows({ groups, contacts, blocked, received, sent, scheduled }: AccountArchive) {
   const keyOf = (number: string | null) => (number === null ? null : writtenKey(number));
   return {
-    groups: groups.map(({ id, name }) => ({ group: BigInt(id), name })),
-    contacts: contacts.map((contact) => ({ ...contact, key: keyOf(contact.mobile), group: contact.groupId })),
-    blocked: blocked.map((each) => ({ ...each, key: writtenKey(each.number) })),
+    groups,
+    contacts: contacts.map(withKey),
+    blocked: blocked.map(withNumberKey),
     received,
     sent,
     scheduled: scheduled.map((message) => ({
@@ -51,13 +48,9 @@ export function archiveRows({ groups, contacts, blocked, received, sent, schedul
 /** Moves the id counters above the ids of the archive. */
 export async function reserveArchiveIds(queries: Queries, account: bigint, rows: ArchiveRows): Promise<void> {
   const idOf = ({ id }: { id: bigint }) => id;
-  const groupIds = rows.groups.map(({ group }) => group);
+  const groupIds = rows.groups.map(({ id }) => BigInt(id));
   const messageIds = [...rows.received.map(idOf), ...rows.sent.map(idOf), ...rows.scheduled.map(idOf)];
   await reserveIds(queries, account, 'group', groupIds);
   await reserveIds(queries, account, 'contact', rows.contacts.map(idOf));
   await reserveIds(queries, account, 'message', messageIds);
 }
-
-/** Adds the account to each row. */
-export const withAccount = <T>(account: bigint, rows: readonly T[]): (T & { account: bigint })[] =>
-  rows.map((row) => ({ account, ...row }));

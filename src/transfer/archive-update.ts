@@ -2,8 +2,9 @@ import { Problem } from '../base/problem.ts';
 import { setDetails } from '../domain/accounts/accounts.ts';
 import { balancesOf, move, type NewMovement } from '../domain/accounts/ledger.ts';
 import { addCredentials } from '../domain/accounts/user-ids.ts';
-import { block } from '../domain/contacts/blacklist.sql.ts';
-import * as contactSql from '../domain/contacts/contacts.sql.ts';
+import { putBlocked } from '../domain/contacts/blacklist.ts';
+import { putContacts } from '../domain/contacts/contacts.ts';
+import { isGroup, putGroups } from '../domain/contacts/groups.ts';
 import { addTemplates } from '../domain/contacts/templates.ts';
 import { addReceived, currentGeneration, deleteReceivedAmong, receivedAmong } from '../domain/messages/received.ts';
 import { addScheduled, deleteScheduledAmong } from '../domain/messages/scheduled.ts';
@@ -11,7 +12,7 @@ import { putSent } from '../domain/messages/sent.ts';
 import { endAllFor } from '../domain/sending/opt-out.ts';
 import { sameNumber } from '../sms/numbers.ts';
 import type { Writing } from '../store/database.ts';
-import { type AccountArchive, type ArchiveRows, reserveArchiveIds, withAccount } from './archive-rows.ts';
+import { type AccountArchive, type ArchiveRows, reserveArchiveIds } from './archive-rows.ts';
 
 /**
  * Adds an archive to an existing account. Rows with the same id are changed. No row is removed.
@@ -27,16 +28,13 @@ export async function updateAccount(
 ): Promise<void> {
   await setDetails(queries, account, archive.account);
   await addCredentials(queries, account, archive.credentials);
-  await queries.runAll(contactSql.putGroup, withAccount(account, rows.groups));
-  await checkGroups(
-    archive,
-    async (group) => (await queries.first(contactSql.group, { account, group })) !== undefined,
-  );
-  await queries.runAll(contactSql.putContact, withAccount(account, rows.contacts));
+  await putGroups(queries, account, rows.groups);
+  await checkGroups(archive, (group) => isGroup(queries, account, group));
+  await putContacts(queries, account, rows.contacts);
   await addTemplates(queries, account, archive.templates);
-  for (const row of withAccount(account, rows.blocked)) {
-    const added = await queries.run(block, { ...row, origin: 'import' });
-    if (added > 0) await endAllFor({ queries, account, at }, sameNumber(row.number, region));
+  for (const entry of rows.blocked) {
+    const isNew = await putBlocked(queries, account, entry);
+    if (isNew) await endAllFor({ queries, account, at }, sameNumber(entry.number, region));
   }
   await putReceived(queries, account, rows.received);
   await putSent(queries, account, rows.sent);

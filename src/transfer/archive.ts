@@ -8,21 +8,15 @@ import {
 } from '../domain/accounts/accounts.ts';
 import { openHeld } from '../domain/accounts/ledger.ts';
 import { credentialsOf } from '../domain/accounts/user-ids.ts';
-import * as contactSql from '../domain/contacts/contacts.sql.ts';
-import { toContact, toGroup } from '../domain/contacts/contacts.ts';
-import { addTemplates } from '../domain/contacts/templates.ts';
+import { addBlocked, allBlocked } from '../domain/contacts/blacklist.ts';
+import { addContacts, allContacts } from '../domain/contacts/contacts.ts';
+import { addGroups, allGroups } from '../domain/contacts/groups.ts';
+import { addTemplates, allTemplates } from '../domain/contacts/templates.ts';
 import { addReceived, allReceived, type InboxMessage } from '../domain/messages/received.ts';
 import { addScheduled, allScheduled, type ScheduledMessage } from '../domain/messages/scheduled.ts';
 import { addSent, allSent, type SentMessage } from '../domain/messages/sent.ts';
-import { EVERYTHING } from '../store/cursor.ts';
 import type { Database, Queries } from '../store/database.ts';
-import {
-  type AccountArchive,
-  archiveRows,
-  type BlockedNumber,
-  reserveArchiveIds,
-  withAccount,
-} from './archive-rows.ts';
+import { type AccountArchive, archiveRows, reserveArchiveIds } from './archive-rows.ts';
 import { checkGroups, updateAccount } from './archive-update.ts';
 
 /**
@@ -68,10 +62,10 @@ async function load(database: Database, archive: AccountArchive): Promise<void> 
   const rows = archiveRows(archive);
   await database.transaction(null, async (queries) => {
     const account = await addAccount(queries, archive.account, archive.credentials);
-    await queries.runAll(contactSql.addGroup, withAccount(account, rows.groups));
-    await queries.runAll(contactSql.addContact, withAccount(account, rows.contacts));
+    await addGroups(queries, account, rows.groups);
+    await addContacts(queries, account, rows.contacts);
     await addTemplates(queries, account, archive.templates);
-    await queries.runAll(contactSql.addBlocked, withAccount(account, rows.blocked));
+    await addBlocked(queries, account, rows.blocked);
     await addReceived(queries, account, 0, rows.received);
     await addSent(queries, account, rows.sent);
     await addScheduled(queries, account, rows.scheduled);
@@ -103,18 +97,12 @@ async function reading(queries: Queries, stored: StoredAccount): Promise<Account
   return {
     account: stored,
     credentials: await credentialsOf(queries, account),
-    groups: (await queries.all(contactSql.groups, { account, ...EVERYTHING })).map(toGroup),
-    contacts: (await queries.all(contactSql.contacts, { account, ...EVERYTHING })).map(toContact),
-    templates: (await queries.all(contactSql.templates, { account, ...EVERYTHING })).map(({ text }) => text),
-    blocked: (await queries.all(contactSql.blocked, { account })).map(toBlockedNumber),
+    groups: await allGroups(queries, account),
+    contacts: await allContacts(queries, account),
+    templates: await allTemplates(queries, account),
+    blocked: await allBlocked(queries, account),
     received: allReceived(queries, account),
     sent: allSent(queries, account),
     scheduled: allScheduled(queries, account),
   };
 }
-
-const toBlockedNumber = ({ number, sample, blocked_at }: contactSql.BlockedRow): BlockedNumber => ({
-  number,
-  sample,
-  blockedAt: Number(blocked_at),
-});

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createBlacklistRecords } from '../../src/domain/contacts/blacklist-records.ts';
+import { createBlacklist } from '../../src/domain/contacts/blacklist.ts';
 import { createScheduled } from '../../src/domain/messages/scheduled.ts';
 import { createRouting } from '../../src/domain/receiving/routes.ts';
 import { createAccepting } from '../../src/domain/sending/accept.ts';
@@ -65,7 +65,7 @@ onEveryEngine('an opt-out while a connector works', (engine) => {
     const accepting = createAccepting(database, Date.now);
     await accepting.accept(account, settings, message({ sendAt: Date.now() + 3_600_000 }));
     await send(account, [NUMBER], 'reply Stop!', '31234');
-    const entries = () => createBlacklistRecords(database, async () => 'ZA').list(account, 10, null);
+    const entries = () => createBlacklist(database, async () => 'ZA').list(account, 10, null);
     await until('the sender is on the blacklist', async () => (await entries()).length === 1);
     const [entry] = await entries();
     assert.deepEqual([entry?.number, entry?.origin, entry?.evidence], [NUMBER, 'STOP', 'Stop!']);

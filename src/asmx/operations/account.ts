@@ -1,5 +1,6 @@
 import type { Account } from '../../domain/accounts/accounts.ts';
-import type { Contact, ContactGroup } from '../../domain/contacts/contacts.ts';
+import type { Contact } from '../../domain/contacts/contacts.ts';
+import type { ContactGroup } from '../../domain/contacts/groups.ts';
 import type { Template } from '../../domain/contacts/templates.ts';
 import type { AccountKey } from '../../store/database.ts';
 import { about, idOf, idsOf } from './arguments.ts';
@@ -10,7 +11,9 @@ export function accountHandlers(services: OperationServices): Handlers<'account'
   const { accounts, contacts, templates, blacklist, orderedLists, listItemsMax } = services;
   const { orders, caps } = services.lists;
   const { all, ofGroup } = contactLists(services);
-  const groups = { id: contacts.groups, '-id': orderedLists.groupsDown }[orders['account.FetchGroups']];
+  const groupsById = (account: AccountKey, limit: number, after?: ContactGroup) =>
+    contacts.groups(account, limit, after ? BigInt(after.id) : null);
+  const groups = { id: groupsById, '-id': orderedLists.groupsDown }[orders['account.FetchGroups']];
   const saved = { saved: templates.all, '-saved': orderedLists.templatesDown }[orders['account.FetchSavedMessages']];
   return {
     async Profile(account, { user_id }) {
@@ -49,9 +52,9 @@ export function accountHandlers(services: OperationServices): Handlers<'account'
     },
     DeleteContact(account, { contact_id }) {
       const ids = idsOf('contact_id', contact_id, listItemsMax);
-      return ids !== null && contacts.delete(account, ids);
+      return ids !== null && contacts.deleteAll(account, ids);
     },
-    DeleteContactsById: (account, { id }) => contacts.delete(account, [BigInt(id)]),
+    DeleteContactsById: (account, { id }) => contacts.deleteAll(account, [BigInt(id)]),
 
     FetchSavedMessages: (account) =>
       paged(

@@ -1,6 +1,6 @@
 import { type Html, html } from '../../base/html.ts';
 import { notFound, Problem } from '../../base/problem.ts';
-import { COUNTED_CONTACTS_MAX } from '../../domain/contacts/contact-records.ts';
+import { COUNTED_CONTACTS_MAX } from '../../domain/contacts/contacts.ts';
 import type { Output } from '../../operator/action.ts';
 import { contactAdd, contactChange, contactList, contactRemove, contactShow } from '../../operator/actions/contacts.ts';
 import { contactExport } from '../../operator/actions/files.ts';

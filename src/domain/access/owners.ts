@@ -1,8 +1,7 @@
 import { notFound } from '../../base/problem.ts';
 import type { Database } from '../../store/transactions.ts';
-import * as accountSql from '../accounts/accounts.sql.ts';
+import { findAccount, findAccountNamed, type StoredAccount } from '../accounts/accounts.ts';
 import * as operatorSql from './operators.sql.ts';
-import * as sql from './sign-in.sql.ts';
 
 /** Somebody who signs in to the console: an operator, or the holder of an account. */
 export interface Owner {
@@ -33,8 +32,8 @@ export async function ownerNamed(database: Database, kind: Owner['kind'], name: 
     const row = await database.first(operatorSql.operatorByName, { name });
     return row ? operatorOwner(row) : null;
   }
-  const row = await database.first(accountSql.accountByName, { username: name });
-  return row ? accountOwner(row) : null;
+  const account = await findAccountNamed(database, name);
+  return account ? accountOwner(account) : null;
 }
 
 /** Null where it was removed. */
@@ -47,7 +46,7 @@ export async function ownerOf(
     return found ? operatorOwner(found) : null;
   }
   if (row.account_id === null) return null;
-  const found = await database.first(sql.accountById, { account: row.account_id });
+  const found = await findAccount(database, row.account_id);
   return found ? accountOwner(found) : null;
 }
 
@@ -68,11 +67,11 @@ const operatorOwner = (row: operatorSql.OperatorRow): FoundOwner => ({
   networks: null,
 });
 
-const accountOwner = (row: sql.AccountSignInRow): FoundOwner => ({
+const accountOwner = ({ id, username, passwordHash, disabledAt, allowedNetworks }: StoredAccount): FoundOwner => ({
   kind: 'account',
-  id: row.account_id,
-  name: row.username,
-  passwordHash: row.password_hash,
-  isDisabled: row.disabled_at !== null,
-  networks: row.allowed_networks,
+  id,
+  name: username,
+  passwordHash,
+  isDisabled: disabledAt !== null,
+  networks: allowedNetworks,
 });

@@ -17,17 +17,6 @@ const deleteOld = (name: string, table: string, key: string, time: string) =>
     none,
   );
 
-export interface AccountSignInRow {
-  account_id: bigint;
-  username: string;
-  password_hash: string | null;
-  disabled_at: bigint | null;
-  allowed_networks: string | null;
-}
-export const accountById = statement<{ account: bigint }, AccountSignInRow>(
-  'signIn.account',
-  `select account_id, username, password_hash, disabled_at, allowed_networks from account where account_id = :account`,
-);
 export const setAccountPassword = statement<{ account: bigint; passwordHash: string | null }>(
   'signIn.setAccountPassword',
   'update account set password_hash = :passwordHash where account_id = :account',

@@ -93,3 +93,9 @@ export const heldByMessages = statement<One, { parts: bigint }>(
   `select cast(coalesce((select sum(held_parts) from scheduled where account_id = :account), 0)
      + coalesce((select sum(held) from dispatch where account_id = :account and is_scheduled = 0), 0) as bigint) as parts`,
 );
+/** Reasons and references are texts of the operator, which may quote a number. */
+export const eraseWords = statement<{ account: AccountKey; ids: string }>(
+  'ledger.eraseWords',
+  `update movement set reason = 'erased', reference = null where account_id = :account
+     and movement_id {among :ids}`,
+);

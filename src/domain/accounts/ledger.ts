@@ -1,6 +1,7 @@
 import { badField, notFound } from '../../base/problem.ts';
 import { cursorBefore, LAST, pages } from '../../store/cursor.ts';
 import type { AccountKey, Database, Queries, Writing } from '../../store/database.ts';
+import { elementsOf } from '../../store/json.ts';
 import { accountNamed, allAccounts } from './accounts.ts';
 import { emitEvent } from './events.ts';
 import * as sql from './ledger.sql.ts';
@@ -285,6 +286,26 @@ export async function carryForward(
   );
   return single;
 }
+
+/** The movements with a reason or a reference for which `isWanted` holds. */
+export async function movementsWhere(
+  queries: Queries,
+  account: bigint,
+  isWanted: (text: string | null) => boolean,
+): Promise<bigint[]> {
+  const found: bigint[] = [];
+  const page = (from: bigint) => queries.all(sql.movementsFrom, { account, from, limit: PAGE });
+  for await (const rows of pages(PAGE, page, ({ movement_id }) => movement_id)) {
+    for (const { movement_id, reason, reference } of rows) {
+      if (isWanted(reason) || isWanted(reference)) found.push(movement_id);
+    }
+  }
+  return found;
+}
+
+/** The movements stay without their words. */
+export const eraseWords = (queries: Queries, account: bigint, ids: readonly bigint[]): Promise<number> =>
+  queries.run(sql.eraseWords, { account, ids: elementsOf(ids) });
 
 const toMovement = (row: sql.MovementRow): Movement => ({
   id: row.movement_id,

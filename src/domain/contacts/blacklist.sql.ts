@@ -1,23 +1,24 @@
+import { defineColumns, type RowOf, type ValuesOf } from '../../store/columns.ts';
 import { type AccountKey, statement } from '../../store/statement.ts';
 
-/** The blacklist with its origins and evidence, for the operator. */
-export interface BlacklistRow {
-  number: string;
-  sample: string | null;
-  blocked_at: bigint;
-  origin: string | null;
-}
+/** The blacklist: numbers to which nothing is sent, with who asked for it and what they wrote. */
+const ENTRY_FIELDS = { number: 'text', sample: 'text?', blockedAt: 'instant', origin: 'text?' } as const;
+
+export type EntryValues = ValuesOf<typeof ENTRY_FIELDS>;
+type EntryRow = RowOf<typeof ENTRY_FIELDS>;
+export const entryColumns = defineColumns(ENTRY_FIELDS);
+
 type One = { account: AccountKey };
 type Number = { account: AccountKey; number: string };
 
-const columns = 'number, sample, blocked_at, origin';
+const columns = entryColumns.names;
 
 /** In pages: the numbers after `after`. */
-export const listed = statement<One & { after: string; limit: number }, BlacklistRow>(
+export const listed = statement<One & { after: string; limit: number }, EntryRow>(
   'blacklist.listed',
   `select ${columns} from blocked_number where account_id = :account and number > :after order by number {limit :limit}`,
 );
-export const entry = statement<Number, BlacklistRow>(
+export const entry = statement<Number, EntryRow>(
   'blacklist.entry',
   `select ${columns} from blocked_number where account_id = :account and number = :number`,
 );
@@ -38,12 +39,24 @@ export const entries = statement<One & { numbers: string }, { number: string }>(
   `select number from blocked_number
    where account_id = :account and number in (select number from {records :numbers number text} as wanted)`,
 );
-/** Nothing, where this very text is there already. */
-export const block = statement<Number & { key: string; sample: string | null; blockedAt: number; origin: string }>(
-  'blacklist.block',
-  `insert into blocked_number (account_id, number, number_key, sample, blocked_at, origin)
-   values (:account, :number, :key, :sample, :blockedAt, :origin) on conflict (account_id, number) do nothing`,
+/** The whole blacklist, for an export. */
+export const all = statement<One, EntryRow>(
+  'blacklist.all',
+  `select ${columns} from blocked_number where account_id = :account order by blocked_at, number`,
 );
+/** Those that end so, in pages: the numbers after `after`. */
+export const byEnd = statement<One & { end: string; after: string; limit: number }, { number: string }>(
+  'blacklist.byEnd',
+  `select number from blocked_number {using blocked_by_number_end}
+   where account_id = :account and {ending number_key} = :end and number > :after order by number {limit :limit}`,
+);
+type NewEntry = One & EntryValues & { key: string };
+const insert = `insert into blocked_number (account_id, ${columns}, number_key)
+   values (:account, ${entryColumns.parameters}, :key)`;
+
+export const add = statement<NewEntry>('blacklist.add', insert);
+/** Nothing, where this very text is there already. */
+export const block = statement<NewEntry>('blacklist.block', `${insert} on conflict (account_id, number) do nothing`);
 /**
  * A call of the account makes an entry of a STOP its own, which a START does not remove. The
  * evidence stays.

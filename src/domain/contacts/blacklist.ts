@@ -8,15 +8,70 @@ import {
   sameNumber,
   writtenKey,
 } from '../../sms/numbers.ts';
-import type { AccountKey, Queries, Transaction } from '../../store/database.ts';
+import type { AccountKey, Database, Queries, Transaction, Writing } from '../../store/database.ts';
 import { recordsOf } from '../../store/json.ts';
-import { adopt, block, byEnds } from './blacklist.sql.ts';
-import * as sql from './contacts.sql.ts';
-import { BEFORE_ERASED, findErasedEntry, findErasedNumbers } from './erased-number.ts';
+import * as sql from './blacklist.sql.ts';
+import { BEFORE_ERASED, findErasedEntry, findErasedNumbers, isErasedEntry, newErasedEntry } from './erased-number.ts';
 
 /** The origin of an entry: `user` is a call of the account or an action of the operator. */
 export const BLACKLIST_ORIGINS = ['user', 'STOP', 'import'] as const;
 export type BlacklistOrigin = (typeof BLACKLIST_ORIGINS)[number];
+
+/** A blacklist entry with all fields that an operator sees. */
+export interface BlacklistEntry {
+  /** Null if the person was erased: then only a hash is stored. */
+  readonly number: string | null;
+  readonly origin: BlacklistOrigin;
+  /** The message that asked for the entry, if there was one. */
+  readonly evidence: string | null;
+  readonly blockedAt: number;
+  /** The position after which the next page starts. */
+  readonly position: string;
+}
+
+/** What an operator sees of the blacklist and takes off it. */
+export function createBlacklist(database: Database, regionOfAccount: (account: AccountKey) => Promise<string | null>) {
+  return {
+    async list(account: AccountKey, limit: number, after: string | null): Promise<BlacklistEntry[]> {
+      return (await database.all(sql.listed, { account, after: after ?? '', limit })).map((row) =>
+        toEntry(sql.entryColumns.read(row)),
+      );
+    },
+
+    /**
+     * Removes the entries of the number, in any notation, for which `isWanted` holds. Returns how
+     * many those were.
+     */
+    async remove(
+      account: AccountKey,
+      number: string,
+      isWanted: (entry: Pick<BlacklistEntry, 'origin' | 'evidence'>) => boolean = () => true,
+    ): Promise<number> {
+      const seenFrom = await regionOfAccount(account);
+      return database.transaction(account, async (queries) => {
+        const entries = await entriesOf(queries, account, sameNumber(number, seenFrom));
+        const erased = await findErasedEntry(queries, account, number, seenFrom);
+        const all = erased ? [...entries, erased.number] : entries;
+        let removed = 0;
+        for (const entry of all) {
+          const row = await queries.first(sql.entry, { account, number: entry });
+          if (row && isWanted(toEntry(sql.entryColumns.read(row))))
+            removed += await queries.run(sql.unblock, { account, number: entry });
+        }
+        return removed;
+      });
+    },
+  };
+}
+
+/** An entry without origin is older than the column; it came from an import or a call. */
+const toEntry = ({ number, sample, blockedAt, origin }: sql.EntryValues): BlacklistEntry => ({
+  number: isErasedEntry(number) ? null : number,
+  origin: (origin ?? 'import') as BlacklistOrigin,
+  evidence: sample,
+  blockedAt,
+  position: number,
+});
 
 export interface NewEntry {
   readonly number: string;
@@ -41,9 +96,9 @@ export async function addEntry(
     ...(erased ? [erased.number] : []),
   ];
   const isNew = entries.length === 0;
-  if (isNew) await queries.run(block, { account, number, key: writtenKey(number), sample, blockedAt: at, origin });
+  if (isNew) await queries.run(sql.block, { account, number, key: writtenKey(number), sample, blockedAt: at, origin });
   else if (origin === 'user') {
-    await queries.run(adopt, { account, numbers: recordsOf(entries.map((each) => [each])), sample });
+    await queries.run(sql.adopt, { account, numbers: recordsOf(entries.map((each) => [each])), sample });
   }
   return isNew;
 }
@@ -59,7 +114,7 @@ export async function entriesOf(
   const entries: string[] = [];
   for (const end of ends) {
     for (let after: string | undefined = ''; after !== undefined; ) {
-      const rows: { number: string }[] = await queries.all(sql.blockedByEnd, { account, end, after, limit: PAGE });
+      const rows: { number: string }[] = await queries.all(sql.byEnd, { account, end, after, limit: PAGE });
       entries.push(...rows.map(({ number }) => number).filter(matches));
       after = rows.length < PAGE ? undefined : rows.at(-1)?.number;
     }
@@ -76,7 +131,7 @@ export async function blacklistedOf(
 ): Promise<Set<string>> {
   if (numbers.length === 0) return new Set();
   const ends = recordsOf([...endsOfAll(numbers, region)].map((end) => [end]));
-  const rows = await queries.all(byEnds, { account, ends, after: BEFORE_ERASED });
+  const rows = await queries.all(sql.byEnds, { account, ends, after: BEFORE_ERASED });
   if (rows.length === 0) return new Set();
   const entries = rows.map(({ number }) => number);
   const keys = new Set(entries.map((entry) => numberKey(entry, region)));
@@ -100,3 +155,67 @@ export function checkNumber(number: string): void {
   }
   if (!hasDigit(number)) throw new Problem('bad-argument', 'a phone number has at least one digit');
 }
+
+/** An entry as an archive has it. */
+export type BlockedNumber = Pick<sql.EntryValues, 'number' | 'sample' | 'blockedAt'>;
+type KeyedNumber = BlockedNumber & { readonly key: string };
+
+/** With the form of the number by which it is found. */
+export const withNumberKey = (entry: BlockedNumber): KeyedNumber => ({ ...entry, key: writtenKey(entry.number) });
+
+/** The whole blacklist, for an export. */
+export const allBlocked = async (queries: Queries, account: bigint): Promise<BlockedNumber[]> =>
+  (await queries.all(sql.all, { account }))
+    .map(sql.entryColumns.read)
+    .map(({ number, sample, blockedAt }) => ({ number, sample, blockedAt }));
+
+/** Of a new account. */
+export const addBlocked = (queries: Writing, account: bigint, entries: readonly KeyedNumber[]): Promise<void> =>
+  queries.runAll(
+    sql.add,
+    entries.map((entry) => ({ account, ...entry, origin: null })),
+  );
+
+/** Of an import into an account that is there. False where this very text is there already. */
+export const putBlocked = async (queries: Writing, account: bigint, entry: KeyedNumber): Promise<boolean> =>
+  (await queries.run(sql.block, { account, ...entry, origin: 'import' })) > 0;
+
+/** The entries with these texts. */
+export async function entriesNamed(
+  queries: Queries,
+  account: bigint,
+  numbers: readonly string[],
+): Promise<sql.EntryValues[]> {
+  const found: sql.EntryValues[] = [];
+  for (const number of numbers) {
+    const row = await queries.first(sql.entry, { account, number });
+    if (row) found.push(sql.entryColumns.read(row));
+  }
+  return found;
+}
+
+/**
+ * Replaces the entries of a person by one without number and evidence. It has the earliest time and
+ * the origin of that entry, except that it is the account's own where one of them is: START never
+ * removes it.
+ */
+export async function eraseEntries(
+  queries: Queries,
+  account: bigint,
+  number: string,
+  region: string | null,
+  entries: readonly string[],
+): Promise<void> {
+  if (entries.length === 0) return;
+  const found = await entriesNamed(queries, account, entries);
+  for (const entry of entries) await queries.run(sql.unblock, { account, number: entry });
+  found.sort((one, other) => one.blockedAt - other.blockedAt);
+  const [first] = found;
+  const entry = await newErasedEntry(queries, account, number, region);
+  const origin = found.some((each) => each.origin === 'user') ? 'user' : (first?.origin ?? 'import');
+  const key = entry.slice(-KEY_LENGTH);
+  await queries.run(sql.block, { account, number: entry, key, sample: null, blockedAt: first?.blockedAt ?? 0, origin });
+}
+
+// The length of the key. Entries of erased persons are found by the whole entry, not by this key.
+const KEY_LENGTH = 16;

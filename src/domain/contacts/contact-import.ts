@@ -2,13 +2,18 @@ import { createPauses, nextTurn } from '../../base/event-loop.ts';
 import { type FieldError, Problem } from '../../base/problem.ts';
 import type { Progress } from '../../base/progress.ts';
 import { hasDigit, numberEnd, numberFault, numberKey } from '../../sms/numbers.ts';
-import { pages } from '../../store/cursor.ts';
 import type { AccountKey, Database, Queries, Writing } from '../../store/database.ts';
 import { takeIds } from '../accounts/ids.ts';
-import * as sql from './contact-records.sql.ts';
-import { addGroup, CONTACT_TEXT_LENGTH_MAX, groupsByName, stored } from './contact-records.ts';
-import * as listSql from './contacts.sql.ts';
-import { type Contact, toContact } from './contacts.ts';
+import {
+  addContacts,
+  CONTACT_TEXT_LENGTH_MAX,
+  type Contact,
+  contactPages,
+  contactsEnding,
+  setContact,
+  withKey,
+} from './contacts.ts';
+import { addGroup, groupsByName, isGroup } from './groups.ts';
 
 /**
  * Imports contacts from a file. A row matches a contact by number, and by group if it names one.
@@ -112,7 +117,7 @@ async function plan(
   rows: readonly ImportRow[],
   { group, fillsOnly, region, progress }: ImportOptions,
 ): Promise<Plan> {
-  if (group !== null && !(await queries.first(listSql.group, { account, group }))) {
+  if (group !== null && !(await isGroup(queries, account, group))) {
     const detail = 'there is no group with this id';
     throw new Problem('bad-argument', `group: ${detail}`, { errors: [{ pointer: '?group', detail }] });
   }
@@ -244,23 +249,14 @@ async function contactsByKey(
   const ends = new Set(wanted.flatMap(({ row, key }) => [numberEnd(row.mobile), numberEnd(key)]));
   const byKey = new Map<string, Contact[]>();
   const pause = createPauses(HOLD_MS);
-  const take = async (rows: readonly listSql.ContactRow[]) => {
-    for (const contact of rows.map(toContact)) {
+  const found = ends.size > ASK_EACH_MAX ? contactPages(queries, account) : contactsEnding(queries, account, ends);
+  for await (const page of found) {
+    for (const contact of page) {
       await pause();
       if (contact.mobile === null || !ends.has(numberEnd(contact.mobile))) continue;
       const key = numberKey(contact.mobile, region);
       if (keys.has(key)) byKey.set(key, [...(byKey.get(key) ?? []), contact]);
     }
-  };
-  const idOf = ({ contact_id }: listSql.ContactRow) => contact_id;
-  if (ends.size > ASK_EACH_MAX) {
-    const page = (from: bigint) => queries.all(listSql.contacts, { account, from, limit: PAGE });
-    for await (const rows of pages(PAGE, page, idOf)) await take(rows);
-    return byKey;
-  }
-  for (const end of ends) {
-    const page = (from: bigint) => queries.all(listSql.contactsByEnd, { account, end, from, limit: PAGE });
-    for await (const rows of pages(PAGE, page, idOf)) await take(rows);
   }
   return byKey;
 }
@@ -279,13 +275,14 @@ async function carryOut(
     const first = await takeIds(queries, account, 'contact', add.length);
     const rowOf = (wanted: Wanted, index: number) => {
       const { name, surname, mobile } = wanted.row;
-      const fields = { name: name || null, surname: surname || null, mobile, groupId: groupOf(wanted) };
-      return { account, id: first + BigInt(index), ...stored(fields) };
+      const id = first + BigInt(index);
+      return withKey({ id, name: name || null, surname: surname || null, mobile, groupId: groupOf(wanted) });
     };
     for (let from = 0; from < add.length; from += PAGE) {
       const page = add.slice(from, from + PAGE);
-      await queries.runAll(
-        listSql.addContact,
+      await addContacts(
+        queries,
+        account,
         page.map((wanted, index) => rowOf(wanted, from + index)),
       );
       progress('written', from + page.length, total);
@@ -298,7 +295,6 @@ async function carryOut(
     if (index % PAGE === 0 && index > 0) progress('written', add.length + index, total);
     const { id, name, surname, mobile } = contact;
     const groupId = contact.groupId ?? groupOf(wanted);
-    const fields = { name, surname, mobile: mobile ?? '', groupId };
-    await queries.run(sql.setContact, { account, id, ...stored(fields) });
+    await setContact(queries, account, { id, name, surname, mobile: mobile ?? '', groupId });
   }
 }

@@ -1,21 +1,29 @@
-import { hasDigit, numberEnd, sameNumber } from '../../sms/numbers.ts';
-import { FIRST_ID, LAST_ID, pages } from '../../store/cursor.ts';
-import type { AccountKey, Database, Queries } from '../../store/database.ts';
-import { recordsOf } from '../../store/json.ts';
+import { badField, notFound } from '../../base/problem.ts';
+import { hasDigit, numberEnd, type SameNumber, sameNumber, writtenKey } from '../../sms/numbers.ts';
+import { EVERYTHING, FIRST_ID, LAST_ID, pages } from '../../store/cursor.ts';
+import type { AccountKey, Database, Queries, Writing } from '../../store/database.ts';
+import { elementsOf, recordsOf } from '../../store/json.ts';
+import { takeIds } from '../accounts/ids.ts';
+import { checkOperatorsNumber } from './blacklist.ts';
 import * as sql from './contacts.sql.ts';
+import { createGroups, isGroup } from './groups.ts';
 
-export interface Contact {
-  readonly id: bigint;
+export type Contact = sql.ContactValues;
+/** What an operator gives for a contact. */
+export interface ContactFields {
   readonly name: string | null;
   readonly surname: string | null;
-  readonly mobile: string | null;
+  readonly mobile: string;
   readonly groupId: bigint | null;
 }
-export interface ContactGroup {
-  readonly id: number;
-  readonly name: string | null;
-  readonly total: number;
+export interface ContactFilter {
+  readonly group: bigint | undefined;
+  readonly q: string | undefined;
+  readonly mobile: string | undefined;
 }
+
+export const CONTACT_TEXT_LENGTH_MAX = 200;
+const PAGE = 1_000;
 
 export type Contacts = ReturnType<typeof createContacts>;
 
@@ -35,16 +43,77 @@ export function createContacts(database: Database, regionOfAccount: RegionOfAcco
       return rows.map(toContact);
     },
 
-    /** Lists groups by id, after the group `after`. */
-    async groups(account: AccountKey, limit: number, after?: ContactGroup): Promise<ContactGroup[]> {
-      const from = after ? BigInt(after.id) + 1n : FIRST_ID;
-      const rows = await database.all(sql.groups, { account, from, limit });
-      return rows.map(toGroup);
-    },
-
+    ...createContactList(database, regionOfAccount),
     ...createNumberSearch(database, regionOfAccount),
     ...createContactChanges(database),
+    ...createGroups(database),
   };
+}
+
+/**
+ * The largest number of rows that one page scans. A filter that few rows pass gets short pages,
+ * each with a next one.
+ */
+const LOOKED_AT_MAX = 20_000;
+/** The largest number that is counted for a page. */
+export const COUNTED_CONTACTS_MAX = 100_000;
+
+/** Contacts that pass a filter, and single ones. */
+function createContactList(database: Database, regionOfAccount: RegionOfAccount) {
+  /** Lists contacts by id, after the id `after`. `next` is null on the last page. */
+  async function list(account: AccountKey, filter: ContactFilter, limit: number, after: bigint | null) {
+    const items: Contact[] = [];
+    const isWanted = await filterOf(filter, () => regionOfAccount(account));
+    let from = after === null ? FIRST_ID : after + 1n;
+    if (after === LAST_ID) return { items, next: null };
+    for (let lookedAt = 0; lookedAt < LOOKED_AT_MAX; ) {
+      const size = Math.min(PAGE, filter.q === undefined && filter.mobile === undefined ? limit + 1 : PAGE);
+      const rows = await rowsFrom(account, filter.group, from, size);
+      for (const contact of rows) {
+        if (!isWanted(contact)) continue;
+        if (items.length === limit) return { items, next: items.at(-1)?.id ?? null };
+        items.push(contact);
+      }
+      const last = rows.at(-1);
+      if (rows.length < size || !last || last.id === LAST_ID) return { items, next: null };
+      from = last.id + 1n;
+      lookedAt += rows.length;
+    }
+    return { items, next: from - 1n };
+  }
+
+  async function rowsFrom(account: AccountKey, group: bigint | undefined, from: bigint, limit: number) {
+    const rows =
+      group === undefined
+        ? await database.all(sql.contacts, { account, from, limit })
+        : await database.all(sql.contactsOfGroup, { account, group, from, limit });
+    return rows.map(toContact);
+  }
+
+  return {
+    list,
+
+    /** At most COUNTED_CONTACTS_MAX. */
+    async count(account: AccountKey): Promise<number> {
+      return Number((await database.first(sql.count, { account, limit: COUNTED_CONTACTS_MAX }))?.total ?? 0n);
+    },
+
+    contact: async (account: AccountKey, id: bigint): Promise<Contact> => contactOf(database, account, id),
+  };
+}
+
+async function filterOf(
+  { q, mobile }: ContactFilter,
+  region: () => Promise<string | null>,
+): Promise<(contact: Contact) => boolean> {
+  const part = q?.toLowerCase();
+  const holds = ({ name, surname, mobile: number }: Contact) =>
+    part === undefined || [name, surname, number].some((text) => text?.toLowerCase().includes(part));
+  if (mobile === undefined) return holds;
+  const { ends, matches } = sameNumber(mobile, await region());
+  // Parsing a number takes 20 times as long as comparing its last digits.
+  return (contact) =>
+    contact.mobile !== null && ends.includes(numberEnd(contact.mobile)) && matches(contact.mobile) && holds(contact);
 }
 
 /** Contacts by their number. */
@@ -116,7 +185,7 @@ function createNumberSearch(database: Database, regionOfAccount: RegionOfAccount
   };
 }
 
-/** Changes of several contacts at once. */
+/** Changes of one contact, and of several at once. */
 function createContactChanges(database: Database) {
   /** Changes all of the contacts, or none if `count` does not find each of them. */
   async function changeAll(
@@ -136,6 +205,28 @@ function createContactChanges(database: Database) {
   }
 
   return {
+    add: (account: AccountKey, fields: ContactFields): Promise<Contact> =>
+      database.transaction(account, async (queries) => {
+        await checkFields(queries, account, fields);
+        const id = await takeIds(queries, account, 'contact');
+        await queries.run(sql.addContact, stored(account, { id, ...fields }));
+        return { id, ...fields };
+      }),
+
+    change: (account: AccountKey, id: bigint, fields: ContactFields): Promise<Contact> =>
+      database.transaction(account, async (queries) => {
+        await contactOf(queries, account, id);
+        await checkFields(queries, account, fields);
+        await queries.run(sql.setContact, stored(account, { id, ...fields }));
+        return { id, ...fields };
+      }),
+
+    delete: (account: AccountKey, id: bigint): Promise<void> =>
+      database.transaction(account, async (queries) => {
+        if ((await queries.run(sql.deleteContacts, { account, ids: `[${id}]` })) === 0)
+          throw notFound('contact with this id');
+      }),
+
     /**
      * Removes the contacts from the group and keeps them. Returns false, and changes nothing,
      * unless all of them are in it.
@@ -153,11 +244,11 @@ function createContactChanges(database: Database) {
         account,
         contacts,
         async (queries, ids) =>
-          (await queries.first(sql.group, { account, group })) && queries.first(sql.countContacts, { account, ids }),
+          (await isGroup(queries, account, group)) ? queries.first(sql.countContacts, { account, ids }) : undefined,
         (queries, ids) => queries.run(sql.setGroup, { account, ids, group }),
       ),
 
-    delete: (account: AccountKey, contacts: readonly bigint[]): Promise<boolean> =>
+    deleteAll: (account: AccountKey, contacts: readonly bigint[]): Promise<boolean> =>
       changeAll(
         account,
         contacts,
@@ -177,16 +268,82 @@ const CANDIDATES = 100;
 
 const fromOf = (after: Contact | undefined): bigint => (after ? after.id + 1n : FIRST_ID);
 
-export const toContact = (row: sql.ContactRow): Contact => ({
-  id: row.contact_id,
-  name: row.name,
-  surname: row.surname,
-  mobile: row.mobile,
-  groupId: row.group_id,
-});
+const toContact = sql.contactColumns.read;
 
-export const toGroup = (row: sql.GroupRow): ContactGroup => ({
-  id: Number(row.group_id),
-  name: row.name,
-  total: Number(row.total),
+/** With the form of the number by which it is found. */
+export type KeyedContact = Contact & { readonly key: string | null };
+export const withKey = (contact: Contact): KeyedContact => ({
+  ...contact,
+  key: contact.mobile === null ? null : writtenKey(contact.mobile),
 });
+const stored = (account: AccountKey, contact: Contact): sql.StoredContact => ({ account, ...withKey(contact) });
+
+async function checkFields(queries: Queries, account: AccountKey, { mobile, groupId }: ContactFields): Promise<void> {
+  checkMobile(mobile);
+  if (groupId !== null && !(await isGroup(queries, account, groupId))) {
+    throw badField('groupId', 'there is no group with this id');
+  }
+}
+
+function checkMobile(mobile: string): void {
+  try {
+    checkOperatorsNumber(mobile);
+  } catch (thrown) {
+    throw badField('mobile', (thrown as Error).message);
+  }
+}
+
+async function contactOf(queries: Queries, account: AccountKey, id: bigint): Promise<Contact> {
+  const row = await queries.first(sql.contact, { account, id });
+  if (!row) throw notFound('contact with this id');
+  return toContact(row);
+}
+
+/** The whole list, for an export. */
+export const allContacts = async (queries: Queries, account: bigint): Promise<Contact[]> =>
+  (await queries.all(sql.contacts, { account, ...EVERYTHING })).map(toContact);
+
+/** All contacts by id, in pages. */
+export async function* contactPages(queries: Queries, account: AccountKey): AsyncGenerator<Contact[]> {
+  const page = (from: bigint) => queries.all(sql.contacts, { account, from, limit: PAGE });
+  for await (const rows of pages(PAGE, page, ({ contact_id }) => contact_id)) yield rows.map(toContact);
+}
+
+/** Candidates for a number, in pages: contacts whose number ends so. */
+export async function* contactsEnding(
+  queries: Queries,
+  account: AccountKey,
+  ends: Iterable<string>,
+): AsyncGenerator<Contact[]> {
+  for (const end of ends) {
+    const page = (from: bigint) => queries.all(sql.contactsByEnd, { account, end, from, limit: PAGE });
+    for await (const rows of pages(PAGE, page, ({ contact_id }) => contact_id)) yield rows.map(toContact);
+  }
+}
+
+/** The contacts with this number in any notation. */
+export async function contactsWithNumber(queries: Queries, account: AccountKey, same: SameNumber): Promise<Contact[]> {
+  const found: Contact[] = [];
+  // Parsing a number takes 20 times as long as comparing its last digits.
+  const isSame = ({ mobile }: Contact): boolean =>
+    mobile !== null && same.ends.includes(numberEnd(mobile)) && same.matches(mobile);
+  for await (const page of contactsEnding(queries, account, same.ends)) found.push(...page.filter(isSame));
+  return found;
+}
+
+/** Of an import: contacts with their ids. */
+export const addContacts = (queries: Writing, account: AccountKey, contacts: readonly KeyedContact[]): Promise<void> =>
+  queries.runAll(
+    sql.addContact,
+    contacts.map((contact) => ({ account, ...contact })),
+  );
+/** Adds the contacts, and changes those that are there. */
+export const putContacts = (queries: Writing, account: AccountKey, contacts: readonly KeyedContact[]): Promise<void> =>
+  queries.runAll(
+    sql.putContact,
+    contacts.map((contact) => ({ account, ...contact })),
+  );
+export const setContact = (queries: Queries, account: AccountKey, contact: Contact): Promise<number> =>
+  queries.run(sql.setContact, stored(account, contact));
+export const deleteContacts = (queries: Queries, account: AccountKey, ids: readonly bigint[]): Promise<number> =>
+  queries.run(sql.deleteContacts, { account, ids: elementsOf(ids) });

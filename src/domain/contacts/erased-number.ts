@@ -38,10 +38,11 @@ export async function findErasedEntry(
   account: AccountKey,
   number: string,
   region: string | null,
-): Promise<sql.BlacklistRow | undefined> {
+): Promise<sql.EntryValues | undefined> {
   const salt = await saltOf(queries, account);
   if (salt === undefined) return undefined;
-  return queries.first(sql.entry, { account, number: entryOf(salt, number, region) });
+  const row = await queries.first(sql.entry, { account, number: entryOf(salt, number, region) });
+  return row && sql.entryColumns.read(row);
 }
 
 /**

@@ -2,7 +2,10 @@ import { below } from '../../store/cursor.ts';
 import type { AccountKey, Database } from '../../store/database.ts';
 import { createOrderedMessages } from '../messages/ordered-lists.ts';
 import * as contactSql from './contacts.sql.ts';
-import { type Contact, type ContactGroup, toContact, toGroup } from './contacts.ts';
+import type { Contact } from './contacts.ts';
+import * as groupSql from './groups.sql.ts';
+import type { ContactGroup } from './groups.ts';
+import * as templateSql from './templates.sql.ts';
 import type { Template } from './templates.ts';
 
 /**
@@ -21,22 +24,24 @@ function createOrderedContacts(database: Database) {
     async contactsDown(account: AccountKey, limit: number, after?: Contact): Promise<Contact[]> {
       const to = below(after?.id);
       if (to === null) return [];
-      return (await database.all(contactSql.contactsDown, { account, to, limit })).map(toContact);
+      return (await database.all(contactSql.contactsDown, { account, to, limit })).map(contactSql.contactColumns.read);
     },
     async contactsOfGroupDown(account: AccountKey, group: bigint, limit: number, after?: Contact): Promise<Contact[]> {
       const to = below(after?.id);
       if (to === null) return [];
-      return (await database.all(contactSql.contactsOfGroupDown, { account, group, to, limit })).map(toContact);
+      return (await database.all(contactSql.contactsOfGroupDown, { account, group, to, limit })).map(
+        contactSql.contactColumns.read,
+      );
     },
     async groupsDown(account: AccountKey, limit: number, after?: ContactGroup): Promise<ContactGroup[]> {
       const to = below(after && BigInt(after.id));
       if (to === null) return [];
-      return (await database.all(contactSql.groupsDown, { account, to, limit })).map(toGroup);
+      return (await database.all(groupSql.groupsDown, { account, to, limit })).map(groupSql.groupColumns.read);
     },
     async templatesDown(account: AccountKey, limit: number, after?: Template): Promise<Template[]> {
       const to = below(after?.position);
       if (to === null) return [];
-      return database.all(contactSql.templatesDown, { account, to, limit });
+      return database.all(templateSql.templatesDown, { account, to, limit });
     },
   };
 }

@@ -1,18 +1,15 @@
 import { createHash } from 'node:crypto';
 import { Problem } from '../../base/problem.ts';
-import { FIRST_ID } from '../../store/cursor.ts';
-import type { AccountKey, Database, Writing } from '../../store/database.ts';
+import { EVERYTHING, FIRST_ID } from '../../store/cursor.ts';
+import type { AccountKey, Database, Queries, Writing } from '../../store/database.ts';
 import { takeIds } from '../accounts/ids.ts';
-import * as sql from './contacts.sql.ts';
+import * as sql from './templates.sql.ts';
 
 /** Saved message templates. A template is identified by its exact text. */
 export const TEMPLATE_LENGTH_MAX = 2_000;
 export const TEMPLATES_MAX = 1_000;
 
-export interface Template {
-  readonly position: bigint;
-  readonly text: string;
-}
+export type Template = sql.TemplateRow;
 
 export type Templates = ReturnType<typeof createTemplates>;
 
@@ -49,6 +46,16 @@ export function createTemplates(database: Database) {
       return (await database.run(sql.deleteTemplate, { account, hash: textHash(text) })) > 0;
     },
   };
+}
+
+/** The texts of all templates, in the order in which they were saved. */
+export const allTemplates = async (queries: Queries, account: bigint): Promise<string[]> =>
+  (await queries.all(sql.templates, { account, ...EVERYTHING })).map(({ text }) => text);
+
+/** Replaces all templates. */
+export async function replaceTemplates(queries: Writing, account: bigint, texts: readonly string[]): Promise<void> {
+  await queries.run(sql.deleteTemplates, { account });
+  await addTemplates(queries, account, texts);
 }
 
 export function checkTemplate(text: string): void {

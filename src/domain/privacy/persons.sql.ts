@@ -2,8 +2,6 @@ import { type AccountKey, statement } from '../../store/statement.ts';
 
 /** Rows of a person, found by number. These tables have no index by number. */
 type Page = { account: AccountKey; from: bigint; limit: number };
-/** `ids` is a JSON array of numbers. */
-type Ids = { account: AccountKey; ids: string };
 
 /**
  * A page: ids from `from` on, of every generation. So it includes emptied inboxes that are not
@@ -18,10 +16,4 @@ export const recipients = statement<Page, { message_id: bigint; recipient: strin
   'persons.recipients',
   `select message_id, recipient from sent where account_id = :account and message_id >= :from
    order by message_id {limit :limit}`,
-);
-/** Reasons and references are texts of the operator, which may quote a number. */
-export const clearWords = statement<Ids>(
-  'persons.clearWords',
-  `update movement set reason = 'erased', reference = null where account_id = :account
-     and movement_id {among :ids}`,
 );

@@ -3,15 +3,11 @@ import { NO_PROGRESS, type Progress } from '../../base/progress.ts';
 import { numberEnd, type SameNumber, sameNumber } from '../../sms/numbers.ts';
 import { pages } from '../../store/cursor.ts';
 import type { Database, Queries, Writing } from '../../store/database.ts';
-import { elementsOf } from '../../store/json.ts';
 import { accountNamed, allAccounts, effectiveRegion, lockAccount, type StoredAccount } from '../accounts/accounts.ts';
-import * as ledgerSql from '../accounts/ledger.sql.ts';
-import { balancesOf, releaseHeld } from '../accounts/ledger.ts';
-import * as blacklistSql from '../contacts/blacklist.sql.ts';
-import { entriesOf } from '../contacts/blacklist.ts';
-import * as contactSql from '../contacts/contacts.sql.ts';
-import { type Contact, toContact } from '../contacts/contacts.ts';
-import { findErasedEntry, newErasedEntry } from '../contacts/erased-number.ts';
+import { balancesOf, eraseWords, movementsWhere, releaseHeld } from '../accounts/ledger.ts';
+import { entriesNamed, entriesOf, eraseEntries } from '../contacts/blacklist.ts';
+import { type Contact, contactsWithNumber, deleteContacts } from '../contacts/contacts.ts';
+import { findErasedEntry } from '../contacts/erased-number.ts';
 import { deleteReceivedAmong, type InboxMessage, receivedOf } from '../messages/received.ts';
 import { deleteScheduledAmong, type ScheduledMessage, scheduledFor, scheduledOf } from '../messages/scheduled.ts';
 import { deleteSentAmong, type SentMessage, sentOf } from '../messages/sent.ts';
@@ -206,18 +202,11 @@ async function findIn(
   // Parsing a number takes 20 times as long as comparing its last digits.
   const isSame = (text: string | null): boolean =>
     text !== null && same.ends.includes(numberEnd(text)) && same.matches(text);
-  const contacts: Contact[] = [];
+  const contacts = await contactsWithNumber(queries, account, same);
   const scheduled: bigint[] = [];
-  for (const end of same.ends) {
-    const candidates = (from: bigint) => queries.all(contactSql.contactsByEnd, { account, end, from, limit: PAGE });
-    for await (const page of pages(PAGE, candidates, ({ contact_id }) => contact_id)) {
-      contacts.push(...page.filter(({ mobile }) => isSame(mobile)).map(toContact));
-    }
-  }
   for await (const page of scheduledFor(queries, account, { ...same, matches: isSame })) scheduled.push(...page);
   const senders = (from: bigint) => queries.all(sql.senders, { account, from, limit: PAGE });
   const recipients = (from: bigint) => queries.all(sql.recipients, { account, from, limit: PAGE });
-  const moved = (from: bigint) => queries.all(ledgerSql.movementsFrom, { account, from, limit: PAGE });
   return {
     account: stored,
     region,
@@ -234,11 +223,7 @@ async function findIn(
       ({ recipient }) => isSame(recipient),
     ),
     entries: await entriesOf(queries, account, same),
-    movements: await idsOf(
-      moved,
-      ({ movement_id }) => movement_id,
-      ({ reason, reference }) => quotes(reason, isSame) || quotes(reference, isSame),
-    ),
+    movements: await movementsWhere(queries, account, (text) => quotes(text, isSame)),
     profile: [stored.mobile, stored.tel, stored.fax].some(isSame),
   };
 }
@@ -278,14 +263,14 @@ async function eraseFrom(queries: Writing, found: Found, number: string, at: num
     for (let start = 0; start < all.length; start += PAGE) await erase(all.slice(start, start + PAGE));
   };
   const contactIds = contacts.map(({ id }) => id);
-  await each(contactIds, (ids) => queries.run(contactSql.deleteContacts, { account, ids: elementsOf(ids) }));
+  await each(contactIds, (ids) => deleteContacts(queries, account, ids));
   await each(received, (ids) => deleteReceivedAmong(queries, account, ids));
   const { free } = await balancesOf(queries, account);
   await each(sent, async (ids) => {
     await eraseWaiting({ queries, account, at }, ids);
     await deleteSentAmong(queries, account, ids);
   });
-  await each(movements, (ids) => queries.run(sql.clearWords, { account, ids: elementsOf(ids) }));
+  await each(movements, (ids) => eraseWords(queries, account, ids));
   await eraseEntries(queries, account, number, region, entries);
   let returned = (await balancesOf(queries, account)).free - free;
   await each(scheduled, async (ids) => {
@@ -294,41 +279,6 @@ async function eraseFrom(queries: Writing, found: Found, number: string, at: num
   });
   return returned;
 }
-
-/**
- * Replaces the entries by one without number and evidence. It has the earliest time and the origin
- * of that entry, except that it is the account's own where one of them is: START never removes it.
- */
-async function eraseEntries(
-  queries: Queries,
-  account: bigint,
-  number: string,
-  region: string | null,
-  entries: readonly string[],
-): Promise<void> {
-  if (entries.length === 0) return;
-  const rows: blacklistSql.BlacklistRow[] = [];
-  for (const entry of entries) {
-    const row = await queries.first(blacklistSql.entry, { account, number: entry });
-    if (row) rows.push(row);
-    await queries.run(blacklistSql.unblock, { account, number: entry });
-  }
-  rows.sort((a, b) => Number(a.blocked_at - b.blocked_at));
-  const [first] = rows;
-  const entry = await newErasedEntry(queries, account, number, region);
-  const origin = rows.some((row) => row.origin === 'user') ? 'user' : (first?.origin ?? 'import');
-  const when = { blockedAt: Number(first?.blocked_at ?? 0n), origin };
-  await queries.run(blacklistSql.block, {
-    account,
-    number: entry,
-    key: entry.slice(-KEY_LENGTH),
-    sample: null,
-    ...when,
-  });
-}
-
-// The length of the key. Entries of erased persons are found by the whole entry, not by this key.
-const KEY_LENGTH = 16;
 
 async function read(queries: Queries, found: Found, erasedFromBlacklist: boolean): Promise<PersonOfAccount> {
   const account = found.account.id;
@@ -349,11 +299,11 @@ async function read(queries: Queries, found: Found, erasedFromBlacklist: boolean
     const { heldParts, notAfter, ...message } = record;
     scheduled.push(message);
   }
-  const blacklist: { number: string; evidence: string | null; blockedAt: number }[] = [];
-  for (const number of found.entries) {
-    const row = await queries.first(blacklistSql.entry, { account, number });
-    if (row) blacklist.push({ number, evidence: row.sample, blockedAt: Number(row.blocked_at) });
-  }
+  const blacklist = (await entriesNamed(queries, account, found.entries)).map(({ number, sample, blockedAt }) => ({
+    number,
+    evidence: sample,
+    blockedAt,
+  }));
   const lists = [found.contacts, found.received, found.sent, found.scheduled];
   return {
     username: found.account.username,

@@ -5,7 +5,7 @@ import type { Database, Queries, Writing } from '../../store/database.ts';
 import { joined } from '../../store/transactions.ts';
 import { effectiveRegion, lockAccount } from '../accounts/accounts.ts';
 import { addAuditEntry } from '../accounts/audit.ts';
-import { type BlacklistEntry, createBlacklistRecords } from '../contacts/blacklist-records.ts';
+import { type BlacklistEntry, createBlacklist } from '../contacts/blacklist.ts';
 import { putIntoInbox } from '../messages/received.ts';
 import { createOptOuts } from '../sending/opt-out.ts';
 import { sendAnswer } from './answer.ts';
@@ -242,7 +242,7 @@ export async function storeFor(
     const isChanged =
       word === 'stop'
         ? (await createOptOuts(within, now, async () => region).add(each, sender, text, 'STOP')).isNew
-        : (await createBlacklistRecords(within, async () => region).remove(each, sender, isOwnStop)) > 0;
+        : (await createBlacklist(within, async () => region).remove(each, sender, isOwnStop)) > 0;
     const target = each === account ? `message ${id}` : `a message to ${destination}`;
     if (isChanged) await noteWord(within, each, message.connector, word, target, now());
   }

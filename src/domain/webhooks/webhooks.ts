@@ -3,7 +3,7 @@ import { randomBytes, randomId } from '../../base/random.ts';
 import { LAST_ID } from '../../store/cursor.ts';
 import type { Queries } from '../../store/database.ts';
 import type { Database } from '../../store/transactions.ts';
-import * as accountSql from '../accounts/accounts.sql.ts';
+import { findAccount } from '../accounts/accounts.ts';
 import type { EventType } from '../accounts/events.ts';
 import { receivedOf } from '../messages/received.ts';
 import { sentOf } from '../messages/sent.ts';
@@ -208,7 +208,7 @@ async function dataOf(database: Queries, row: sql.DeliveryRow, full: boolean): P
   const data = JSON.parse(row.data) as { messageId?: string };
   const account = row.account_id;
   if (account === null) return data;
-  const username = (await database.first(accountSql.account, { account }))?.username ?? null;
+  const username = (await findAccount(database, account))?.username ?? null;
   const named = { account: username, ...data };
   if (!full || data.messageId === undefined) return named;
   const id = BigInt(data.messageId);

@@ -3,14 +3,18 @@ import { type Account, addAccount, findAccountNamed, setProfile } from '../../do
 import { snapshotOf } from '../../domain/accounts/ids.ts';
 import { balancesOf, move, type NewMovement, type Side } from '../../domain/accounts/ledger.ts';
 import { addCredentials, type Credential, ownerOfUserId } from '../../domain/accounts/user-ids.ts';
-import * as contactSql from '../../domain/contacts/contacts.sql.ts';
-import { toContact, toGroup } from '../../domain/contacts/contacts.ts';
-import { addTemplates } from '../../domain/contacts/templates.ts';
-import { EVERYTHING } from '../../store/cursor.ts';
+import { allContacts, type Contact, deleteContacts, putContacts, withKey } from '../../domain/contacts/contacts.ts';
+import { allGroups, deleteGroups, putGroups } from '../../domain/contacts/groups.ts';
+import { allTemplates, replaceTemplates } from '../../domain/contacts/templates.ts';
 import type { Database, Queries, Writing } from '../../store/database.ts';
-import { type AccountArchive, archiveRows } from '../../transfer/archive-rows.ts';
-import * as sql from '../stages/migrated-accounts.sql.ts';
-import { copyProgress, type HighestIds, noteCopiedIds, reserveFirstIds } from '../stages/migrated-accounts.ts';
+import type { AccountArchive } from '../../transfer/archive-rows.ts';
+import {
+  beginCopy,
+  copyProgress,
+  type HighestIds,
+  noteCopiedIds,
+  reserveFirstIds,
+} from '../stages/migrated-accounts.ts';
 
 /**
  * An account of an old server, as it shows it. The account here is made equal: rows are added,
@@ -46,7 +50,7 @@ export async function copyAccount(
   if (found === null) {
     const account = await database.transaction(null, async (queries) => {
       const id = await addAccount(queries, profile, [credential]);
-      await queries.run(sql.begin, { account: id, at });
+      await beginCopy(queries, id, at);
       await copyRows(queries, id, copied, { message: 0n, contact: 0n, group: 0n });
       return id;
     });
@@ -102,63 +106,37 @@ export function adjusting(side: Side, amount: bigint, messageId?: bigint): NewMo
     : [{ kind: 'adjust', from: side, to: 'operator', amount: -amount, ...words }];
 }
 
-const NO_MESSAGES = { blocked: [], received: [], sent: [], scheduled: [] };
-
 async function copyRows(queries: Writing, account: bigint, copied: CopiedAccount, highest: HighestIds): Promise<void> {
-  const { groups, contacts } = archiveRows({ ...copied, credentials: [], ...NO_MESSAGES });
-  const groupsHere = new Map(
-    (await queries.all(contactSql.groups, { account, ...EVERYTHING }))
-      .map(toGroup)
-      .map((each) => [BigInt(each.id), each]),
-  );
-  const contactsHere = new Map(
-    (await queries.all(contactSql.contacts, { account, ...EVERYTHING })).map(toContact).map((each) => [each.id, each]),
-  );
-  const newGroups = groups.filter(({ group, name }) => groupsHere.get(group)?.name !== name || !groupsHere.has(group));
-  await queries.runAll(
-    contactSql.putGroup,
-    newGroups.map((each) => ({ account, ...each })),
-  );
+  const { groups, contacts } = copied;
+  const groupsHere = new Map((await allGroups(queries, account)).map((each) => [each.id, each]));
+  const contactsHere = new Map((await allContacts(queries, account)).map((each) => [each.id, each]));
+  const newGroups = groups.filter(({ id, name }) => groupsHere.get(id)?.name !== name || !groupsHere.has(id));
+  await putGroups(queries, account, newGroups);
   const changed = contacts.filter((each) => !isSameContact(each, contactsHere.get(each.id)));
-  await queries.runAll(
-    contactSql.putContact,
-    changed.map((each) => ({ account, ...each })),
-  );
+  await putContacts(queries, account, changed.map(withKey));
   const goneContacts = gone(
     [...contactsHere.keys()],
     contacts.map(({ id }) => id),
     highest.contact,
   );
-  if (goneContacts.length > 0)
-    await queries.run(contactSql.deleteContacts, { account, ids: `[${goneContacts.join()}]` });
-  const goneGroups = gone(
-    [...groupsHere.keys()],
-    groups.map(({ group }) => group),
-    highest.group,
-  );
+  if (goneContacts.length > 0) await deleteContacts(queries, account, goneContacts);
+  const idOf = ({ id }: { readonly id: number }) => BigInt(id);
+  const goneGroups = gone([...groupsHere.values()].map(idOf), groups.map(idOf), highest.group);
   // A group with contacts that were made here stays.
-  const inUse = new Set(
-    (await queries.all(contactSql.contacts, { account, ...EVERYTHING })).map((row) => row.group_id),
-  );
+  const inUse = new Set((await allContacts(queries, account)).map(({ groupId }) => groupId));
   const emptied = goneGroups.filter((group) => !inUse.has(group));
-  if (emptied.length > 0) await queries.run(sql.deleteGroupsAmong, { account, ids: `[${emptied.join()}]` });
+  if (emptied.length > 0) await deleteGroups(queries, account, emptied);
   await copyTemplates(queries, account, copied.templates);
   await reserveFirstIds(queries, account);
-  await noteCopiedIds(queries, account, {
-    contacts: changed.map(({ id }) => id),
-    groups: newGroups.map(({ group }) => group),
-  });
+  await noteCopiedIds(queries, account, { contacts: changed.map(({ id }) => id), groups: newGroups.map(idOf) });
 }
 
-const isSameContact = (
-  one: { name: string | null; surname: string | null; mobile: string | null; group: bigint | null },
-  other: ReturnType<typeof toContact> | undefined,
-): boolean =>
+const isSameContact = (one: Contact, other: Contact | undefined): boolean =>
   other !== undefined &&
   one.name === other.name &&
   one.surname === other.surname &&
   one.mobile === other.mobile &&
-  one.group === other.groupId;
+  one.groupId === other.groupId;
 
 function gone(here: readonly bigint[], there: readonly bigint[], highest: bigint): bigint[] {
   const kept = new Set(there);
@@ -167,8 +145,7 @@ function gone(here: readonly bigint[], there: readonly bigint[], highest: bigint
 
 /** The order is that of saving, so another order is another list. */
 async function copyTemplates(queries: Writing, account: bigint, texts: readonly string[]): Promise<void> {
-  const here = (await queries.all(contactSql.templates, { account, ...EVERYTHING })).map(({ text }) => text);
+  const here = await allTemplates(queries, account);
   if (here.length === texts.length && here.every((text, index) => text === texts[index])) return;
-  await queries.run(sql.deleteTemplates, { account });
-  await addTemplates(queries, account, texts);
+  await replaceTemplates(queries, account, texts);
 }

@@ -1,6 +1,7 @@
 import { type Account, EMPTY_ACCOUNT } from '../../domain/accounts/accounts.ts';
 import { hashPassword, hashUserId } from '../../domain/accounts/credentials.ts';
-import type { Contact, ContactGroup } from '../../domain/contacts/contacts.ts';
+import type { Contact } from '../../domain/contacts/contacts.ts';
+import type { ContactGroup } from '../../domain/contacts/groups.ts';
 import type { CopiedAccount } from '../copy/account-copy.ts';
 import type { ValueRecord } from './answer-values.ts';
 import { CopyProblem, type OldAccount, read, readRows } from './old-account.ts';

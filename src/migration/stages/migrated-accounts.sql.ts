@@ -75,14 +75,6 @@ export const scheduledAmong = statement<Some, { message_id: bigint }>(
   'migrated.scheduledAmong',
   'select message_id from scheduled where account_id = :account and message_id {among :ids}',
 );
-export const deleteTemplates = statement<One>(
-  'migrated.deleteTemplates',
-  'delete from template where account_id = :account',
-);
-export const deleteGroupsAmong = statement<Some>(
-  'migrated.deleteGroupsAmong',
-  'delete from contact_group where account_id = :account and group_id {among :ids}',
-);
 /** Scheduled messages, and whether one is armed here. */
 export const scheduledFrom = statement<
   One & { from: bigint; limit: number },

@@ -35,6 +35,10 @@ export async function copyProgress(queries: Queries, account: bigint): Promise<C
     : null;
 }
 
+/** In the transaction that makes the account. */
+export const beginCopy = (queries: Writing, account: bigint, at: number): Promise<number> =>
+  queries.run(sql.begin, { account, at });
+
 export const accountIdNamed = async (queries: Queries, username: string): Promise<bigint | null> =>
   (await findAccountNamed(queries, username))?.id ?? null;
 

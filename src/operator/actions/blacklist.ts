@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { notFound } from '../../base/problem.ts';
-import { BLACKLIST_ORIGINS, checkOperatorsNumber } from '../../domain/contacts/blacklist.ts';
-import type { BlacklistEntry } from '../../domain/contacts/blacklist-records.ts';
+import { BLACKLIST_ORIGINS, type BlacklistEntry, checkOperatorsNumber } from '../../domain/contacts/blacklist.ts';
 import { type Action, accountAction, accountListAction, pageOf, withStatus } from '../action.ts';
 import { domainOf } from '../domain.ts';
 import { accountParams, instant, line, username } from '../schemas.ts';
@@ -38,7 +37,7 @@ export const blacklistList = accountListAction({
   problems: ['not-found'],
   example: { params: { username: 'acme' }, output: { items: [EXAMPLE], next: null } },
   run: async (services, { page: { limit, after } }) => {
-    const rows = await domainOf(services).blacklistRecords.list(services.account.id, limit + 1, after?.[0] ?? null);
+    const rows = await domainOf(services).blacklist.list(services.account.id, limit + 1, after?.[0] ?? null);
     return pageOf(rows, limit, shown, ({ position }): [string] => [position]);
   },
 });
@@ -96,7 +95,7 @@ export const blacklistRemove = accountAction({
   target: ({ params }) => params.username,
   command: { say: () => 'Messages can be sent to this number again.' },
   run: async (services, { params }) => {
-    const removed = await domainOf(services).blacklistRecords.remove(services.account.id, params.number);
+    const removed = await domainOf(services).blacklist.remove(services.account.id, params.number);
     if (removed === 0) throw notFound('such number on the blacklist');
     return { removed };
   },

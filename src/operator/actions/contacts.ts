@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { CONTACT_TEXT_LENGTH_MAX } from '../../domain/contacts/contact-records.ts';
-import type { Contact } from '../../domain/contacts/contacts.ts';
+import { CONTACT_TEXT_LENGTH_MAX, type Contact } from '../../domain/contacts/contacts.ts';
 import { type Action, accountAction, accountListAction } from '../action.ts';
 import { domainOf } from '../domain.ts';
 import { accountParams, line, rowId, username } from '../schemas.ts';

@@ -11,7 +11,8 @@ import * as idempotency from '../../../src/domain/accounts/idempotency.sql.ts';
 import * as ledger from '../../../src/domain/accounts/ledger.sql.ts';
 import * as userIds from '../../../src/domain/accounts/user-ids.sql.ts';
 import * as blacklist from '../../../src/domain/contacts/blacklist.sql.ts';
-import * as contactRecords from '../../../src/domain/contacts/contact-records.sql.ts';
+import * as contacts from '../../../src/domain/contacts/contacts.sql.ts';
+import * as groups from '../../../src/domain/contacts/groups.sql.ts';
 import * as received from '../../../src/domain/messages/received.sql.ts';
 import * as scheduled from '../../../src/domain/messages/scheduled.sql.ts';
 import * as sent from '../../../src/domain/messages/sent.sql.ts';
@@ -35,7 +36,8 @@ const MODULES = [
   userIds,
   audit,
   blacklist,
-  contactRecords,
+  contacts,
+  groups,
   events,
   idempotency,
   ledger,
@@ -59,6 +61,9 @@ const statements = MODULES.flatMap((module) => Object.values<unknown>(module).fi
 const WHOLE = [migrationTraffic.countWrites.name, migrationTraffic.countsNamed.name];
 /** Few rows of one account. Deliveries come by their time, so only those of one moment are sorted. */
 const SORTED = [
+  // A whole blacklist is read by the export alone.
+  blacklist.all.name,
+  userIds.credentials.name,
   userIds.userIds.name,
   tokens.tokensOfAccount.name,
   webhooks.claimDue.name,

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import * as ledger from '../../../src/domain/accounts/ledger.sql.ts';
 import * as contacts from '../../../src/domain/contacts/contacts.sql.ts';
+import * as groups from '../../../src/domain/contacts/groups.sql.ts';
 import * as inbox from '../../../src/domain/messages/received.sql.ts';
 import * as scheduled from '../../../src/domain/messages/scheduled.sql.ts';
 import * as outbox from '../../../src/domain/messages/sent.sql.ts';
@@ -18,7 +19,7 @@ import { type Outside, openOutside } from '../../support/other-process.ts';
 import { genericPlan } from '../../support/statement-plans.ts';
 import { onPostgres } from './servers.ts';
 
-const withIds = [attempts, contacts, inbox, ledger, outbox, persons, scheduled, receipts, sending]
+const withIds = [attempts, contacts, groups, inbox, ledger, outbox, persons, scheduled, receipts, sending]
   .flatMap((module) => Object.values(module) as unknown as Statement<never>[])
   .filter((each) => each.text?.includes('{among :ids}'));
 

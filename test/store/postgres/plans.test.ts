@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import * as accounts from '../../../src/domain/accounts/accounts.sql.ts';
+import * as blacklist from '../../../src/domain/contacts/blacklist.sql.ts';
 import * as contacts from '../../../src/domain/contacts/contacts.sql.ts';
+import * as groups from '../../../src/domain/contacts/groups.sql.ts';
+import * as templates from '../../../src/domain/contacts/templates.sql.ts';
 import * as purge from '../../../src/domain/messages/purge.sql.ts';
 import * as inbox from '../../../src/domain/messages/received.sql.ts';
 import * as scheduled from '../../../src/domain/messages/scheduled.sql.ts';
@@ -17,9 +20,9 @@ import { openStore } from '../../support/opened-database.ts';
 import { type Outside, openOutside } from '../../support/other-process.ts';
 import { onPostgres } from './servers.ts';
 
-const statements = [inbox, outbox, scheduled, contacts, accounts, purge].flatMap(
-  (module) => Object.values(module) as unknown as Statement<never>[],
-);
+const statements = [inbox, outbox, scheduled, contacts, groups, templates, blacklist, accounts, purge]
+  .flatMap((module) => Object.values(module) as unknown as Statement<never>[])
+  .filter(({ text, parameters }) => text !== undefined && parameters !== undefined);
 
 /** 40 accounts, 10,000 messages of each kind. */
 const DATA = `
@@ -125,7 +128,7 @@ onPostgres('query plans of PostgreSQL', () => {
     'outbox.scheduledFrom': ['scheduled_pkey', /account_id = .* AND \(message_id >= /],
     'outbox.scheduledByEnd': ['scheduled_by_number_end', /account_id = .* AND \("right".* AND \(message_id >= /],
     'contacts.contactsByEnd': ['contact_by_number_end', /account_id = .* AND \("right".* AND \(contact_id >= /],
-    'contacts.blockedByEnd': ['blocked_by_number_end', /account_id = .* AND \("right".* AND \(number > /],
+    'blacklist.byEnd': ['blocked_by_number_end', /account_id = .* AND \("right".* AND \(number > /],
   };
   for (const [name, [index, condition]] of Object.entries(LISTS)) {
     test(`${name} takes its rows from ${index} in their order, and sorts nothing`, async () => {
