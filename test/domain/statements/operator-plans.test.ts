@@ -70,6 +70,9 @@ const SORTED = [
   // Sums of some days, which have a few thousand rows.
   migrationTraffic.countsSince.name,
   migrationTraffic.countsNamed.name,
+  // Writes that wait under two names of the key: those that are due, which are few.
+  migrationTraffic.behindAccounts.name,
+  migrationTraffic.dueWriteAccounts.name,
   // Counts the accounts of at most 50,000 rows.
   migrationClients.summary.name,
 ];
