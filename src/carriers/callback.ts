@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { Clock } from '../base/clock.ts';
+import type { HttpOutcome } from '../base/http-client.ts';
 import { Problem } from '../base/problem.ts';
 import { createSemaphore } from '../base/semaphore.ts';
 import {
@@ -9,7 +10,7 @@ import {
   signedFields,
 } from '../domain/webhooks/standard-webhooks.ts';
 import { readCallback } from './callback-incoming.ts';
-import { createPoster, type Posted } from './callback-request.ts';
+import { createPoster } from './callback-request.ts';
 import type { CarrierEvents, Connector, Submission, SubmitResult } from './connector.ts';
 import { submitWithin } from './submit-within.ts';
 
@@ -44,7 +45,8 @@ export function createCallback(name: string, config: CallbackConfig, { clock }: 
   async function post(part: Submission, signal: AbortSignal): Promise<SubmitResult> {
     const body = JSON.stringify(submissionBody(part, now()));
     const fields = signedFields(secrets, { id: part.attemptId, at: now(), body });
-    return resultOf(await poster.post({ ...fields, 'Content-Type': 'application/json' }, body, signal));
+    const outcome = await poster.post({ ...fields, 'Content-Type': 'application/json' }, body, signal);
+    return resultOf(outcome, signal.aborted);
   }
 
   return {
@@ -132,11 +134,15 @@ const NOT_CONFIGURED = new Set([401, 403, 404, 405, 407, 410, 415]);
  * 2xx: taken. 429 and 503: not taken now. Another 5xx: a proxy may have lost the answer, so nobody
  * knows. Other 4xx: never taken.
  */
-function resultOf(posted: Posted): SubmitResult {
-  if (posted.kind === 'not-sent') return { kind: 'temporary', reason: posted.reason, connectorDown: posted.isDown };
-  if (posted.kind === 'no-answer') return { kind: 'unsure', reason: posted.reason };
-  const { status, retryAfterMs, body } = posted;
-  const answer = objectOf(body);
+function resultOf(outcome: HttpOutcome, isStopped: boolean): SubmitResult {
+  if (outcome.kind !== 'answered') {
+    const reason = isStopped ? 'stopped' : outcome.reason;
+    return outcome.kind === 'unsent'
+      ? { kind: 'temporary', reason, connectorDown: !isStopped }
+      : { kind: 'unsure', reason };
+  }
+  const { status, headers, body } = outcome;
+  const answer = objectOf(body.toString('utf8'));
   const code = typeof answer.code === 'string' && CODE.test(answer.code) ? ` ${answer.code}` : '';
   const reason = `HTTP ${status}${code}`;
   if (status >= 200 && status < 300) {
@@ -145,7 +151,8 @@ function resultOf(posted: Posted): SubmitResult {
     return { kind: 'accepted', gatewayId: isId ? id : null };
   }
   if (status === 429 || status === 503 || status === 408 || status === 425) {
-    const wait = retryAfterMs === null ? {} : { retryAfterMs: Math.min(retryAfterMs, RETRY_MS_MAX) };
+    const seconds = headers['retry-after'] ?? '';
+    const wait = /^\d{1,6}$/.test(seconds) ? { retryAfterMs: Math.min(Number(seconds) * 1_000, RETRY_MS_MAX) } : {};
     return { kind: 'temporary', reason, ...wait };
   }
   if (status >= 500) return { kind: 'unsure', reason };

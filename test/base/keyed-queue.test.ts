@@ -46,7 +46,9 @@ test('a keyed queue refuses work beyond its items and bytes', async () => {
 
 test('no more keys work at once than are allowed, and a key that has more comes after the others', async () => {
   const clock = createVirtualClock();
-  const queue = createKeyedQueue({ itemsMax: 100, bytesMax: 100, concurrency: 2 }, (thrown) => assert.fail(String(thrown)));
+  const queue = createKeyedQueue({ itemsMax: 100, bytesMax: 100, concurrency: 2 }, (thrown) =>
+    assert.fail(String(thrown)),
+  );
   const begun: string[] = [];
   for (const key of ['a', 'a', 'b', 'c']) {
     queue.offer(key, 1, async () => {

@@ -1,7 +1,7 @@
 import { connect as connectTcp, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
+import type { HttpPeer } from '../../base/http-client.ts';
 import { ADMIN, type BoxFrame, encodeFrame, FrameReader, octetsOf } from './box-protocol.ts';
-import type { HttpPeer } from './http-call.ts';
 
 /** One connection to bearerbox's box port, from identify to its end. */
 export interface BoxLink {

@@ -1,8 +1,8 @@
 import type { Clock } from '../../base/clock.ts';
+import { callHttp, type HttpOutcome, peerOf } from '../../base/http-client.ts';
 import { randomBytes } from '../../base/random.ts';
 import { probeId } from './callbacks.ts';
 import { adminOf, type KannelDependencies, type KannelSendsmsConfig } from './config.ts';
-import { callHttp, type HttpOutcome } from './http-call.ts';
 import { RECEIPT_MASK } from './receipts.ts';
 import { askStatus, faultsOfRoute, isOnline, type KannelStatus } from './status.ts';
 
@@ -64,21 +64,13 @@ const ask = (config: KannelSendsmsConfig, clock: Clock, more: Record<string, str
 /** `seen`, `not seen`, or why there is no answer. */
 async function askCallback(config: KannelSendsmsConfig, clock: Clock, id: string): Promise<string> {
   const url = new URL(config.callbackUrl);
-  const outcome = await callHttp(
-    clock,
-    {
-      host: url.hostname.replace(/^\[|\]$/g, ''),
-      port: Number(url.port) || (url.protocol === 'https:' ? 443 : 80),
-      tls: url.protocol === 'https:',
-    },
-    {
-      method: 'GET',
-      path: `${url.pathname.replace(/\/$/, '')}/${config.callbackSecret}/probe?id=${id}`,
-      headers: { Host: url.host },
-      timeoutMs: TIMEOUT_MS,
-      answerBytesMax: ANSWER_BYTES_MAX,
-    },
-  );
+  const outcome = await callHttp(clock, peerOf(url), {
+    method: 'GET',
+    path: `${url.pathname.replace(/\/$/, '')}/${config.callbackSecret}/probe?id=${id}`,
+    headers: { Host: url.host },
+    timeoutMs: TIMEOUT_MS,
+    answerBytesMax: ANSWER_BYTES_MAX,
+  });
   if (outcome.kind !== 'answered') return outcome.reason;
   return outcome.status === 200 ? outcome.body.toString('latin1') : `status ${outcome.status}`;
 }

@@ -1,11 +1,11 @@
 import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
+import { callHttp } from '../../base/http-client.ts';
 import { createSemaphore } from '../../base/semaphore.ts';
 import type { CarrierEvents, Connector, Submission, SubmitResult } from '../connector.ts';
 import { submitWithin } from '../submit-within.ts';
 import { createCallbacks } from './callbacks.ts';
 import { adminOf, type KannelDependencies, type KannelSendsmsConfig } from './config.ts';
-import { callHttp } from './http-call.ts';
 import { RECEIPT_MASK } from './receipts.ts';
 import { createRefusals } from './refusals.ts';
 import { readAnswer } from './sendsms-answer.ts';

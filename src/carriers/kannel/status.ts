@@ -1,6 +1,6 @@
 import type { Clock } from '../../base/clock.ts';
+import { callHttp } from '../../base/http-client.ts';
 import type { KannelAdmin } from './config.ts';
-import { callHttp } from './http-call.ts';
 
 /** What bearerbox's admin port tells about boxes and carriers. */
 export interface KannelStatus {
