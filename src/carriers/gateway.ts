@@ -90,7 +90,7 @@ export function createGateway(parts: GatewayParts): Gateway {
   const { now } = clock;
   const settings = { ...GATEWAY_SETTINGS, ...parts.settings };
   const connectors = createConnectors(database, now);
-  const settling = createSettling(database, now, parts.onGatewayIds, optOutsOf(now, defaultRegion));
+  const settling = createSettling(database, now, parts.onGatewayIds, optOutsOf(defaultRegion));
   const settler = createSettler(settling, clock.sleep, failed, pace);
   const running = createRunningConnectors(parts, settings, connectors, settler);
   let isPrepared = false;

@@ -8,7 +8,7 @@ import { NO_PACE, type Pace } from './pace.ts';
  * the next one gathers.
  */
 export interface Settler {
-  /** Resolves when it is on disk, or when its account is set aside. */
+  /** Resolves when it is on disk, or in quarantine because its account cannot be settled. */
   add(settlement: Settlement): Promise<void>;
   /** Resolves when nothing waits. */
   empty(): Promise<void>;
@@ -80,7 +80,7 @@ export function createSettler(
       if ((await attempted(() => settling.settle(own))) === undefined) return;
       if (tries < TRIES_ALONE_MAX) await sleep(RETRY_MS);
     }
-    await attempted(() => settling.setAside(own)); // else the lease runs out
+    await attempted(() => settling.quarantine(own)); // else the lease runs out
   }
 
   return {

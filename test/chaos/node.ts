@@ -10,7 +10,7 @@ import { accountId } from '../../src/domain/accounts/accounts.ts';
 import { createAccepting } from '../../src/domain/sending/accept.ts';
 import { createCancellation } from '../../src/domain/sending/cancel.ts';
 import { createExpiry } from '../../src/domain/sending/expire.ts';
-import { heldReceiptsFor } from '../../src/domain/sending/receipts.ts';
+import { heldReceipts } from '../../src/domain/sending/receipts.ts';
 import { createServices } from '../../src/serve/compose/services.ts';
 import { sql } from '../support/opened-database.ts';
 import type { Answer, Ask, FromNode, NodeSettings, SubmittedPart, ToNode } from './protocol.ts';
@@ -55,7 +55,7 @@ const gateway = createGateway({
   database,
   clock,
   events,
-  onGatewayIds: heldReceiptsFor(now),
+  onGatewayIds: heldReceipts,
   ofFile: [],
   settings: { ...settings.times, pollMs: 50, stopTimeoutMs: 1_000 },
   failed: () => {},

@@ -10,7 +10,7 @@ import { createLedger } from '../../src/domain/accounts/ledger.ts';
 import { createSent } from '../../src/domain/messages/sent.ts';
 import { createAccepting } from '../../src/domain/sending/accept.ts';
 import { createConnectors, type NewConnector } from '../../src/domain/sending/connectors.ts';
-import { heldReceiptsFor } from '../../src/domain/sending/receipts.ts';
+import { heldReceipts } from '../../src/domain/sending/receipts.ts';
 import type { Engine } from './engines.ts';
 import { openStore } from './opened-database.ts';
 import { message } from './sending.ts';
@@ -72,7 +72,7 @@ export async function openGateway(engine: Engine, t: TestContext, given: Partial
           await own.incoming(each);
         },
       },
-      onGatewayIds: heldReceiptsFor(now),
+      onGatewayIds: heldReceipts,
       defaultRegion: 'ZA',
       settings: SETTINGS,
       failed: (thrown) => failures.push(thrown),

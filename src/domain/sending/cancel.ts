@@ -8,7 +8,7 @@ import { balancesOf, releaseHeld } from '../accounts/ledger.ts';
 import { takeOneScheduled } from '../messages/scheduled.ts';
 import { sentOf } from '../messages/sent.ts';
 import * as sql from './dispatch.sql.ts';
-import { endRefused } from './settle.ts';
+import { endRefused } from './end.ts';
 
 /**
  * Ends messages that are due and wait: a client or an operator cancels one, or its recipient opts
@@ -38,7 +38,7 @@ export async function endWaiting(
   const id = accountIdOf(account);
   if (id === undefined) throw new Error('the account of a transaction is not known');
   const refused = rows.map((row) => ({ row, reason: detail }));
-  await endRefused(queries, id, at, 'DELETED', refused, reason);
+  await endRefused({ queries, account: id, at }, 'cancel', refused, reason);
 }
 
 const ERASED: EarlyEnd = { detail: 'the person was erased', reason: 'person erased' };

@@ -1,28 +1,18 @@
 import { nextTurn } from '../../base/event-loop.ts';
 import { isLockedOut, isUnavailable } from '../../base/problem.ts';
 import { splitText } from '../../sms/parts.ts';
-import type { Database, Writing } from '../../store/database.ts';
+import type { Database, Transaction, Writing } from '../../store/database.ts';
 import { elementsOf } from '../../store/json.ts';
 import { effectiveRegion } from '../accounts/accounts.ts';
-import { takeScheduled } from '../messages/scheduled.ts';
-import { addQueued, sentTexts } from '../messages/sent.ts';
 import * as attemptSql from './attempts.sql.ts';
 import { pausedAt } from './connectors.sql.ts';
 import * as sql from './dispatch.sql.ts';
+import { divided, escalate, NEVER, reconsider, requeue } from './end.ts';
+import { type DueMessage, endWithoutTrying, leaveSchedule } from './expire.ts';
 import { type KnownParts, knownParts } from './known-parts.ts';
 import { endOptedOut, isOptedOut } from './opt-out.ts';
 import { afterQuietHours } from './quiet-hours.ts';
-import {
-  type EndedMessage,
-  end,
-  endRefused,
-  endTaken,
-  leaveUndecided,
-  NEVER,
-  putBack,
-  reconsider,
-  type SubmittedMessage,
-} from './settle.ts';
+import type { SubmittedMessage } from './settle.ts';
 
 /**
  * Claiming: a dispatcher takes messages that are due, of several accounts, for a time. A claimed
@@ -216,7 +206,8 @@ async function claimOf(
   limit: number,
 ): Promise<ClaimedMessage[]> {
   const account = row.account_id;
-  await decideOverdue(queries, settings, row, at);
+  const transaction = { queries, account, at };
+  await decideOverdue(transaction, settings, row);
   const quietUntil = afterQuietHours(at, row.quiet_hours, row.time_zone);
   if (quietUntil > at) {
     await queries.run(sql.postpone, { account, until: quietUntil });
@@ -227,48 +218,12 @@ async function claimOf(
   // Only of a message that was tried before a carrier may have parts.
   const tried = rows.filter(({ attempts }) => attempts > 1n).map(({ message_id }) => message_id);
   const known = await knownParts(queries, account, tried);
-  const messages = rows.length > 0 ? await readTexts(queries, account, at, rows, known) : [];
+  const messages = rows.length > 0 ? await leaveSchedule(transaction, rows, known) : [];
   await queries.run(sql.setNextDue, { account, servedAt: at, never: NEVER });
-  const open = await endWithoutTrying(queries, account, at, messages, known);
+  const open = await endWithoutTrying(transaction, messages, known);
   const region = effectiveRegion(row, settings.defaultRegion ?? null);
-  const going = await endOptedOut({ queries, account, at }, region, open);
+  const going = await endOptedOut(transaction, region, open);
   return going.map((each) => claimedOf(each, row, known(each.message_id), settings.newAttemptId, at));
-}
-
-/** Ends the messages whose time is over. Inside a transaction of the account. */
-export async function endExpired(
-  queries: Writing,
-  account: bigint,
-  at: number,
-  rows: readonly sql.DispatchRow[],
-): Promise<void> {
-  if (rows.length === 0) return;
-  const tried = rows.filter(({ attempts }) => attempts > 0n).map(({ message_id }) => message_id);
-  const known = await knownParts(queries, account, tried);
-  await endWithoutTrying(queries, account, at, await readTexts(queries, account, at, rows, known), known);
-}
-
-/** Ends those that the carrier has, and those whose time is over. Returns the others. */
-async function endWithoutTrying(
-  queries: Writing,
-  account: bigint,
-  at: number,
-  messages: readonly DueMessage[],
-  known: (id: bigint) => KnownParts,
-): Promise<DueMessage[]> {
-  // A receipt came between the refusal and the answer that was told to us: the carrier has all.
-  const isTaken = (each: DueMessage) => BigInt(known(each.message_id).accepted.size) >= each.parts;
-  await endTaken(queries, account, at, messages.filter(isTaken));
-  const open = messages.filter((each) => !isTaken(each));
-  const expired = open.filter(({ expires_at }) => Number(expires_at) <= at);
-  const refused = expired.map((row) => ({ row, reason: row.reason }));
-  await endRefused(queries, account, at, 'EXPIRED', refused);
-  return open.filter(({ expires_at }) => Number(expires_at) > at);
-}
-
-interface DueMessage extends sql.DispatchRow {
-  readonly recipient: string;
-  readonly text: string;
 }
 
 function claimedOf(
@@ -298,38 +253,6 @@ function claimedOf(
   };
 }
 
-/**
- * Moves claimed messages from the schedule to the sent ones, and reads recipient and text of all. A
- * missing one was deleted by the client, so it is not submitted. One with the id of a sent message
- * came from an import: another server has sent it.
- */
-async function readTexts(
-  queries: Writing,
-  account: bigint,
-  at: number,
-  rows: readonly sql.DispatchRow[],
-  known: (id: bigint) => KnownParts,
-): Promise<DueMessage[]> {
-  const ids = rows.map(({ message_id }) => message_id);
-  const taken = await takeScheduled(queries, account, ids);
-  const present = await sentTexts(queries, account, ids);
-  const isPresent = new Set(present.map(({ id }) => id));
-  const moved = taken.filter(({ id }) => !isPresent.has(id));
-  await addQueued({ queries, account, at }, moved);
-  const sentElsewhere = new Set(taken.map(({ id }) => id).filter((id) => isPresent.has(id)));
-  const texts = new Map([...present, ...moved].map((each) => [each.id, each]));
-  const going: DueMessage[] = [];
-  const gone: EndedMessage[] = [];
-  for (const row of rows) {
-    const { message_id: id, held } = row;
-    const { recipient = null, text = null } = texts.get(id) ?? {};
-    if (recipient !== null && text !== null && !sentElsewhere.has(id)) going.push({ ...row, recipient, text });
-    else gone.push({ id, held, captured: BigInt(known(id).accepted.size), detail: null });
-  }
-  await end(queries, account, at, null, gone);
-  return going;
-}
-
 const LEASE_OVER = 'the process that submitted it ended without an answer';
 
 /**
@@ -337,38 +260,31 @@ const LEASE_OVER = 'the process that submitted it ended without an answer';
  * receipt the policy of the account decides. Without a policy an operator does.
  */
 async function decideOverdue(
-  queries: Writing,
+  transaction: Transaction<bigint>,
   { unsureMs }: ClaimingSettings,
-  { account_id: account, unsure_policy: policy }: sql.DueAccountRow,
-  at: number,
+  { unsure_policy: policy }: sql.DueAccountRow,
 ): Promise<void> {
+  const { queries, account, at } = transaction;
   const rows = await queries.all(sql.overdue, { account, now: at, limit: OVERDUE_MAX });
   if (rows.length === 0) return;
-  const lost = rows.filter(({ state }) => state === 'submitting').map(({ message_id }) => message_id);
+  const lost = rows.filter(({ state }) => state === 'submitting');
   if (lost.length > 0) {
-    await queries.run(attemptSql.setUnsure, { account, ids: elementsOf(lost) });
-    await putBack(
-      queries,
-      account,
-      'unsure',
-      lost.map((id) => [id, at + unsureMs, LEASE_OVER]),
+    await queries.run(attemptSql.setUnsure, { account, ids: elementsOf(lost.map(({ message_id }) => message_id)) });
+    const dueAt = at + unsureMs;
+    await requeue(
+      transaction,
+      'lose',
+      lost.map((row) => ({ row, dueAt, reason: LEASE_OVER })),
     );
   }
   const late = rows.filter(({ state }) => state === 'unsure');
-  const open = await reconsider(queries, account, at, late);
-  const again = policy === 'submit-again' ? open.filter(({ expires_at }) => Number(expires_at) > at) : [];
-  const reasonOf = ({ reason }: sql.DispatchRow) => reason ?? LEASE_OVER;
-  await putBack(
-    queries,
-    account,
-    'waiting',
-    again.map((row) => [row.message_id, at, reasonOf(row)]),
+  const open = (await reconsider(transaction, late)).map((row) => ({ row, reason: row.reason ?? LEASE_OVER }));
+  const isTriedAgain = ({ row }: { row: sql.DispatchRow }) => policy === 'submit-again' && Number(row.expires_at) > at;
+  const [again, left] = divided(open, isTriedAgain);
+  await requeue(
+    transaction,
+    'submit again',
+    again.map((each) => ({ ...each, dueAt: at })),
   );
-  const undecided = open.filter((row) => !again.includes(row));
-  await leaveUndecided(
-    queries,
-    account,
-    at,
-    undecided.map((row) => ({ id: row.message_id, reason: reasonOf(row) })),
-  );
+  await escalate(transaction, left);
 }

@@ -1,13 +1,13 @@
 import { conflict, notFound } from '../../base/problem.ts';
-import type { Database, Writing } from '../../store/database.ts';
+import type { Database, Transaction } from '../../store/database.ts';
 import { elementsOf } from '../../store/json.ts';
 import { setStatusOf } from '../messages/sent.ts';
 import * as attemptSql from './attempts.sql.ts';
 import * as sql from './dispatch.sql.ts';
+import { end, endTaken, requeue } from './end.ts';
 import { knownParts } from './known-parts.ts';
 import { watchedTo } from './receipts.sql.ts';
 import { applySilence } from './receipts.ts';
-import { end, endTaken, putBack } from './settle.ts';
 
 /**
  * What an operator decides about a message of which nobody knows whether the carrier has it.
@@ -41,30 +41,30 @@ export function decide(
     if (decision === 'not-submitted') await queries.run(attemptSql.setNotTaken, { account, id });
     const known = (await knownParts(queries, account, [id]))(id);
     const accepted = BigInt(known.accepted.size);
-    const { held } = row;
+    const transaction = { queries, account, at };
     if (accepted >= row.parts) {
-      await endTaken(queries, account, at, [row], DETAIL);
+      await endTaken(transaction, 'decide submitted', [row], DETAIL);
     } else if (decision === 'not-submitted') {
-      await end(queries, account, at, 'REJECTED', [{ id, held, captured: accepted, detail: DETAIL }]);
+      await end(transaction, 'decide not submitted', 'REJECTED', [{ row, captured: accepted, detail: DETAIL }]);
     } else {
       await queries.run(sql.extend, { account, id, expiresAt: at + tryForMs });
-      await putBack(queries, account, 'waiting', [[id, at, DETAIL]]);
-      await setStatusOf({ queries, account, at }, 'QUEUED', new Map([[id, DETAIL]]));
+      await requeue(transaction, 'decide submit again', [{ row, dueAt: at, reason: DETAIL }]);
+      await setStatusOf(transaction, 'QUEUED', new Map([[id, DETAIL]]));
     }
-    await silenceWatched(queries, account, id, assumed, at);
+    await silenceWatched(transaction, id, assumed);
   });
 }
 
 type Assumed = readonly { readonly attempt: bigint; readonly part: bigint; readonly attempt_id: string }[];
 
 /**
- * The upkeep has passed these attempts, so nobody would find that no receipt came. The watch is
- * locked: where the upkeep is just passing them, it looks once more after this transaction.
+ * The maintenance has passed these attempts, so nobody would find that no receipt came. The watch
+ * is locked: where the maintenance is just passing them, it looks once more after this transaction.
  */
-async function silenceWatched(queries: Writing, account: bigint, id: bigint, assumed: Assumed, at: number) {
+async function silenceWatched(transaction: Transaction<bigint>, id: bigint, assumed: Assumed): Promise<void> {
   if (assumed.length === 0) return;
-  const watch = await queries.first(watchedTo, {});
+  const watch = await transaction.queries.first(watchedTo, {});
   const silent = assumed.filter(({ attempt_id }) => attempt_id <= (watch?.looked_to ?? ''));
   const parts = silent.map(({ attempt, part }) => ({ messageId: id, attempt, part }));
-  if (parts.length > 0) await applySilence(queries, account, parts, at);
+  if (parts.length > 0) await applySilence(transaction, parts);
 }

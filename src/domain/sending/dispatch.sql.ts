@@ -213,8 +213,8 @@ export const remove = statement<Some>(
   { affects: 'none' },
 );
 /** Each with its own time and reason. */
-export const putBack = statement<One & { state: DispatchState; rows: string }>(
-  'sending.putBack',
+export const requeue = statement<One & { state: DispatchState; rows: string }>(
+  'sending.requeue',
   `update dispatch set state = :state, due_at = changed.due_at, reason = changed.reason, lease_owner = null
    from {records :rows account_id bigint, message_id bigint, due_at bigint, reason text} as changed
    where {joined dispatch.account_id :account} and dispatch.account_id = changed.account_id and dispatch.message_id = changed.message_id`,

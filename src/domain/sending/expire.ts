@@ -1,7 +1,10 @@
-import type { Database } from '../../store/database.ts';
+import type { Database, Transaction } from '../../store/database.ts';
 import { elementsOf } from '../../store/json.ts';
-import { endExpired } from './claim.ts';
+import { takeScheduled } from '../messages/scheduled.ts';
+import { addQueued, sentTexts } from '../messages/sent.ts';
 import * as sql from './dispatch.sql.ts';
+import { divided, type EndedMessage, end, endRefused, endTaken } from './end.ts';
+import { type KnownParts, knownParts } from './known-parts.ts';
 
 /**
  * A claim ends messages whose time is over. Nobody claims them while the connector is paused or
@@ -33,7 +36,7 @@ export function createExpiry(
       async (queries) => {
         const at = now();
         const rows = await queries.all(sql.expired, { account, now: at, ids: elementsOf(ids) });
-        await endExpired(queries, account, at, rows);
+        await endExpired({ queries, account, at }, rows);
       },
       LOCK_WAIT_MS,
     );
@@ -56,4 +59,66 @@ export function createExpiry(
     }
     return ended;
   };
+}
+
+export interface DueMessage extends sql.DispatchRow {
+  readonly recipient: string;
+  readonly text: string;
+}
+
+/** Ends the messages whose time is over. Inside a transaction of the account. */
+async function endExpired(transaction: Transaction<bigint>, rows: readonly sql.DispatchRow[]): Promise<void> {
+  if (rows.length === 0) return;
+  const tried = rows.filter(({ attempts }) => attempts > 0n).map(({ message_id }) => message_id);
+  const known = await knownParts(transaction.queries, transaction.account, tried);
+  await endWithoutTrying(transaction, await leaveSchedule(transaction, rows, known), known);
+}
+
+/** Ends those that the carrier has, and those whose time is over. Returns the others. */
+export async function endWithoutTrying(
+  transaction: Transaction<bigint>,
+  messages: readonly DueMessage[],
+  known: (id: bigint) => KnownParts,
+): Promise<DueMessage[]> {
+  // A receipt came between the refusal and the answer that was told to us: the carrier has all.
+  const [taken, open] = divided(messages, (each) => BigInt(known(each.message_id).accepted.size) >= each.parts);
+  await endTaken(transaction, 'prove', taken);
+  const [expired, going] = divided(open, ({ expires_at }) => Number(expires_at) <= transaction.at);
+  await endRefused(
+    transaction,
+    'expire',
+    expired.map((row) => ({ row, reason: row.reason })),
+  );
+  return going;
+}
+
+/**
+ * Moves messages from the schedule to the sent ones, and reads recipient and text of all. A missing
+ * one was deleted by the client, so it is not submitted. One with the id of a sent message came
+ * from an import: another server has sent it.
+ */
+export async function leaveSchedule(
+  transaction: Transaction<bigint>,
+  rows: readonly sql.DispatchRow[],
+  known: (id: bigint) => KnownParts,
+): Promise<DueMessage[]> {
+  const { queries, account } = transaction;
+  const ids = rows.map(({ message_id }) => message_id);
+  const taken = await takeScheduled(queries, account, ids);
+  const present = await sentTexts(queries, account, ids);
+  const isPresent = new Set(present.map(({ id }) => id));
+  const moved = taken.filter(({ id }) => !isPresent.has(id));
+  await addQueued(transaction, moved);
+  const sentElsewhere = new Set(taken.map(({ id }) => id).filter((id) => isPresent.has(id)));
+  const texts = new Map([...present, ...moved].map((each) => [each.id, each]));
+  const going: DueMessage[] = [];
+  const gone: EndedMessage[] = [];
+  for (const row of rows) {
+    const id = row.message_id;
+    const { recipient = null, text = null } = texts.get(id) ?? {};
+    if (recipient !== null && text !== null && !sentElsewhere.has(id)) going.push({ ...row, recipient, text });
+    else gone.push({ row, captured: BigInt(known(id).accepted.size), detail: null });
+  }
+  await end(transaction, 'forget', null, gone);
+  return going;
 }

@@ -56,7 +56,7 @@ export function createCarrierUpkeep(database: Database, incoming: IncomingMainte
   async function matchHeld(): Promise<number> {
     const rows = await database.all(sql.heldMatches, { limit: BATCH });
     for (const { account_id: account, message_id } of rows) {
-      const apply = (queries: Writing) => applyHeldReceipts(queries, account, [message_id], now());
+      const apply = (queries: Writing) => applyHeldReceipts({ queries, account, at: now() }, [message_id]);
       await skipping(() => database.transaction(account, apply));
     }
     return rows.length;
@@ -184,7 +184,7 @@ async function silence(database: Database, rows: readonly sql.SilentRow[], now: 
   await eachAccount(database, byAccount.keys(), (queries, account) => {
     const own = byAccount.get(account) ?? [];
     const parts = own.map(({ message_id: messageId, attempt, part }) => ({ messageId, attempt, part }));
-    return applySilence(queries, account, parts, now);
+    return applySilence({ queries, account, at: now }, parts);
   });
 }
 

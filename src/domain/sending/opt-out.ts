@@ -115,14 +115,14 @@ export async function isOptedOut(
 
 /** For a settlement: an opt-out that came while a message was claimed holds when it waits again. */
 export const optOutsOf =
-  (now: () => number, defaultRegion: string | null): OnWaiting =>
-  async (queries, account, ids) => {
+  (defaultRegion: string | null): OnWaiting =>
+  async (transaction, ids) => {
+    const { queries, account } = transaction;
     const recipients = new Map((await sentTexts(queries, account, ids)).map(({ id, recipient }) => [id, recipient]));
     const rows = (await queries.all(of, { account, ids: elementsOf(ids) })).flatMap((row) => {
       const recipient = recipients.get(row.message_id);
       return typeof recipient === 'string' ? [{ ...row, recipient }] : [];
     });
     const customer = await findAccount(queries, account);
-    if (!customer) return;
-    await endOptedOut({ queries, account, at: now() }, effectiveRegion(customer, defaultRegion), rows);
+    if (customer) await endOptedOut(transaction, effectiveRegion(customer, defaultRegion), rows);
   };

@@ -1,13 +1,14 @@
 import { nextTurn } from '../../base/event-loop.ts';
 import { isLockedOut, isUnavailable } from '../../base/problem.ts';
-import type { Database, Queries, Writing } from '../../store/database.ts';
+import type { Database, Queries, Transaction } from '../../store/database.ts';
 import { accountRecordsOf, elementsOf, recordsOf } from '../../store/json.ts';
 import { failuresOfEach } from '../../store/transactions.ts';
 import { type LastStatus, lastStatuses, type StatusChange, setStatuses } from '../messages/sent.ts';
 import { isFinal } from '../messages/statuses.ts';
+import { provePart } from './end.ts';
 import { type PartAttempt, provesSubmission, statusOfParts, tellsMore } from './receipt-status.ts';
 import * as sql from './receipts.sql.ts';
-import { type OnGatewayIds, provePart } from './settle.ts';
+import type { OnGatewayIds } from './settle.ts';
 
 /** A delivery receipt as a carrier brings it. */
 export interface NewReceipt {
@@ -94,7 +95,7 @@ type Failures = Map<NewReceipt, unknown>;
 async function apply(database: Database, now: () => number, batch: readonly NewReceipt[]): Promise<Failures> {
   const { matched, unmatched } = await match(database, batch);
   const failed = await failuresOfEach(database, matched.keys(), (queries, account) =>
-    applyTo(queries, account, matched.get(account) ?? [], now()),
+    applyTo({ queries, account, at: now() }, matched.get(account) ?? []),
   );
   const failures: Failures = new Map();
   for (const [account, thrown] of failed) {
@@ -113,9 +114,9 @@ async function hold(database: Database, now: () => number, unmatched: readonly N
   const late = await match(database, unmatched);
   const failures = await failuresOfEach(database, late.matched.keys(), (queries, account) => {
     const ids = (late.matched.get(account) ?? []).map(({ messageId }) => messageId);
-    return applyHeldReceipts(queries, account, ids, now());
+    return applyHeldReceipts({ queries, account, at: now() }, ids);
   });
-  // They are held: the upkeep applies those of an account that is locked.
+  // They are held: the maintenance applies those of an account that is locked.
   for (const thrown of failures.values()) if (!isLockedOut(thrown)) throw thrown;
 }
 
@@ -159,11 +160,10 @@ const isBetter = (row: sql.MatchedRow, known: sql.MatchedRow): boolean =>
  * transaction of the account.
  */
 export async function applyHeldReceipts(
-  queries: Writing,
-  account: bigint,
+  transaction: Transaction<bigint>,
   messageIds: readonly bigint[],
-  now: number,
 ): Promise<void> {
+  const { queries, account } = transaction;
   const ids = elementsOf([...new Set(messageIds)]);
   const rows = await queries.all(sql.heldOf, { account, ids });
   if (rows.length === 0) return;
@@ -178,19 +178,15 @@ export async function applyHeldReceipts(
     at: Number(at),
     detail,
   }));
-  await applyTo(queries, account, receipts, now);
+  await applyTo(transaction, receipts);
 }
 
 /** For whoever settles submissions: receipts that came before their answers are applied. */
-export const heldReceiptsFor =
-  (now: () => number): OnGatewayIds =>
-  (queries, account, parts) =>
-    applyHeldReceipts(
-      queries,
-      account,
-      parts.map(({ messageId }) => messageId),
-      now(),
-    );
+export const heldReceipts: OnGatewayIds = (transaction, parts) =>
+  applyHeldReceipts(
+    transaction,
+    parts.map(({ messageId }) => messageId),
+  );
 
 /** A message while receipts are applied to it. */
 interface Changing {
@@ -201,12 +197,8 @@ interface Changing {
 }
 
 /** Few statements for many receipts. The transaction is the account's own. */
-async function applyTo(
-  queries: Writing,
-  account: bigint,
-  receipts: readonly MatchedReceipt[],
-  now: number,
-): Promise<void> {
+async function applyTo(transaction: Transaction<bigint>, receipts: readonly MatchedReceipt[]): Promise<void> {
+  const { queries, account, at: now } = transaction;
   const ids = [...new Set(receipts.map(({ messageId }) => messageId))];
   const sent = await lastStatuses(queries, account, ids);
   const messages = await readMessages(queries, account, ids, sent);
@@ -231,9 +223,9 @@ async function applyTo(
   if (changed.size > 0) {
     await queries.run(sql.setAttemptStatuses, { account, rows: accountRecordsOf(account, [...changed.values()]) });
   }
-  await setStatuses({ queries, account, at: now }, changesOf(messages, sent, now));
+  await setStatuses(transaction, changesOf(messages, sent, now));
   for (const { messageId, attempt, part } of proofs) {
-    await provePart(queries, account, now, { messageId, attempt, part });
+    await provePart(transaction, { messageId, attempt, part });
   }
 }
 
@@ -281,16 +273,12 @@ const changesOf = (messages: ReadonlyMap<bigint, Changing>, sent: ReadonlyMap<bi
 
 /** No receipt came: the status of these parts is UNKNOWN. It is not final, so a late one counts. */
 export const applySilence = (
-  queries: Writing,
-  account: bigint,
+  transaction: Transaction<bigint>,
   parts: readonly Pick<MatchedReceipt, 'messageId' | 'attempt' | 'part'>[],
-  now: number,
 ): Promise<void> =>
   applyTo(
-    queries,
-    account,
+    transaction,
     parts.map((part) => ({ ...part, status: 'UNKNOWN', at: LONG_AGO, detail: 'no receipt', isSilence: true })),
-    now,
   );
 
 /** Before every receipt, so that any receipt tells more. */

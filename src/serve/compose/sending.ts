@@ -5,7 +5,7 @@ import { readConnectorFile } from '../../carriers/connector-file.ts';
 import { createGateway, type Gateway } from '../../carriers/gateway.ts';
 import { createPace, type PaceParts } from '../../carriers/pace.ts';
 import type { Config } from '../../config/settings.ts';
-import { heldReceiptsFor } from '../../domain/sending/receipts.ts';
+import { heldReceipts } from '../../domain/sending/receipts.ts';
 import { describeError } from '../telemetry/error-redaction.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { App } from './contract.ts';
@@ -36,7 +36,7 @@ export async function startGateway(
     ofFile,
     log,
     events: createCarrierEvents(database, now, config.region || null, pace),
-    onGatewayIds: heldReceiptsFor(now),
+    onGatewayIds: heldReceipts,
     defaultRegion: config.region || null,
     settings: { unsureMs: config.unknownOutcomeMinutes * 60_000 },
     failed: (thrown) => log.error({ err: describeError(thrown) }, 'messages could not be sent'),

@@ -4,7 +4,7 @@ import type { ReceivedReceipt } from '../../../src/carriers/connector.ts';
 import { newAttemptId } from '../../../src/carriers/submissions.ts';
 import { createAccepting } from '../../../src/domain/sending/accept.ts';
 import { createClaiming } from '../../../src/domain/sending/claim.ts';
-import { heldReceiptsFor } from '../../../src/domain/sending/receipts.ts';
+import { heldReceipts } from '../../../src/domain/sending/receipts.ts';
 import { createSettling } from '../../../src/domain/sending/settle.ts';
 import { type Client, inEveryProtocol } from '../../support/contract-client.ts';
 import { onEveryEngine } from '../../support/engines.ts';
@@ -24,7 +24,7 @@ async function carrierOf({ service: { app, clock } }: Client) {
   const accepting = createAccepting(database, now);
   const leases = { leaseMs: MINUTE, unsureMs: MINUTE };
   const claiming = createClaiming(database, { now, owner: 'test', newAttemptId, ...leases });
-  const settling = createSettling(database, now, heldReceiptsFor(now));
+  const settling = createSettling(database, now, heldReceipts);
   const events = createCarrierEvents(database, now, 'ZA');
   return {
     events,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { provePart } from '../../../src/domain/sending/settle.ts';
+import { provePart } from '../../../src/domain/sending/end.ts';
 import { onEveryEngine } from '../../support/engines.ts';
 import { LEASE, MINUTE, message, openSending, START, UNSURE } from '../../support/sending.ts';
 
@@ -175,7 +175,7 @@ onEveryEngine('claiming and settling', (engine) => {
     assert.equal(again?.attempt, 2);
     const messageId = lost?.id as bigint;
     await sending.database.transaction(account, (queries) =>
-      provePart(queries, account, START, { messageId, attempt: 1n, part: 1n }),
+      provePart({ queries, account, at: START }, { messageId, attempt: 1n, part: 1n }),
     );
     await sending.settle([again as never], { kind: 'rejected', reason: 'a duplicate' }, 'refused');
     assert.equal((await sending.sent.show(account, messageId)).status, 'SUBMITTED');
@@ -210,7 +210,7 @@ onEveryEngine('claiming and settling', (engine) => {
       assert.equal((await sending.ledger.balances(account)).used, 0n);
       const messageId = claimed[0]?.id as bigint;
       await sending.database.transaction(account, (queries) =>
-        provePart(queries, account, START, { messageId, attempt: 1n, part }),
+        provePart({ queries, account, at: START }, { messageId, attempt: 1n, part }),
       );
     }
     assert.deepEqual(await sending.ledger.balances(account), { free: 997n, held: 0n, used: 3n });
@@ -302,7 +302,7 @@ onEveryEngine('claiming and settling', (engine) => {
 
   test('gateway ids are told inside of the transaction of the settlement', async (t) => {
     const told: string[] = [];
-    const sending = await openSending(engine, t, async (_queries, _account, parts) => {
+    const sending = await openSending(engine, t, async (_transaction, parts) => {
       told.push(...parts.map(({ gatewayId }) => gatewayId));
     });
     const account = await sending.addAccount();

@@ -212,7 +212,7 @@ onEveryEngine('what is known of parts', (engine) => {
     assert.deepEqual(await sent.seen(), ['QUEUED', 'submitting', 1n, 0n]);
     await sent.answer(first, throttledFor(sent.now()), 'refused');
     assert.deepEqual(await sent.seen(), ['QUEUED', 'submitting', 1n, 0n]);
-    await sent.settling.setAside([{ message: first, parts: [], outcome: REFUSED }]);
+    await sent.settling.quarantine([{ message: first, parts: [], outcome: REFUSED }]);
     assert.deepEqual(await sent.seen(), ['QUEUED', 'submitting', 1n, 0n]);
     await sent.answer(second, { kind: 'submitted' }, 'accepted');
     assert.deepEqual(await sent.seen(), ['SUBMITTED', null, 0n, 1n]);
@@ -239,7 +239,7 @@ onEveryEngine('what is known of parts', (engine) => {
       { part: 1, state: 'accepted', gatewayId: null },
       { part: 2, state: 'refused', gatewayId: null },
     ] as const;
-    await sent.settling.setAside([{ message: claimed, parts, outcome: throttledFor(sent.now()) }]);
+    await sent.settling.quarantine([{ message: claimed, parts, outcome: throttledFor(sent.now()) }]);
     // The answer of an older claim, which may be the last one that was missing.
     await sent.settling.settle([{ message: { ...claimed, fence: 0n }, parts, outcome: throttledFor(sent.now()) }]);
     assert.equal((await sent.seen())[1], 'undecided');

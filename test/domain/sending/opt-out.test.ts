@@ -74,7 +74,7 @@ onEveryEngine('an opt-out ends what waits', (engine) => {
     const claimed = await sending.claim();
     assert.deepEqual(await optOut(sending, account), { isNew: true, cancelled: 0 });
     assert.equal((await sending.sent.show(account, idOf(accepted))).status, 'QUEUED');
-    const settling = createSettling(sending.database, sending.now, undefined, optOutsOf(sending.now, 'ZA'));
+    const settling = createSettling(sending.database, sending.now, undefined, optOutsOf('ZA'));
     const parts = [{ part: 1, state: 'refused', gatewayId: null }] as const;
     await settling.settle([{ message: claimed[0] as (typeof claimed)[0], parts, outcome: THROTTLED }]);
     assert.equal((await sending.sent.show(account, idOf(accepted))).status, 'DELETED');

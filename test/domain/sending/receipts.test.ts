@@ -3,7 +3,7 @@ import { type TestContext, test } from 'node:test';
 import fc from 'fast-check';
 import { createIncoming } from '../../../src/domain/receiving/incoming.ts';
 import { createCarrierUpkeep, RECEIPT_HELD_MS, UPKEEP_EVERY_MS } from '../../../src/domain/sending/maintenance.ts';
-import { createReceipts, heldReceiptsFor, type NewReceipt } from '../../../src/domain/sending/receipts.ts';
+import { createReceipts, heldReceipts, type NewReceipt } from '../../../src/domain/sending/receipts.ts';
 import { type Engine, onEveryEngine } from '../../support/engines.ts';
 import { sql } from '../../support/opened-database.ts';
 import { MINUTE, message, openSending, START, UNSURE } from '../../support/sending.ts';
@@ -16,12 +16,7 @@ const heldIds = sql<Record<string, never>, { gateway_id: string }>(
 );
 
 async function opened(engine: Engine, t: TestContext) {
-  const clock = { now: START };
-  const sending = await openSending(
-    engine,
-    t,
-    heldReceiptsFor(() => clock.now),
-  );
+  const sending = await openSending(engine, t, heldReceipts);
   const receipts = createReceipts(sending.database, sending.now);
   const incoming = createIncoming(sending.database, sending.now, 'ZA');
   const upkeep = createCarrierUpkeep(sending.database, incoming, { now: sending.now, receiptWaitMs: 72 * HOUR });

@@ -1,0 +1,228 @@
+import type { Transaction } from '../../store/database.ts';
+import { accountRecordsOf, elementsOf } from '../../store/json.ts';
+import { emitStatuses } from '../accounts/events.ts';
+import { move, releaseHeld } from '../accounts/ledger.ts';
+import { setStatusOf } from '../messages/sent.ts';
+import * as attemptSql from './attempts.sql.ts';
+import * as sql from './dispatch.sql.ts';
+import { knownParts, statusesByReceipts } from './known-parts.ts';
+import { type End, type Requeue, requireTransition, storedAfter } from './states.ts';
+
+/** How messages leave the queue, or go back into it. All within a transaction of the account. */
+
+/** Later than any time. */
+export const NEVER = Number.MAX_SAFE_INTEGER;
+
+export interface Requeued {
+  readonly row: sql.DispatchRow;
+  /** When a dispatcher looks at it again. */
+  readonly dueAt: number;
+  readonly reason: string;
+}
+
+/** Back into the queue, each with its time and reason. */
+export async function requeue(
+  { queries, account }: Transaction<bigint>,
+  transition: Requeue,
+  messages: readonly Requeued[],
+): Promise<void> {
+  if (messages.length === 0) return;
+  const state = storedAfter(
+    transition,
+    messages.map(({ row }) => row),
+  );
+  const rows = messages.map(({ row, dueAt, reason }) => [row.message_id, dueAt, reason]);
+  await queries.run(sql.requeue, { account, state, rows: accountRecordsOf(account, rows) });
+  if (state === 'undecided') return;
+  await queries.run(sql.raiseWork, { account, dueAt: Math.min(...messages.map(({ dueAt }) => dueAt)) });
+}
+
+export interface EndedMessage {
+  readonly row: sql.DispatchRow;
+  /** Credits for parts that a carrier has. The rest is released. */
+  readonly captured: bigint;
+  readonly detail: string | null;
+}
+
+/** The messages leave the queue with a status, and their credits are decided. */
+export async function end(
+  transaction: Transaction,
+  transition: End,
+  status: string | null,
+  messages: readonly EndedMessage[],
+  releaseReason = status === 'SUBMITTED' ? 'not submitted' : (status ?? 'deleted').toLowerCase(),
+): Promise<void> {
+  if (messages.length === 0) return;
+  requireTransition(
+    transition,
+    messages.map(({ row }) => row),
+  );
+  const { queries, account } = transaction;
+  await queries.run(sql.remove, { account, ids: elementsOf(messages.map(({ row }) => row.message_id)) });
+  if (status !== null) {
+    await setStatusOf(transaction, status, new Map(messages.map(({ row, detail }) => [row.message_id, detail])));
+  }
+  await settleCredits(transaction, messages, releaseReason);
+}
+
+async function settleCredits(
+  { queries, account, at }: Transaction,
+  messages: readonly EndedMessage[],
+  reason: string,
+): Promise<void> {
+  const decided = messages.map(({ row: { message_id: id, held }, captured }) => ({
+    id,
+    held,
+    captured: captured < held ? captured : held,
+  }));
+  const sides = { kind: 'capture', from: 'held', to: 'used' } as const;
+  const captures = decided
+    .filter(({ captured }) => captured > 0n)
+    .map(({ id, captured }) => ({ ...sides, amount: captured, messageId: id }));
+  if (captures.length > 0) await move(queries, account, at, captures);
+  const rest = decided
+    .filter(({ held, captured }) => held > captured)
+    .map(({ id, held, captured }) => ({ message_id: id, held_parts: held - captured }));
+  if (rest.length > 0) await releaseHeld(queries, account, at, rest, reason);
+}
+
+export interface RefusedMessage {
+  readonly row: sql.DispatchRow;
+  readonly reason: string | null;
+}
+const STATUSES = { reject: 'REJECTED', expire: 'EXPIRED', cancel: 'DELETED' } as const;
+
+/**
+ * Ends messages that are not tried any more. Parts that a carrier took in any attempt are used.
+ * Where the answer of an earlier attempt was lost, the carrier may have the message. Then a receipt
+ * or an operator decides, and the credits are held until then.
+ */
+export async function endRefused(
+  transaction: Transaction<bigint>,
+  transition: keyof typeof STATUSES,
+  refused: readonly RefusedMessage[],
+  releaseReason?: string,
+): Promise<void> {
+  if (refused.length === 0) return;
+  const { queries, account } = transaction;
+  const status = STATUSES[transition];
+  const known = await knownParts(
+    queries,
+    account,
+    refused.map(({ row }) => row.message_id),
+  );
+  const isTaken = ({ row }: RefusedMessage) => BigInt(known(row.message_id).accepted.size) >= row.parts;
+  const isUnanswered = ({ row }: RefusedMessage) => known(row.message_id).unsure.size > 0;
+  const [taken, others] = divided(refused, isTaken);
+  const [unanswered, ended] = divided(others, isUnanswered);
+  await endTaken(
+    transaction,
+    'prove',
+    taken.map(({ row }) => row),
+  );
+  await escalate(
+    transaction,
+    unanswered.map(({ row, reason }) => ({ row, reason: `${reason ?? status}; ${ANSWER_LOST}` })),
+  );
+  const messages = ended.map(({ row, reason }) => ({
+    row,
+    captured: BigInt(known(row.message_id).accepted.size),
+    detail: reason,
+  }));
+  await end(transaction, transition, status, messages, releaseReason);
+}
+
+const ANSWER_LOST = 'an earlier submission was not answered';
+export const divided = <T>(all: readonly T[], isFirst: (each: T) => boolean): [T[], T[]] => [
+  all.filter(isFirst),
+  all.filter((each) => !isFirst(each)),
+];
+
+/** The carrier has all parts of these. A receipt may have told more than that. */
+export async function endTaken(
+  transaction: Transaction,
+  transition: 'prove' | 'decide submitted',
+  rows: readonly sql.DispatchRow[],
+  detail: string | null = null,
+): Promise<void> {
+  if (rows.length === 0) return;
+  const statuses = await statusesByReceipts(
+    transaction.queries,
+    transaction.account,
+    rows.map(({ message_id }) => message_id),
+  );
+  const byStatus = Map.groupBy(rows, ({ message_id }) => statuses.get(message_id) ?? 'SUBMITTED');
+  for (const [status, own] of byStatus) {
+    const messages = own.map((row) => ({ row, captured: row.held, detail }));
+    await end(transaction, transition, status, messages);
+  }
+}
+
+/** Nobody knows whether the carrier has these: an operator decides, or a receipt. */
+export async function escalate(
+  transaction: Transaction<bigint>,
+  messages: readonly { readonly row: sql.DispatchRow; readonly reason: string }[],
+): Promise<void> {
+  if (messages.length === 0) return;
+  await requeue(
+    transaction,
+    'escalate',
+    messages.map((each) => ({ ...each, dueAt: NEVER })),
+  );
+  await setStatusOf(transaction, 'UNKNOWN', new Map(messages.map(({ row, reason }) => [row.message_id, reason])));
+  const statuses = messages.map(({ row }) => ({ messageId: row.message_id, status: 'UNKNOWN' }));
+  await emitStatuses(transaction.queries, 'message.undecided', transaction.account, transaction.at, statuses);
+}
+
+/** A message whose answer could not be written waits for an operator, whatever comes. */
+export const NOT_SETTLED = 'the answer of the carrier could not be settled';
+const LACKS_A_PART = 'the carrier lacks a part of it';
+
+/**
+ * After an answer or a receipt that came late. Messages whose parts a carrier has are ended. Those
+ * that lack a part, and wait for no answer, go on. A refusal for good that comes late ends them.
+ * Returns those whose outcome is still unknown.
+ */
+export async function reconsider(
+  transaction: Transaction<bigint>,
+  rows: readonly sql.DispatchRow[],
+  refusals: ReadonlyMap<bigint, string> = new Map(),
+): Promise<sql.DispatchRow[]> {
+  const { queries, account, at } = transaction;
+  const settled = rows.filter((row) => row.state !== 'submitting' || Number(row.due_at) <= at);
+  if (settled.length === 0) return [];
+  const known = await knownParts(
+    queries,
+    account,
+    settled.map(({ message_id }) => message_id),
+  );
+  const [taken, others] = divided(settled, (row) => BigInt(known(row.message_id).accepted.size) >= row.parts);
+  await endTaken(transaction, 'prove', taken);
+  const [unknown, open] = divided(others, ({ message_id }) => known(message_id).unsure.size > 0);
+  const stopped = open.filter(({ state, reason }) => state !== 'waiting' && reason !== NOT_SETTLED);
+  const [refused, back] = divided(stopped, ({ message_id }) => refusals.has(message_id));
+  const ended = refused.map((row) => ({ row, reason: refusals.get(row.message_id) ?? null }));
+  await endRefused(transaction, 'reject', ended);
+  await requeue(
+    transaction,
+    'resume',
+    back.map((row) => ({ row, dueAt: at, reason: row.reason ?? LACKS_A_PART })),
+  );
+  return unknown;
+}
+
+/**
+ * A receipt for a part proves that the carrier has it, even where nobody answered the submission.
+ * Where the carrier has all parts, the credits are used. What the receipt has told is written
+ * before.
+ */
+export async function provePart(
+  transaction: Transaction<bigint>,
+  { messageId: id, attempt, part }: { readonly messageId: bigint; readonly attempt: bigint; readonly part: bigint },
+): Promise<void> {
+  const { queries, account } = transaction;
+  await queries.run(attemptSql.prove, { account, id, attempt, part });
+  const rows = await queries.all(sql.of, { account, ids: elementsOf([id]) });
+  // Where an answer is to come, it looks for this proof.
+  await reconsider(transaction, rows);
+}
