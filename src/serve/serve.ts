@@ -150,8 +150,8 @@ async function serveByWorkers(config: Config, deps: AppDependencies): Promise<nu
   try {
     if (config.healthPort > 0) ports.push(await serveHealthOfWorkers(config).catch(takenPort(config)));
     if (config.metricsPort > 0) {
-      const { totals, sendingTotals, credentialFailures } = app;
-      const serving = serveAggregatedMetrics(config, deps.log, totals, sendingTotals, credentialFailures);
+      const { totals, sendingCounts, credentialFailures } = app;
+      const serving = serveAggregatedMetrics(config, deps.log, totals, sendingCounts, credentialFailures);
       ports.push(await serving.catch(takenPort(config)));
     }
     return await superviseWorkers(config, deps, accounts, app.credentialFailures.count);

@@ -2,7 +2,7 @@ import type { Database } from '../../store/database.ts';
 import * as sql from './counts.sql.ts';
 
 /** The number of messages in all accounts together: for metrics. */
-export interface MessageTotals {
+export interface MessageCounts {
   readonly unread: number;
   readonly read: number;
   /** At most SCHEDULED_MAX. */
@@ -16,10 +16,10 @@ export const SCHEDULED_MAX = 100_000;
 const FRESH_MS = 30_000;
 
 /** Reads the totals at most every 30 s, because the sum reads a row of every account. */
-export function createTotals(database: Database, monotonic: () => number): () => Promise<MessageTotals> {
-  let latest: { readonly readAt: number; readonly totals: Promise<MessageTotals> } | undefined;
+export function createMessageCounts(database: Database, monotonic: () => number): () => Promise<MessageCounts> {
+  let latest: { readonly readAt: number; readonly totals: Promise<MessageCounts> } | undefined;
 
-  async function read(): Promise<MessageTotals> {
+  async function read(): Promise<MessageCounts> {
     const messages = await database.first(sql.messages, {});
     const scheduled = await database.first(sql.scheduled, { limit: SCHEDULED_MAX });
     const toPurge = await database.first(sql.toPurge, {});

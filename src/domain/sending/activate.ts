@@ -8,34 +8,34 @@ import * as sql from './dispatch.sql.ts';
 import { afterQuietHours } from './quiet-hours.ts';
 
 /**
- * An imported schedule is not sent: the server that it came from still has it. Arming says that it
- * is ours from now on. Only then a dispatcher sends it.
+ * An imported schedule is not sent: the server that it came from still has it. Activation says that
+ * it is ours from now on. Only then a dispatcher sends it.
  */
-export interface Arming {
+export interface Activation {
   readonly armed: number;
   /** Scheduled messages that stay as they are, each with the reason. */
   readonly refused: readonly {
     readonly id: bigint;
-    readonly reason: ArmingRefusal;
+    readonly reason: ActivationRefusal;
   }[];
 }
-export type ArmingRefusal = 'impossible' | 'empty' | 'sent';
+export type ActivationRefusal = 'impossible' | 'empty' | 'sent';
 
 const PAGE = 500;
 const REFUSED_MAX = 1_000;
 
-/** Arms all scheduled messages of an account, or those of `ids`. */
-export function armSchedule(
+/** Activates all scheduled messages of an account, or those of `ids`. */
+export function activateSchedule(
   database: Database,
   account: bigint,
   { region, quietHours, timeZone }: SendingAccount,
   tryForMs: number,
   ids: ReadonlySet<bigint> | null,
-): Promise<Arming> {
+): Promise<Activation> {
   return database.transaction(account, async (queries) => {
-    const refused: { id: bigint; reason: ArmingRefusal }[] = [];
+    const refused: { id: bigint; reason: ActivationRefusal }[] = [];
     let armed = 0;
-    const page = (from: bigint) => queries.all(sql.unarmed, { account, from, limit: PAGE });
+    const page = (from: bigint) => queries.all(sql.inactive, { account, from, limit: PAGE });
     for await (const rows of pages(PAGE, page, ({ message_id }) => message_id)) {
       for (const row of rows) {
         const { message_id: id, text } = row;
@@ -60,21 +60,21 @@ export function armSchedule(
   });
 }
 
-type UnarmedRow = NonNullable<(typeof sql.unarmed)['row']>;
+type InactiveRow = NonNullable<(typeof sql.inactive)['row']>;
 
-function refusalOf({ is_sent, text }: UnarmedRow, recipient: string | null): ArmingRefusal | null {
+function refusalOf({ is_sent, text }: InactiveRow, recipient: string | null): ActivationRefusal | null {
   if (is_sent !== 0n) return 'sent';
   if (recipient === null) return 'impossible';
   return text === null ? 'empty' : null;
 }
 
-/** Why a message could not be armed; null where it could, or is armed already. */
-export async function armingRefusal(
+/** Why a message could not be activated; null where it could, or is active already. */
+export async function activationRefusal(
   database: Database,
   account: bigint,
   region: string | null,
   id: bigint,
-): Promise<ArmingRefusal | null> {
-  const [row] = await database.all(sql.unarmed, { account, from: id, limit: 1 });
+): Promise<ActivationRefusal | null> {
+  const [row] = await database.all(sql.inactive, { account, from: id, limit: 1 });
   return row?.message_id === id ? refusalOf(row, e164(row.recipient ?? '', region)) : null;
 }

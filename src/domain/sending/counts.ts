@@ -1,16 +1,9 @@
 import type { Database, Queries } from '../../store/database.ts';
-import {
-  type ConnectorTotals,
-  connectorTotals,
-  NO_TOTALS,
-  type Unconnected,
-  unconnectedFault,
-} from './connector-totals.ts';
-import { type ConnectorRecord, createConnectors } from './connectors.ts';
-import { sending } from './counts.sql.ts';
+import { BUILTIN_NAME, type ConnectorRecord, createConnectors } from './connectors.ts';
+import { sending, submissionsBefore, waitingByConnector } from './counts.sql.ts';
 
 /** How sending does, over all accounts: for metrics and for `columba status`. */
-export interface SendingTotals {
+export interface SendingCounts {
   /** Due and not claimed; at most COUNTED_MAX. */
   readonly due: number;
   /** Claimed, and their answers are awaited; at most COUNTED_MAX. */
@@ -20,7 +13,7 @@ export interface SendingTotals {
   readonly oldestDueMs: number;
   /** Messages from phones that no route takes. */
   readonly unrouted: number;
-  readonly connectors: readonly (ConnectorRecord & ConnectorTotals)[];
+  readonly connectors: readonly (ConnectorRecord & ConnectorLoad)[];
   readonly unconnected: readonly Unconnected[];
 }
 
@@ -30,45 +23,45 @@ const FRESH_MS = 10_000;
 /** Messages from phones that no route takes: receiving counts them, see receiving/unrouted.ts. */
 export type CountUnrouted = (queries: Queries) => Promise<number>;
 
-export async function readSendingTotals(
+export async function readSendingCounts(
   database: Database,
   now: () => number,
   countUnrouted: CountUnrouted,
-): Promise<SendingTotals> {
+): Promise<SendingCounts> {
   const at = now();
   const row = await database.first(sending, { now: at, limit: COUNTED_MAX });
   const oldest = row?.oldest_due_at ?? null;
   const records = await createConnectors(database, now).list();
-  const { byName, unconnected } = await connectorTotals(database, records, at);
+  const { byName, unconnected } = await connectorLoads(database, records, at);
   return {
     due: Number(row?.due ?? 0n),
     submitting: Number(row?.submitting ?? 0n),
     undecided: Number(row?.undecided ?? 0n),
     oldestDueMs: oldest === null || row?.due === 0n ? 0 : Math.max(0, at - Number(oldest)),
     unrouted: await countUnrouted(database),
-    connectors: records.map((record) => ({ ...record, ...(byName.get(record.name) ?? NO_TOTALS) })),
+    connectors: records.map((record) => ({ ...record, ...(byName.get(record.name) ?? NO_LOAD) })),
     unconnected,
   };
 }
 
 /** Reads them at most every 10 s, however often a metrics server asks. */
-export function createSendingTotals(
+export function createSendingCounts(
   database: Database,
   now: () => number,
   countUnrouted: CountUnrouted,
-): () => Promise<SendingTotals> {
-  let latest: { readonly readAt: number; readonly totals: Promise<SendingTotals> } | undefined;
+): () => Promise<SendingCounts> {
+  let latest: { readonly readAt: number; readonly totals: Promise<SendingCounts> } | undefined;
   return () => {
     const at = now();
     if (!latest || Math.abs(at - latest.readAt) >= FRESH_MS) {
-      latest = { readAt: at, totals: readSendingTotals(database, now, countUnrouted) };
+      latest = { readAt: at, totals: readSendingCounts(database, now, countUnrouted) };
     }
     return latest.totals;
   };
 }
 
 /** What is wrong with sending, a sentence each. */
-export function sendingFaults({ due, oldestDueMs, undecided, connectors, unconnected }: SendingTotals): string[] {
+export function sendingFaults({ due, oldestDueMs, undecided, connectors, unconnected }: SendingCounts): string[] {
   const faults = connectors.flatMap(({ name, pausedAt, downSince, downReason }) => {
     if (pausedAt !== null) return [`The connector ${name} is paused: its messages wait.`];
     return downSince === null ? [] : [`The connector ${name} is down: ${downReason}. Its messages wait.`];
@@ -84,3 +77,91 @@ export function sendingFaults({ due, oldestDueMs, undecided, connectors, unconne
 const messagesAre = (count: number): string => (count === 1 ? '1 message is' : `${count} messages are`);
 
 const LATE_MS = 5 * 60_000;
+
+/** How a connector does at this moment, for whoever looks after it. */
+export interface ConnectorLoad {
+  /** Messages that are due and wait for it; at most COUNTED_MAX of all connectors together. */
+  readonly waiting: number;
+  readonly oldestDueAt: number | null;
+  /** Parts that were submitted in the last minute. */
+  readonly lastMinute: number;
+  /** The median time from the submission to the last receipt; null where no receipt is known. */
+  readonly receiptLagMs: number | null;
+}
+
+/** Messages that are due and that no connector takes. */
+export interface Unconnected {
+  /** The name that their accounts give and no connector has; null where there is no default. */
+  readonly connector: string | null;
+  readonly waiting: number;
+}
+
+export const NO_LOAD: ConnectorLoad = { waiting: 0, oldestDueAt: null, lastMinute: 0, receiptLagMs: null };
+
+const SAMPLE = 1_000;
+const MINUTE_MS = 60_000;
+/** Above every time that an id of a submission begins with. */
+const LATEST_ID = 'g';
+
+/** An id of a submission begins with its time, see schema/sending.ts. */
+const idsBefore = (at: number): string => Math.max(0, at).toString(16).padStart(12, '0').slice(-12);
+
+type Named = readonly { readonly name: string; readonly isDefault: boolean }[];
+
+/** It reads at most 2,000 submissions, whatever was sent. */
+export async function connectorLoads(
+  database: Database,
+  names: Named,
+  now: number,
+): Promise<{
+  readonly byName: ReadonlyMap<string, ConnectorLoad>;
+  readonly unconnected: readonly Unconnected[];
+}> {
+  const waiting = await database.all(waitingByConnector, { now, limit: COUNTED_MAX });
+  const newest = await database.all(submissionsBefore, { before: LATEST_ID, limit: SAMPLE });
+  // Of these a carrier has had a minute to report.
+  const older = await database.all(submissionsBefore, { before: idsBefore(now - MINUTE_MS), limit: SAMPLE });
+  const totals = names.map(({ name, isDefault }) => {
+    const own = waiting.filter(({ connector }) => connector === name || (connector === null && isDefault));
+    const due = own.map(({ oldest_due_at: at }) => Number(at));
+    const lags = older
+      .filter(({ connector, status_at: at }) => connector === name && at !== null)
+      .map((row) => Math.max(0, Number(row.status_at) - Number(row.submitted_at)))
+      .sort((one, other) => one - other);
+    return [
+      name,
+      {
+        waiting: own.reduce((sum, row) => sum + Number(row.waiting), 0),
+        oldestDueAt: due.length === 0 ? null : Math.min(...due),
+        lastMinute: newest.filter(
+          ({ connector, submitted_at: at }) => connector === name && Number(at) > now - MINUTE_MS,
+        ).length,
+        receiptLagMs: lags[Math.floor(lags.length / 2)] ?? null,
+      },
+    ] as const;
+  });
+  return { byName: new Map(totals), unconnected: unconnectedOf(waiting, names) };
+}
+
+export async function readUnconnected(database: Database, names: Named, now: number): Promise<readonly Unconnected[]> {
+  return unconnectedOf(await database.all(waitingByConnector, { now, limit: COUNTED_MAX }), names);
+}
+
+/** Where there is no connector at all, the service makes the loopback when it starts. */
+function unconnectedOf(
+  rows: readonly { readonly connector: string | null; readonly waiting: bigint }[],
+  names: Named,
+): Unconnected[] {
+  const known = names.length > 0 ? names : [{ name: BUILTIN_NAME, isDefault: true }];
+  return rows
+    .filter(({ connector }) => !known.some((each) => (connector === null ? each.isDefault : each.name === connector)))
+    .map(({ connector, waiting }) => ({ connector, waiting: Number(waiting) }));
+}
+
+/** What is wrong, and what to do. */
+export function unconnectedFault({ connector, waiting }: Unconnected): string {
+  const what = waiting === 1 ? '1 message waits' : `${waiting} messages wait`;
+  return connector === null
+    ? `${what}, and no connector is the default. Make one the default.`
+    : `${what} for the connector ${connector}, which does not exist. Put it, or change its accounts.`;
+}

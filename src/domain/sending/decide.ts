@@ -3,9 +3,9 @@ import type { Database, Transaction } from '../../store/database.ts';
 import { elementsOf } from '../../store/json.ts';
 import { setStatusOf } from '../messages/sent.ts';
 import * as attemptSql from './attempts.sql.ts';
+import { knownParts } from './attempts.ts';
 import * as sql from './dispatch.sql.ts';
 import { end, endTaken, requeue } from './end.ts';
-import { knownParts } from './known-parts.ts';
 import { watchedTo } from './receipts.sql.ts';
 import { applySilence } from './receipts.ts';
 

@@ -227,7 +227,7 @@ export const extend = statement<Message & { expiresAt: number }>(
   'update dispatch set expires_at = :expiresAt where account_id = :account and message_id = :id and not_after is null',
   { affects: 'none' },
 );
-interface UnarmedRow {
+interface InactiveRow {
   message_id: bigint;
   recipient: string | null;
   text: string | null;
@@ -235,9 +235,9 @@ interface UnarmedRow {
   scheduled_at: bigint;
   is_sent: bigint;
 }
-/** Scheduled messages that are not armed, in pages: the ids from `from` up. */
-export const unarmed = statement<One & { from: bigint; limit: number }, UnarmedRow>(
-  'sending.unarmed',
+/** Scheduled messages that are not activated, in pages: the ids from `from` up. */
+export const inactive = statement<One & { from: bigint; limit: number }, InactiveRow>(
+  'sending.inactive',
   `select message_id, recipient, text, held_parts, scheduled_at,
      (select count(*) from sent where sent.account_id = :account and sent.message_id = scheduled.message_id) as is_sent
    from scheduled where account_id = :account and message_id >= :from
@@ -269,4 +269,26 @@ export const queueAfter = statement<QueuePage, QueueRow>('queue.after', `${queue
 export const queueOpenAfter = statement<QueuePage, QueueRow>(
   'queue.openAfter',
   `${queue} and state in ('unsure', 'undecided') ${inOrder}`,
+);
+
+/** Another time for a scheduled message, which is not claimed while it stands in `scheduled`. */
+type Moved = Message & { dueAt: number };
+
+/** Nothing where the message must not be sent as late as that. */
+export const moveScheduled = statement<Moved>(
+  'rescheduling.scheduled',
+  `update scheduled set scheduled_at = :dueAt where account_id = :account and message_id = :id
+     and not exists (select 1 from dispatch where dispatch.account_id = :account and dispatch.message_id = :id
+       and (is_scheduled = 0 or not_after <= :dueAt))`,
+);
+export const moveDispatch = statement<Moved & { expiresAt: number }>(
+  'rescheduling.dispatch',
+  `update dispatch set due_at = :dueAt, expires_at = coalesce(not_after, :expiresAt)
+   where account_id = :account and message_id = :id and is_scheduled = 1`,
+);
+/** A row where the message must not be sent as late as that. */
+export const tooLate = statement<Moved, { not_after: bigint }>(
+  'rescheduling.tooLate',
+  `select not_after from dispatch
+   where account_id = :account and message_id = :id and is_scheduled = 1 and not_after <= :dueAt`,
 );

@@ -4,8 +4,8 @@ import { emitStatuses } from '../accounts/events.ts';
 import { move, releaseHeld } from '../accounts/ledger.ts';
 import { setStatusOf } from '../messages/sent.ts';
 import * as attemptSql from './attempts.sql.ts';
+import { knownParts, statusesByReceipts } from './attempts.ts';
 import * as sql from './dispatch.sql.ts';
-import { knownParts, statusesByReceipts } from './known-parts.ts';
 import { type End, type Requeue, requireTransition, storedAfter } from './states.ts';
 
 /** How messages leave the queue, or go back into it. All within a transaction of the account. */

@@ -2,9 +2,9 @@ import type { Database, Transaction } from '../../store/database.ts';
 import { elementsOf } from '../../store/json.ts';
 import { takeScheduled } from '../messages/scheduled.ts';
 import { addQueued, sentTexts } from '../messages/sent.ts';
+import { type KnownParts, knownParts } from './attempts.ts';
 import * as sql from './dispatch.sql.ts';
 import { divided, type EndedMessage, end, endRefused, endTaken } from './end.ts';
-import { type KnownParts, knownParts } from './known-parts.ts';
 
 /**
  * A claim ends messages whose time is over. Nobody claims them while the connector is paused or

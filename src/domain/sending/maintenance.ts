@@ -11,7 +11,7 @@ import { applyHeldReceipts, applySilence } from './receipts.ts';
  * What stays open: messages without a receipt, receipts without a message, parts that never came,
  * messages that nobody submits. One process looks after them; the others see that it is done.
  */
-export interface UpkeepSettings {
+export interface MaintenanceSettings {
   readonly now: () => number;
   /** After so long without a receipt SUBMITTED becomes UNKNOWN. */
   readonly receiptWaitMs: number;
@@ -27,7 +27,7 @@ export interface IncomingMaintenance {
   /** Forgets by what repeated messages were recognized. Returns how many keys are gone. */
   forgetOld(limit: number): Promise<number>;
 }
-export interface UpkeepCounts {
+export interface MaintenanceCounts {
   readonly held: number;
   readonly silent: number;
   readonly incomplete: number;
@@ -35,7 +35,7 @@ export interface UpkeepCounts {
 }
 
 /** How often a process looks. */
-export const UPKEEP_EVERY_MS = 10_000;
+export const MAINTENANCE_EVERY_MS = 10_000;
 /** A receipt that nobody waits for is kept for so long. */
 export const RECEIPT_HELD_MS = 72 * 3_600_000;
 /** More than these are dropped, the oldest first. */
@@ -44,9 +44,9 @@ const BATCH = 500;
 // The clocks of two hosts may differ by less than this.
 const CLOCKS_APART_MS = 60_000;
 
-export type CarrierUpkeep = ReturnType<typeof createCarrierUpkeep>;
+export type Maintenance = ReturnType<typeof createMaintenance>;
 
-export function createCarrierUpkeep(database: Database, incoming: IncomingMaintenance, settings: UpkeepSettings) {
+export function createMaintenance(database: Database, incoming: IncomingMaintenance, settings: MaintenanceSettings) {
   const { now, receiptsHeldMax = RECEIPTS_HELD_MAX } = settings;
   const sweepPassed = createSweep(database);
   const expire = createExpiry(database, now, skipping);
@@ -86,7 +86,7 @@ export function createCarrierUpkeep(database: Database, incoming: IncomingMainte
 
   return {
     /** Undefined where another process has done it just now. */
-    async run(isStopping: () => boolean = () => false): Promise<UpkeepCounts | undefined> {
+    async run(isStopping: () => boolean = () => false): Promise<MaintenanceCounts | undefined> {
       const taken = await database.first(sql.takeWatch, timesOf(now()));
       if (!taken || isStopping()) return undefined;
       const held = await matchHeld();
@@ -105,7 +105,7 @@ export function createCarrierUpkeep(database: Database, incoming: IncomingMainte
 /** Goes over submissions in the order of their times, and silences those whose wait is over. */
 function createWatch(
   database: Database,
-  { now, receiptWaitMs }: UpkeepSettings,
+  { now, receiptWaitMs }: MaintenanceSettings,
   silenceAll: (rows: readonly sql.SilentRow[]) => Promise<void>,
 ) {
   /** Looks at each attempt once, in the order of their times, when its wait is over. */
@@ -136,8 +136,8 @@ function createWatch(
    * A watch that is ahead of all attempts whose wait is over is of a clock that was put back since:
    * it has passed ids that are given again. Or it is of a host with a shorter wait or another
    * clock. It goes back to the limit of this host, and a minute more, which is six runs of the
-   * upkeep. The attempts before that have been looked at. To begin with the first attempt would
-   * read all of them whenever two such hosts take turns.
+   * maintenance. The attempts before that have been looked at. To begin with the first attempt
+   * would read all of them whenever two such hosts take turns.
    */
   async function beginOf(lookedTo: string): Promise<string> {
     const limit = now() - receiptWaitMs;
@@ -156,7 +156,7 @@ const isOpen = ({ is_open: open }: sql.SilentRow): boolean => Number(open) > 0;
 const isSilent = (row: sql.SilentRow): boolean =>
   row.status === null && !isOpen(row) && (row.state === 'accepted' || row.state === 'unsure');
 
-const timesOf = (now: number) => ({ now, due: now - UPKEEP_EVERY_MS + 1, farAhead: now + CLOCKS_APART_MS });
+const timesOf = (now: number) => ({ now, due: now - MAINTENANCE_EVERY_MS + 1, farAhead: now + CLOCKS_APART_MS });
 
 /** Goes over all older attempts again and again, a batch in each run: 4 million in a day. */
 function createSweep(database: Database): (lookedTo: string) => Promise<void> {

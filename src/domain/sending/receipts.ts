@@ -5,8 +5,8 @@ import { accountRecordsOf, elementsOf, recordsOf } from '../../store/json.ts';
 import { failuresOfEach } from '../../store/transactions.ts';
 import { type LastStatus, lastStatuses, type StatusChange, setStatuses } from '../messages/sent.ts';
 import { isFinal } from '../messages/statuses.ts';
+import { type PartAttempt, provesSubmission, statusOfParts, tellsMore } from './attempts.ts';
 import { provePart } from './end.ts';
-import { type PartAttempt, provesSubmission, statusOfParts, tellsMore } from './receipt-status.ts';
 import * as sql from './receipts.sql.ts';
 import type { OnGatewayIds } from './settle.ts';
 

@@ -1,7 +1,6 @@
 import type { AccountKey, Database } from '../../store/database.ts';
-import * as dispatchSql from './dispatch.sql.ts';
+import * as sql from './dispatch.sql.ts';
 import { afterQuietHours } from './quiet-hours.ts';
-import * as sql from './reschedule.sql.ts';
 
 /** Another time for scheduled messages. */
 export interface NewTime {
@@ -38,6 +37,6 @@ export const reschedule = (
       await queries.run(sql.moveDispatch, { account, id, dueAt, expiresAt: dueAt + wanted.tryForMs });
       moved += 1;
     }
-    if (moved > 0) await queries.run(dispatchSql.raiseWork, { account, dueAt });
+    if (moved > 0) await queries.run(sql.raiseWork, { account, dueAt });
     return { moved, tooLate };
   });

@@ -1,6 +1,6 @@
 import { conflict } from '../../base/problem.ts';
 import type { SendingAccount } from '../../domain/sending/accept.ts';
-import { armingRefusal, armSchedule } from '../../domain/sending/activate.ts';
+import { activateSchedule, activationRefusal } from '../../domain/sending/activate.ts';
 import type { ValueRecord } from '../old-server/answer-values.ts';
 import { type OldAccount, read, readScheduled } from '../old-server/old-account.ts';
 import {
@@ -142,7 +142,7 @@ async function takeOver(
   }
   if (!isHere) return 'missing'; // a sync brings it, and the next run takes it over
   // What cannot be sent from here stays there.
-  if (await armingRefusal(database, account, (await sendingOf(account)).region, id)) return 'refused';
+  if (await activationRefusal(database, account, (await sendingOf(account)).region, id)) return 'refused';
   await note('asked');
   const answer = await from.old.call('compose', 'DeleteScheduledMessage', {
     user_id: from.userId,
@@ -157,14 +157,14 @@ async function takeOver(
   return 'deleted';
 }
 
-/** Arming again does nothing: a message that is armed or sent is not among the unarmed. */
+/** Activation again does nothing: a message that is armed or sent is not among the unarmed. */
 async function arm(
   { database, now, sendingOf, tryForMs }: TakeOverDependencies,
   account: bigint,
   ids: readonly bigint[],
 ): Promise<[bigint, 'armed' | 'refused'][]> {
   if (ids.length === 0) return [];
-  const { refused } = await armSchedule(database, account, await sendingOf(account), tryForMs, new Set(ids));
+  const { refused } = await activateSchedule(database, account, await sendingOf(account), tryForMs, new Set(ids));
   const isRefused = new Set(refused.map(({ id }) => id));
   const outcomes = ids.map((id): [bigint, 'armed' | 'refused'] => [id, isRefused.has(id) ? 'refused' : 'armed']);
   for (const [id, state] of outcomes) await noteTaken(database, account, id, state, now());

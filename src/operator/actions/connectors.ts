@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import type { ConnectorKind } from '../../carriers/connector.ts';
 import { checkConfig, currentKind, kindField, kindNames, kinds, shownConfig } from '../../carriers/kinds.ts';
-import { connectorTotals, NO_TOTALS } from '../../domain/sending/connector-totals.ts';
 import { type ConnectorRecord, createConnectors } from '../../domain/sending/connectors.ts';
+import { connectorLoads, NO_LOAD } from '../../domain/sending/counts.ts';
 import { type Action, action } from '../action.ts';
 import { instant, integer } from '../schemas.ts';
 
@@ -102,8 +102,8 @@ export const connectorList = action({
   },
   run: async ({ database, now }) => {
     const records = await createConnectors(database, now).list();
-    const { byName } = await connectorTotals(database, records, now());
-    return { items: records.map((record) => ({ ...shown(record), ...(byName.get(record.name) ?? NO_TOTALS) })) };
+    const { byName } = await connectorLoads(database, records, now());
+    return { items: records.map((record) => ({ ...shown(record), ...(byName.get(record.name) ?? NO_LOAD) })) };
   },
 });
 

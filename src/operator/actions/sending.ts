@@ -7,7 +7,7 @@ import {
   type NewMessages,
   type SendingAccount,
 } from '../../domain/sending/accept.ts';
-import { armSchedule } from '../../domain/sending/activate.ts';
+import { activateSchedule } from '../../domain/sending/activate.ts';
 import { DECISIONS, decide } from '../../domain/sending/decide.ts';
 import { linkResent, requireEnded } from '../../domain/sending/resend.ts';
 import { type AccountServices, type Action, accountAction, withStatus } from '../action.ts';
@@ -242,7 +242,7 @@ export const messageArm = accountAction({
   summary: 'Arm scheduled messages that were imported: from now on they are sent when they are due.',
   description:
     'An imported schedule is not sent by itself, because the server that it came from may still send it. ' +
-    'Arm it when that server does not have it any more. Arming again changes nothing.',
+    'Arm it when that server does not have it any more. Activation again changes nothing.',
   params: accountParams,
   body: z.strictObject({
     ids: z.array(rowId).min(1).max(RECIPIENTS_MAX).optional().describe('Only these; all where it is not given.'),
@@ -258,7 +258,7 @@ export const messageArm = accountAction({
     const settings = await sendingAccount(services);
     const wanted = ids ? new Set(ids) : null;
     const { database, account, tryForMs } = services;
-    const { armed, refused } = await armSchedule(database, account.id, settings, tryForMs, wanted);
+    const { armed, refused } = await activateSchedule(database, account.id, settings, tryForMs, wanted);
     return { armed, refused: refused.map((each) => ({ ...each })) };
   },
 });

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { auditEntries } from '../../domain/accounts/audit.ts';
 import { readStatus } from '../../domain/messages/counts.ts';
 import { countUnrouted } from '../../domain/receiving/unrouted.ts';
-import { readSendingTotals, sendingFaults } from '../../domain/sending/counts.ts';
+import { readSendingCounts, sendingFaults } from '../../domain/sending/counts.ts';
 import { type Action, action, listAction } from '../action.ts';
 import { id, instant, username } from '../schemas.ts';
 
@@ -140,7 +140,7 @@ export const status = action({
   },
   run: async ({ database, now, version, engine }) => {
     const { bytes, schemaVersion, accounts } = await readStatus(database);
-    const totals = await readSendingTotals(database, now, countUnrouted);
+    const totals = await readSendingCounts(database, now, countUnrouted);
     const { due, submitting, undecided, oldestDueMs, unrouted } = totals;
     const connectors = totals.connectors.map(
       ({ name, pausedAt, downSince, waiting, lastMinute, receiptLagMs, lastError }) => ({

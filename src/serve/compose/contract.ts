@@ -57,7 +57,7 @@ export async function createApp(config: Config, deps: AppDependencies) {
   const services: Services = await createServices(config, deps, async (database, engine) => {
     telemetry = await createAppTelemetry(config, deps, {
       totals: () => services.totals(),
-      sendingTotals: () => services.sendingTotals(),
+      sendingCounts: () => services.sendingCounts(),
       sources: { engine, ...kept, traffic: () => server?.traffic },
     });
     const observer = telemetry?.observeStatement;
@@ -128,7 +128,7 @@ async function readDialect({ dialect, timeZone }: Config): Promise<Dialect> {
 const createAppTelemetry = async (
   config: Config,
   { telemetry, log }: AppDependencies,
-  sources: Pick<TelemetryParts, 'totals' | 'sendingTotals' | 'sources'>,
+  sources: Pick<TelemetryParts, 'totals' | 'sendingCounts' | 'sources'>,
 ): Promise<Telemetry | undefined> =>
   telemetry && createTelemetry(config, { ...telemetry, ...sources, log, isWorker: cluster.isWorker });
 
@@ -174,7 +174,7 @@ function createBackground(config: Config, deps: AppDependencies, services: Servi
       services.retentionRuns.start();
       deliverer.start();
       userIdUse.start();
-      services.upkeepRuns.start();
+      services.maintenanceRuns.start();
     },
     stop: () => Promise.all([deliverer.stop(), userIdUse.stop(), services.stopBackground()]),
   };

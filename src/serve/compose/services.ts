@@ -6,7 +6,7 @@ import { createLedger } from '../../domain/accounts/ledger.ts';
 import { createContacts } from '../../domain/contacts/contacts.ts';
 import { createOrderedLists } from '../../domain/contacts/ordered-lists.ts';
 import { createTemplates } from '../../domain/contacts/templates.ts';
-import { createTotals, readStatus } from '../../domain/messages/counts.ts';
+import { createMessageCounts, readStatus } from '../../domain/messages/counts.ts';
 import { createPurge } from '../../domain/messages/purge.ts';
 import { createReceived } from '../../domain/messages/received.ts';
 import { createScheduled } from '../../domain/messages/scheduled.ts';
@@ -15,8 +15,8 @@ import type { Extension } from '../../domain/privacy/extension.ts';
 import { createRetention, LOOK_EVERY_MS } from '../../domain/privacy/retention.ts';
 import { createIncoming } from '../../domain/receiving/incoming.ts';
 import { countUnrouted } from '../../domain/receiving/unrouted.ts';
-import { createSendingTotals } from '../../domain/sending/counts.ts';
-import { createCarrierUpkeep, UPKEEP_EVERY_MS } from '../../domain/sending/maintenance.ts';
+import { createSendingCounts } from '../../domain/sending/counts.ts';
+import { createMaintenance, MAINTENANCE_EVERY_MS } from '../../domain/sending/maintenance.ts';
 import { createOptOuts } from '../../domain/sending/opt-out.ts';
 import type { AccountKey, Database } from '../../store/database.ts';
 import { openSqlite } from '../../store/sqlite/database.ts';
@@ -46,7 +46,7 @@ export async function createServices(config: Config, deps: ServiceDependencies, 
   const engine: Engine = config.database.startsWith('sqlite:') ? 'sqlite' : 'postgres';
   const opened = await openDatabase(config, engine, deps);
   const unobserved = deps.database?.(opened) ?? opened;
-  const totals = createTotals(unobserved, clock.monotonic);
+  const totals = createMessageCounts(unobserved, clock.monotonic);
   const database = (await wrap?.(unobserved, engine)) ?? unobserved;
   const accounts = createAccounts(database, now, config.region || null);
   const regionOf = (account: AccountKey) => accounts.region(account);
@@ -59,20 +59,20 @@ export async function createServices(config: Config, deps: ServiceDependencies, 
     work: (isStopping) => retention.applyDue(clock.sleep, isStopping),
     failed: (err) => log.warn({ err }, 'what is older than the retention could not be removed'),
   });
-  const upkeep = createCarrierUpkeep(database, createIncoming(database, now, config.region || null), {
+  const maintenance = createMaintenance(database, createIncoming(database, now, config.region || null), {
     now,
     receiptWaitMs: config.receiptWaitHours * 3_600_000,
     failed: (err) => log.warn({ err }, 'receipts of an account, or messages whose time is over, could not be settled'),
   });
-  const upkeepRuns = createRepeat({
+  const maintenanceRuns = createRepeat({
     clock,
-    everyMs: UPKEEP_EVERY_MS,
-    work: upkeep.run,
+    everyMs: MAINTENANCE_EVERY_MS,
+    work: maintenance.run,
     failed: (err) => log.warn({ err }, 'receipts, parts and messages that wait could not be looked at'),
   });
-  /** Ends the purge, the retention and the upkeep, each after the batch under way. */
+  /** Ends the purge, the retention and the maintenance, each after the batch under way. */
   const stopBackground = async (): Promise<void> => {
-    await Promise.all([purge.stop(), retentionRuns.stop(), upkeepRuns.stop()]);
+    await Promise.all([purge.stop(), retentionRuns.stop(), maintenanceRuns.stop()]);
   };
   return {
     database,
@@ -90,9 +90,9 @@ export async function createServices(config: Config, deps: ServiceDependencies, 
     ledger: createLedger(database, now),
     purge,
     retentionRuns,
-    upkeepRuns,
+    maintenanceRuns,
     totals,
-    sendingTotals: createSendingTotals(unobserved, now, countUnrouted),
+    sendingCounts: createSendingCounts(unobserved, now, countUnrouted),
     status: () => readStatus(unobserved),
     backup: (path: string) => database.backup(path),
     stopBackground,

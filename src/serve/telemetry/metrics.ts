@@ -1,7 +1,7 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import type { Traffic } from '../../base/exchange.ts';
-import type { MessageTotals } from '../../domain/messages/counts.ts';
+import type { MessageCounts } from '../../domain/messages/counts.ts';
 import type { CompletedCall } from './access-log.ts';
 import { Counter, counterMetric, Histogram, histogramMetric } from './counters.ts';
 import { failuresMetric } from './credential-failures.ts';
@@ -216,7 +216,7 @@ function watchEventLoop(registry: Registry): void {
  * One process publishes the totals of the database for all. If the database does not answer, these
  * metrics are left out.
  */
-export function addTotals(registry: Registry, totals: () => Promise<MessageTotals>): void {
+export function addTotals(registry: Registry, totals: () => Promise<MessageCounts>): void {
   new Gauge({
     name: 'columba_messages',
     help: 'Messages of all accounts, by state; of scheduled ones at most 100000 are counted.',

@@ -1,12 +1,12 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
-import type { SendingTotals } from '../../domain/sending/counts.ts';
+import type { SendingCounts } from '../../domain/sending/counts.ts';
 
-type SentByConnector = SendingTotals['connectors'][number];
+type SentByConnector = SendingCounts['connectors'][number];
 
 /**
  * How sending does, as the database has it. So one process publishes it, whichever process sends.
  */
-export function addSendingMetrics(registry: Registry, totals: () => Promise<SendingTotals>): void {
+export function addSendingMetrics(registry: Registry, totals: () => Promise<SendingCounts>): void {
   const known = () => totals().catch(() => undefined);
   const registers = [registry];
   new Gauge({

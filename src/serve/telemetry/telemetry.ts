@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import type { Registry } from 'prom-client';
 import type { Handler, Request } from '../../base/exchange.ts';
-import type { MessageTotals } from '../../domain/messages/counts.ts';
-import type { SendingTotals } from '../../domain/sending/counts.ts';
+import type { MessageCounts } from '../../domain/messages/counts.ts';
+import type { SendingCounts } from '../../domain/sending/counts.ts';
 import type { StatementObserver } from '../../store/observed.ts';
 import { type CompletedCall, createAccessLog, createAccountLabel } from './access-log.ts';
 import { type CredentialFailures, failuresMetric } from './credential-failures.ts';
@@ -34,8 +34,8 @@ export interface TelemetryParts {
   /** A worker's metrics are served by the primary process. */
   readonly isWorker: boolean;
   readonly sources: Omit<Sources, 'linesLost'>;
-  readonly totals: () => Promise<MessageTotals>;
-  readonly sendingTotals?: () => Promise<SendingTotals>;
+  readonly totals: () => Promise<MessageCounts>;
+  readonly sendingCounts?: () => Promise<SendingCounts>;
 }
 
 export async function createTelemetry(settings: TelemetrySettings, parts: TelemetryParts): Promise<Telemetry> {
@@ -52,7 +52,7 @@ export async function createTelemetry(settings: TelemetrySettings, parts: Teleme
     if (isWorker) report = (await import('./metrics-aggregator.ts')).reportMetrics(metrics.registry);
     else {
       addTotals(metrics.registry, logFailures(parts.totals, log));
-      await addSending(metrics.registry, parts.sendingTotals, log);
+      await addSending(metrics.registry, parts.sendingCounts, log);
     }
   }
   let spans: Spans | undefined;
@@ -124,7 +124,7 @@ function logFailures<T>(totals: () => Promise<T>, log: Log): () => Promise<T> {
   };
 }
 
-async function addSending(registry: Registry, totals: TelemetryParts['sendingTotals'], log: Log): Promise<void> {
+async function addSending(registry: Registry, totals: TelemetryParts['sendingCounts'], log: Log): Promise<void> {
   if (!totals) return;
   const { addSendingMetrics } = await import('./sending-metrics.ts');
   addSendingMetrics(registry, logFailures(totals, log));
@@ -134,8 +134,8 @@ async function addSending(registry: Registry, totals: TelemetryParts['sendingTot
 export async function serveAggregatedMetrics(
   settings: MetricsSettings,
   log: Log,
-  totals: () => Promise<MessageTotals>,
-  sendingTotals?: () => Promise<SendingTotals>,
+  totals: () => Promise<MessageCounts>,
+  sendingCounts?: () => Promise<SendingCounts>,
   failures?: CredentialFailures,
 ): Promise<MetricsServer> {
   const { Registry } = await import('prom-client');
@@ -145,7 +145,7 @@ export async function serveAggregatedMetrics(
   const aggregate = (await import('./metrics-aggregator.ts')).aggregateMetrics(() => counted.getMetricsAsJSON());
   const registry = new Registry();
   addTotals(registry, logFailures(totals, log));
-  await addSending(registry, sendingTotals, log);
+  await addSending(registry, sendingCounts, log);
   const text = async () => (await Promise.all([aggregate(), registry.metrics()])).join('\n');
   const server = await serveMetrics(settings, registry.contentType, text);
   log.info({ metrics: server.address }, 'serving metrics');

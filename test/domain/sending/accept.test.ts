@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { armSchedule } from '../../../src/domain/sending/activate.ts';
+import { activateSchedule } from '../../../src/domain/sending/activate.ts';
 import { decide } from '../../../src/domain/sending/decide.ts';
 import { createOptOuts } from '../../../src/domain/sending/opt-out.ts';
 import { readAccount } from '../../../src/transfer/account-json.ts';
@@ -150,7 +150,7 @@ onEveryEngine('accepting', (engine) => {
     sending.clock.now = START + MINUTE;
     assert.deepEqual(await sending.claim(), [], 'it is not armed');
     const settings = { region: 'ZA', timeZone: null, quietHours: null };
-    const arm = () => armSchedule(sending.database, account, settings, 2 * DAY, null);
+    const arm = () => activateSchedule(sending.database, account, settings, 2 * DAY, null);
     assert.deepEqual(await arm(), { armed: 1, refused: [{ id: 2n, reason: 'impossible' }] });
     assert.deepEqual((await arm()).armed, 0, 'arming again changes nothing');
     const claimed = await sending.claim();

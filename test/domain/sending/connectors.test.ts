@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { countUnrouted } from '../../../src/domain/receiving/unrouted.ts';
 import { createConnectors } from '../../../src/domain/sending/connectors.ts';
-import { readSendingTotals, sendingFaults } from '../../../src/domain/sending/counts.ts';
+import { readSendingCounts, sendingFaults } from '../../../src/domain/sending/counts.ts';
 import { onEveryEngine } from '../../support/engines.ts';
 import { LOOPBACK } from '../../support/gateway.ts';
 import { sql } from '../../support/opened-database.ts';
@@ -69,7 +69,7 @@ onEveryEngine('connectors', (engine) => {
   test('messages that wait for a connector that does not exist were no fault', async (t) => {
     const sending = await openSending(engine, t);
     const { database, now } = sending;
-    const faults = async () => sendingFaults(await readSendingTotals(database, now, countUnrouted));
+    const faults = async () => sendingFaults(await readSendingCounts(database, now, countUnrouted));
     const lost = await sending.addAccount({ connector: 'gone' });
     await sending.accept(lost, message({ to: ['+27825550201', '+27825550202'] }));
     await sending.accept(await sending.addAccount());
@@ -85,7 +85,7 @@ onEveryEngine('connectors', (engine) => {
   test('a single message was counted as several in the faults', async (t) => {
     const { database, now } = await openSending(engine, t);
     const totals = {
-      ...(await readSendingTotals(database, now, countUnrouted)),
+      ...(await readSendingCounts(database, now, countUnrouted)),
       undecided: 1,
       due: 1,
       oldestDueMs: 600_000,

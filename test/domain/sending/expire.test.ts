@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { createIncoming } from '../../../src/domain/receiving/incoming.ts';
-import { createCarrierUpkeep, UPKEEP_EVERY_MS } from '../../../src/domain/sending/maintenance.ts';
+import { createMaintenance, MAINTENANCE_EVERY_MS } from '../../../src/domain/sending/maintenance.ts';
 import { type Engine, onEveryEngine } from '../../support/engines.ts';
 import { sql } from '../../support/opened-database.ts';
 import { MINUTE, message, openSending, START } from '../../support/sending.ts';
@@ -17,7 +17,7 @@ async function open(engine: Engine, t: TestContext) {
   const sending = await openSending(engine, t);
   const failures: unknown[] = [];
   const { database, now, clock } = sending;
-  const upkeep = createCarrierUpkeep(database, createIncoming(database, now, null), {
+  const maintenance = createMaintenance(database, createIncoming(database, now, null), {
     now,
     receiptWaitMs: 3 * DAY,
     failed: (thrown) => failures.push(thrown),
@@ -25,7 +25,7 @@ async function open(engine: Engine, t: TestContext) {
   /** One run, at this time. */
   const runAt = async (time: number) => {
     clock.now = time;
-    return (await upkeep.run())?.expired;
+    return (await maintenance.run())?.expired;
   };
   return { ...sending, runAt, failures };
 }
@@ -47,10 +47,10 @@ onEveryEngine('messages whose time is over, and that nobody claims', (engine) =>
       const [other] = (await bench.accept(account, message({ notAfter: notAfter + DAY }))).accepted;
       await hinder(bench, account);
       assert.equal(await bench.runAt(notAfter - 1), 0);
-      assert.equal(await bench.runAt(notAfter + UPKEEP_EVERY_MS), 1);
+      assert.equal(await bench.runAt(notAfter + MAINTENANCE_EVERY_MS), 1);
       assert.equal((await bench.sent.show(account, one?.id as bigint)).status, 'EXPIRED');
       assert.deepEqual(await bench.ledger.balances(account), { free: 999n, held: 1n, used: 0n });
-      assert.equal(await bench.runAt(notAfter + DAY + UPKEEP_EVERY_MS), 1);
+      assert.equal(await bench.runAt(notAfter + DAY + MAINTENANCE_EVERY_MS), 1);
       assert.equal((await bench.sent.show(account, other?.id as bigint)).status, 'EXPIRED');
       assert.deepEqual(await bench.ledger.balances(account), { free: 1_000n, held: 0n, used: 0n });
       assert.deepEqual([await bench.claim(), bench.failures], [[], []]);
@@ -106,7 +106,7 @@ onEveryEngine('messages whose time is over, and that nobody claims', (engine) =>
       await bench.accept(account, message({ to, notAfter }));
     }
     let ended = 0;
-    for (let run = 1; run <= 3; run++) ended += (await bench.runAt(notAfter + run * UPKEEP_EVERY_MS)) ?? 0;
+    for (let run = 1; run <= 3; run++) ended += (await bench.runAt(notAfter + run * MAINTENANCE_EVERY_MS)) ?? 0;
     assert.deepEqual([ended, bench.failures], [5_400, []]);
     assert.equal((await bench.database.first(waiting, {}))?.total, 0n);
     await bench.checkLedger();

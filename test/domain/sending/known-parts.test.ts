@@ -3,7 +3,7 @@ import { type TestContext, test } from 'node:test';
 import { createIncoming } from '../../../src/domain/receiving/incoming.ts';
 import type { ClaimedMessage } from '../../../src/domain/sending/claim.ts';
 import { decide } from '../../../src/domain/sending/decide.ts';
-import { createCarrierUpkeep } from '../../../src/domain/sending/maintenance.ts';
+import { createMaintenance } from '../../../src/domain/sending/maintenance.ts';
 import { queuedMessages } from '../../../src/domain/sending/queue.ts';
 import { createReceipts } from '../../../src/domain/sending/receipts.ts';
 import type { Outcome, PartResult } from '../../../src/domain/sending/settle.ts';
@@ -25,12 +25,12 @@ async function opened(engine: Engine, t: TestContext, given: { policy?: 'submit-
   const { database, now } = sending;
   const account = await sending.addAccount(given.policy ? { unsurePolicy: given.policy } : {});
   const receipts = createReceipts(database, now);
-  const upkeep = createCarrierUpkeep(database, createIncoming(database, now, null), { now, receiptWaitMs: 3 * DAY });
+  const maintenance = createMaintenance(database, createIncoming(database, now, null), { now, receiptWaitMs: 3 * DAY });
   let id = 0n;
   return {
     ...sending,
     account,
-    upkeep,
+    maintenance,
     async send(text = 'hello'): Promise<ClaimedMessage> {
       const { accepted } = await sending.accept(account, message({ text, notAfter: given.notAfter ?? null }));
       id = accepted[0]?.id as bigint;
@@ -139,10 +139,10 @@ onEveryEngine('what is known of parts', (engine) => {
       await sent.answer(await sent.send(), unsureFor(sent.now()), 'unsure');
       sent.clock.now += decidedAfter;
       await sent.claim();
-      await sent.upkeep.run();
+      await sent.maintenance.run();
       await sent.decide('submitted');
       sent.clock.now += 4 * DAY;
-      await sent.upkeep.run();
+      await sent.maintenance.run();
       assert.deepEqual(await sent.seen(), ['UNKNOWN', null, 0n, 1n], `decided after ${decidedAfter} ms`);
       await sent.receipt(1, 1, 'DELIVERED');
       assert.deepEqual((await sent.seen())[0], 'DELIVERED');
@@ -155,7 +155,7 @@ onEveryEngine('what is known of parts', (engine) => {
     await sent.answer(await sent.send(), { kind: 'submitted' }, 'accepted');
     for (const left of [1, 0, 0]) {
       sent.clock.now += 4 * DAY;
-      await sent.upkeep.run();
+      await sent.maintenance.run();
       assert.equal((await sent.database.all(attempts, {})).length, left);
       if (left === 1) await sent.remove();
     }
@@ -336,7 +336,7 @@ onEveryEngine('what is known of parts', (engine) => {
       assert.deepEqual(await sent.seen(), ['UNKNOWN', null, 0n, 1n], 'a carrier had it, and it may have it again');
       if (later) await sent.receipt(2, 1, later);
       sent.clock.now += 4 * DAY;
-      await sent.upkeep.run();
+      await sent.maintenance.run();
       assert.deepEqual(await sent.seen(), [later ?? 'UNKNOWN', null, 0n, 1n]);
     }
   });
@@ -349,7 +349,7 @@ onEveryEngine('what is known of parts', (engine) => {
     await sent.receipt(1, 1, 'UNDELIVERABLE');
     await sent.answer(again, unsureFor(sent.now()), 'unsure');
     sent.clock.now += 4 * DAY;
-    await sent.upkeep.run();
+    await sent.maintenance.run();
     assert.deepEqual(await sent.seen(), ['UNKNOWN', null, 0n, 1n]);
     await sent.receipt(2, 1, 'DELIVERED');
     assert.deepEqual(await sent.seen(), ['DELIVERED', null, 0n, 1n]);

@@ -3,7 +3,7 @@ import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createIncoming } from '../../../src/domain/receiving/incoming.ts';
 import { decide } from '../../../src/domain/sending/decide.ts';
-import { createCarrierUpkeep, UPKEEP_EVERY_MS } from '../../../src/domain/sending/maintenance.ts';
+import { createMaintenance, MAINTENANCE_EVERY_MS } from '../../../src/domain/sending/maintenance.ts';
 import type { Database } from '../../../src/store/database.ts';
 import { type Engine, onEveryEngine } from '../../support/engines.ts';
 import { openStore } from '../../support/opened-database.ts';
@@ -20,7 +20,7 @@ async function opened(engine: Engine, t: TestContext) {
   return {
     ...sending,
     upkeepOn: (each: Database = database, receiptWaitMs = 3 * DAY) =>
-      createCarrierUpkeep(each, createIncoming(each, now, null), { now, receiptWaitMs }),
+      createMaintenance(each, createIncoming(each, now, null), { now, receiptWaitMs }),
     async submit(): Promise<bigint> {
       const id = await send();
       await sending.settle(await sending.claim(), { kind: 'submitted' });
@@ -73,7 +73,7 @@ onEveryEngine('the watch over submissions without a receipt', (engine) => {
       },
     };
     const turn = async (wait: number): Promise<number> => {
-      sent.clock.now += UPKEEP_EVERY_MS;
+      sent.clock.now += MAINTENANCE_EVERY_MS;
       read = 0;
       assert.ok(await sent.upkeepOn(counting, wait).run());
       return read;
@@ -83,21 +83,21 @@ onEveryEngine('the watch over submissions without a receipt', (engine) => {
     assert.deepEqual(turns, [2, 0, 1, 0]);
   });
 
-  test('a message stayed SUBMITTED for ever that was decided between the look of the upkeep and the move of its watch', async (t) => {
+  test('a message stayed SUBMITTED for ever that was decided between the look of the maintenance and the move of its watch', async (t) => {
     const sent = await opened(engine, t);
     const id = await sent.undecided();
-    const upkeep = sent.upkeepOn({
+    const maintenance = sent.upkeepOn({
       ...sent.database,
       run: async (statement, parameters) => {
         if (statement.name === 'receipts.moveWatch') await sent.decideOn(sent.database, id);
         return sent.database.run(statement, parameters);
       },
     });
-    await upkeep.run();
+    await maintenance.run();
     assert.equal(await sent.statusOf(id), 'UNKNOWN');
   });
 
-  test('a message stayed SUBMITTED for ever where the upkeep passed it before its decision was committed', async (t) => {
+  test('a message stayed SUBMITTED for ever where the maintenance passed it before its decision was committed', async (t) => {
     const sent = await opened(engine, t);
     const id = await sent.undecided();
     const other = await openStore(sent.setting);

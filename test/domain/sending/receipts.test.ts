@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import fc from 'fast-check';
 import { createIncoming } from '../../../src/domain/receiving/incoming.ts';
-import { createCarrierUpkeep, RECEIPT_HELD_MS, UPKEEP_EVERY_MS } from '../../../src/domain/sending/maintenance.ts';
+import { createMaintenance, MAINTENANCE_EVERY_MS, RECEIPT_HELD_MS } from '../../../src/domain/sending/maintenance.ts';
 import { createReceipts, heldReceipts, type NewReceipt } from '../../../src/domain/sending/receipts.ts';
 import { type Engine, onEveryEngine } from '../../support/engines.ts';
 import { sql } from '../../support/opened-database.ts';
@@ -19,12 +19,12 @@ async function opened(engine: Engine, t: TestContext) {
   const sending = await openSending(engine, t, heldReceipts);
   const receipts = createReceipts(sending.database, sending.now);
   const incoming = createIncoming(sending.database, sending.now, 'ZA');
-  const upkeep = createCarrierUpkeep(sending.database, incoming, { now: sending.now, receiptWaitMs: 72 * HOUR });
+  const maintenance = createMaintenance(sending.database, incoming, { now: sending.now, receiptWaitMs: 72 * HOUR });
   const account = await sending.addAccount();
   let count = 0;
   return {
     ...sending,
-    upkeep,
+    maintenance,
     account,
     receipts,
     receive: (given: Partial<NewReceipt>) =>
@@ -175,7 +175,7 @@ onEveryEngine('receipts', (engine) => {
     assert.equal(await bench.held(), 1);
     assert.equal((await bench.show(claim.id)).status, 'QUEUED');
     bench.clock.now += 71 * HOUR;
-    await bench.upkeep.run();
+    await bench.maintenance.run();
     assert.equal(await bench.held(), 1);
     await bench.answered(claim);
     assert.equal(await bench.held(), 0);
@@ -196,7 +196,7 @@ onEveryEngine('receipts', (engine) => {
     await bench.checkLedger();
   });
 
-  test('a held receipt that missed the answer is matched by the upkeep', async (t) => {
+  test('a held receipt that missed the answer is matched by the maintenance', async (t) => {
     const bench = await opened(engine, t);
     const { database, now } = bench;
     const { createSettling } = await import('../../../src/domain/sending/settle.ts');
@@ -207,7 +207,7 @@ onEveryEngine('receipts', (engine) => {
     const part = { part: 1, state: 'accepted' as const, gatewayId };
     await deaf.settle([{ message: claim, parts: [part], outcome: { kind: 'submitted' } }]);
     assert.equal((await bench.show(claim.id)).status, 'SUBMITTED');
-    assert.deepEqual(await bench.upkeep.run(), { held: 1, silent: 0, incomplete: 0, expired: 0 });
+    assert.deepEqual(await bench.maintenance.run(), { held: 1, silent: 0, incomplete: 0, expired: 0 });
     assert.equal((await bench.show(claim.id)).status, 'DELIVERED');
     assert.equal(await bench.held(), 0);
   });
@@ -218,10 +218,10 @@ onEveryEngine('receipts', (engine) => {
     await bench.receive({ attemptId: 'f'.repeat(32) });
     assert.equal(await bench.held(), 2);
     bench.clock.now += RECEIPT_HELD_MS;
-    await bench.upkeep.run();
+    await bench.maintenance.run();
     assert.equal(await bench.held(), 2);
-    bench.clock.now += UPKEEP_EVERY_MS;
-    await bench.upkeep.run();
+    bench.clock.now += MAINTENANCE_EVERY_MS;
+    await bench.maintenance.run();
     assert.equal(await bench.held(), 0);
   });
 
@@ -232,7 +232,7 @@ onEveryEngine('receipts', (engine) => {
       await bench.receive({ gatewayId: `unknown-${number}` });
     }
     const settings = { now: bench.now, receiptWaitMs: 72 * HOUR, receiptsHeldMax: 3 };
-    await createCarrierUpkeep(bench.database, createIncoming(bench.database, bench.now, 'ZA'), settings).run();
+    await createMaintenance(bench.database, createIncoming(bench.database, bench.now, 'ZA'), settings).run();
     const held = await bench.database.all(heldIds, {});
     assert.deepEqual(
       held.map(({ gateway_id }) => gateway_id),
@@ -280,15 +280,15 @@ onEveryEngine('receipts', (engine) => {
     const answered = await bench.submitted();
     await bench.receive({ attemptId: answered.parts[0]?.attemptId as string, status: 'ENROUTE' });
     bench.clock.now += 72 * HOUR;
-    assert.equal((await bench.upkeep.run())?.silent, 0);
-    assert.equal(await bench.upkeep.run(), undefined, 'another process has just done it');
-    bench.clock.now += UPKEEP_EVERY_MS;
-    assert.equal((await bench.upkeep.run())?.silent, 1);
+    assert.equal((await bench.maintenance.run())?.silent, 0);
+    assert.equal(await bench.maintenance.run(), undefined, 'another process has just done it');
+    bench.clock.now += MAINTENANCE_EVERY_MS;
+    assert.equal((await bench.maintenance.run())?.silent, 1);
     assert.equal((await bench.show(silent.id)).status, 'UNKNOWN');
     assert.deepEqual((await bench.show(silent.id)).history.at(-1)?.detail, 'no receipt');
     assert.equal((await bench.show(answered.id)).status, 'ENROUTE');
-    bench.clock.now += UPKEEP_EVERY_MS;
-    assert.equal((await bench.upkeep.run())?.silent, 0);
+    bench.clock.now += MAINTENANCE_EVERY_MS;
+    assert.equal((await bench.maintenance.run())?.silent, 0);
     await bench.receive({ attemptId: silent.parts[0]?.attemptId as string, at: START });
     assert.equal((await bench.show(silent.id)).status, 'DELIVERED');
   });

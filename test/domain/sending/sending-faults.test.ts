@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { setDisabledAt } from '../../../src/domain/accounts/accounts.sql.ts';
 import { createRetention } from '../../../src/domain/privacy/retention.ts';
 import { createIncoming } from '../../../src/domain/receiving/incoming.ts';
-import { createCarrierUpkeep, UPKEEP_EVERY_MS } from '../../../src/domain/sending/maintenance.ts';
+import { createMaintenance, MAINTENANCE_EVERY_MS } from '../../../src/domain/sending/maintenance.ts';
 import { createReceipts } from '../../../src/domain/sending/receipts.ts';
 import { onEveryEngine } from '../../support/engines.ts';
 import { sql } from '../../support/opened-database.ts';
@@ -92,13 +92,13 @@ onEveryEngine('faults of sending', (engine) => {
   test('a clock that was put back stopped the look for receipts that did not come', async (t) => {
     const sending = await openSending(engine, t);
     const incoming = createIncoming(sending.database, sending.now, 'ZA');
-    const upkeep = createCarrierUpkeep(sending.database, incoming, { now: sending.now, receiptWaitMs: 72 * HOUR });
-    assert.ok(await upkeep.run());
+    const maintenance = createMaintenance(sending.database, incoming, { now: sending.now, receiptWaitMs: 72 * HOUR });
+    assert.ok(await maintenance.run());
     sending.clock.now -= HOUR;
-    assert.ok(await upkeep.run());
-    assert.equal(await upkeep.run(), undefined);
-    sending.clock.now += UPKEEP_EVERY_MS;
-    assert.ok(await upkeep.run());
+    assert.ok(await maintenance.run());
+    assert.equal(await maintenance.run(), undefined);
+    sending.clock.now += MAINTENANCE_EVERY_MS;
+    assert.ok(await maintenance.run());
   });
 
   test('a claim leaves the version of an account alone that has nothing due', async (t) => {
@@ -119,16 +119,16 @@ onEveryEngine('faults of sending', (engine) => {
     const sending = await openSending(engine, t);
     const account = await sending.addAccount();
     const incoming = createIncoming(sending.database, sending.now, 'ZA');
-    const upkeep = createCarrierUpkeep(sending.database, incoming, { now: sending.now, receiptWaitMs: 72 * HOUR });
+    const maintenance = createMaintenance(sending.database, incoming, { now: sending.now, receiptWaitMs: 72 * HOUR });
     const { accepted } = await sending.accept(account, message({ to: ['+27825550201', '+27825550202'] }));
     const [deleted, kept] = accepted.map(({ id }) => id as bigint);
     await sending.settle(await sending.claim(), { kind: 'submitted' });
     await sending.sent.delete(account, deleted as bigint);
     const left = async () => (await sending.database.all(attempted, { account })).map((each) => each.message_id);
-    await upkeep.run();
+    await maintenance.run();
     assert.equal((await left()).length, 2, 'a receipt may come');
     sending.clock.now += 73 * HOUR;
-    await upkeep.run();
+    await maintenance.run();
     assert.deepEqual(await left(), [kept]);
     const retention = createRetention(sending.database, sending.now);
     await retention.set({ sent: 1 });

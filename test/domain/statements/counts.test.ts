@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as totals from '../../../src/domain/messages/counts.sql.ts';
-import { createTotals } from '../../../src/domain/messages/counts.ts';
+import { createMessageCounts } from '../../../src/domain/messages/counts.ts';
 import { onEveryEngine } from '../../support/engines.ts';
 import { openStore, sql } from '../../support/opened-database.ts';
 
@@ -16,7 +16,7 @@ onEveryEngine('message totals of all accounts', (engine) => {
       asked += 1;
       return database.first(statement, parameters);
     }) as typeof database.first;
-    const read = createTotals({ ...database, first }, () => now);
+    const read = createMessageCounts({ ...database, first }, () => now);
 
     const sample = { unread: 5, read: 2, scheduled: 3, toPurge: 0 };
     assert.deepEqual(await Promise.all([read(), read(), read()]), [sample, sample, sample]);
@@ -34,7 +34,7 @@ onEveryEngine('message totals of all accounts', (engine) => {
   test('message totals of an empty database are 0', async (t) => {
     const database = await openStore(await engine.fresh('empty'));
     t.after(() => database.close());
-    assert.deepEqual(await createTotals(database, () => 0)(), { unread: 0, read: 0, scheduled: 0, toPurge: 0 });
+    assert.deepEqual(await createMessageCounts(database, () => 0)(), { unread: 0, read: 0, scheduled: 0, toPurge: 0 });
   });
 
   test('scheduled messages are counted up to a limit', async (t) => {
