@@ -1,7 +1,8 @@
 import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { type Html, html } from '../base/html.ts';
-import { icon, styleOf } from '../base/page-assets.ts';
+import { styleOf } from '../base/page-assets.ts';
+import { NO_DEVICES, pageFrame, protectionOf } from '../base/page-frame.ts';
 import { texts } from './texts/frame.ts';
 
 /** The frame around every screen, its assets, and the header fields that protect it. */
@@ -22,25 +23,11 @@ const script = assetOf('console.js', 'text/javascript; charset=utf-8', asset('co
 /** By path; the name changes with the content, so browsers keep them for ever. */
 export const assets: ReadonlyMap<string, Asset> = new Map([style, script].map((each) => [each.path, each]));
 
-export const protection = {
-  'Content-Security-Policy': [
-    "default-src 'none'",
-    "style-src 'self'",
-    "script-src 'self'",
-    "connect-src 'self'",
-    'img-src data:',
-    "form-action 'self'",
-    "base-uri 'none'",
-    "frame-ancestors 'none'",
-  ].join('; '),
-  'Cross-Origin-Opener-Policy': 'same-origin',
-  'Cross-Origin-Resource-Policy': 'same-origin',
-  'Permissions-Policy': 'camera=(), display-capture=(), geolocation=(), microphone=(), midi=(), payment=(), usb=()',
-  // With no-referrer browsers would send `Origin: null` with our own forms.
-  'Referrer-Policy': 'same-origin',
-  'X-Content-Type-Options': 'nosniff',
-  'X-Frame-Options': 'DENY',
-};
+export const protection = protectionOf(
+  ["style-src 'self'", "script-src 'self'", "connect-src 'self'", 'img-src data:', "form-action 'self'"],
+  'same-origin', // with no-referrer browsers would send `Origin: null` with our own forms
+  NO_DEVICES,
+);
 
 /** Who sees the page. */
 export interface Viewer {
@@ -68,29 +55,19 @@ export function frameAround(framedPage: Omit<FramedPage, 'main'>): [string, stri
   return [before as string, after as string];
 }
 
-const frame = ({ title, viewer, current }: Omit<FramedPage, 'main'>, main: Html): Html => html`<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>${title} – ${texts.product}</title>
-<link rel="icon" href="${icon}">
-<link rel="stylesheet" href="${style.path}">
-<script src="${script.path}" defer></script>
-</head>
-<body${Object.entries(texts.script).map(([name, text]) => html` data-${name}="${text}"`)}>
-<a class="skip" href="#main">${texts.skip}</a>
-${viewer ? headerOf(viewer, current) : html`<header><strong class="brand">${texts.product}</strong></header>`}
-<main id="main" tabindex="-1">
-${main}
-</main>
-<p id="live" role="status" aria-live="polite"></p>
+const frame = ({ title, viewer, current }: Omit<FramedPage, 'main'>, main: Html): Html =>
+  pageFrame({
+    title: `${title} – ${texts.product}`,
+    head: html`<link rel="stylesheet" href="${style.path}">\n<script src="${script.path}" defer></script>`,
+    bodyAttributes: Object.entries(texts.script).map(([name, text]) => html` data-${name}="${text}"`),
+    skip: texts.skip,
+    header: viewer ? headerOf(viewer, current) : html`<header><strong class="brand">${texts.product}</strong></header>`,
+    mainAttributes: html` tabindex="-1"`,
+    main,
+    end: html`<p id="live" role="status" aria-live="polite"></p>
 <footer>${texts.product}</footer>
-${viewer ? keysDialog(viewer) : ''}
-</body>
-</html>
-`;
+${viewer ? keysDialog(viewer) : ''}`,
+  });
 
 const headerOf = ({ name, isOperator, viewed }: Viewer, current: string): Html => html`<header>
 <a class="brand" href="/console/">${texts.product}</a>
