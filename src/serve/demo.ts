@@ -4,7 +4,6 @@ import { issueLink } from '../domain/access/sign-in.ts';
 import { addToken } from '../domain/access/tokens.ts';
 import { accountId } from '../domain/accounts/accounts.ts';
 import { createRouting } from '../domain/receiving/routes.ts';
-import { createMigrationFigures, latencyStep } from '../migration/stages/figures.ts';
 import type { Services } from '../operator/action.ts';
 import { actions } from '../operator/actions/all.ts';
 import type { Actor } from '../operator/actor.ts';
@@ -46,7 +45,7 @@ const DEMO: Actor = { kind: 'command', name: 'demo', tokenId: null, address: nul
 
 /** Each of the operator's screens has something to show. */
 async function fillOperatorScreens(services: Services): Promise<void> {
-  const { database, now } = services;
+  const { database, now, extensions } = services;
   const act = async (name: string, given: Partial<RawInput>) => {
     const action = actions.find((each) => each.name === name);
     if (!action) throw new Error(`there is no action ${name}`);
@@ -72,31 +71,8 @@ async function fillOperatorScreens(services: Services): Promise<void> {
   await act('migrate stage', { params, body: { stage: 'compare' } });
   const body = { reason: 'No program of theirs has groups.' };
   await act('migrate accept', { params: { operation: 'account.FetchGroups' }, body });
-  const examples = MIGRATION_EXAMPLES.map((each) => ({ ...each, at: now() }));
-  await createMigrationFigures(database, now).add(MIGRATION_COUNTS, examples);
+  for (const { addSample } of extensions) await addSample(database, now);
 }
-
-const PROTOCOL = { protocol: 'SOAP 1.1' };
-const DIFFERENT = { ...PROTOCOL, operation: 'inbox.Unread', name: 'different' };
-const DATE_MASKED = { ...PROTOCOL, operation: 'inbox.Unread', name: 'mask header-date' };
-
-/** As a proxy counts: calls of an account that is compared with its old server. */
-const MIGRATION_COUNTS = [
-  ...[
-    { operation: 'inbox.Unread', equal: 812, oldMs: 40, ourMs: 3 },
-    { operation: 'inbox.MarkMessageAsRead', equal: 96, oldMs: 55, ourMs: 5 },
-  ].flatMap(({ operation, equal, oldMs, ourMs }) => [
-    { ...PROTOCOL, operation, name: 'equal', total: equal },
-    { ...PROTOCOL, operation, name: `old ms ${latencyStep(oldMs)}`, total: equal },
-    { ...PROTOCOL, operation, name: `our ms ${latencyStep(ourMs)}`, total: equal },
-  ]),
-  { ...DIFFERENT, total: 1 },
-  { ...DATE_MASKED, total: 812 },
-];
-const MIGRATION_EXAMPLES = [
-  { ...DIFFERENT, example: 'rows: old 3 rows, ours 2' },
-  { ...DATE_MASKED, example: 'date: old present, ours present, other value' },
-];
 
 export const welcome = (address: string, web: string | undefined, secrets: DemoSecrets): string => `
 Columba is serving an account of sample data, which is gone when it stops.

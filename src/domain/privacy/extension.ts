@@ -17,4 +17,6 @@ export interface Extension {
   readonly removeWithAccount: AccountRemoval;
   /** By the kind of retention that an operator sets. */
   readonly retention: Readonly<Record<string, RetentionRule>>;
+  /** For the demo: something to see on the program's screens. */
+  addSample(database: Database, now: () => number): Promise<void>;
 }

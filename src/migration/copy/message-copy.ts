@@ -24,7 +24,6 @@ import { writtenKey } from '../../sms/numbers.ts';
 import { partsOf } from '../../sms/parts.ts';
 import { pages } from '../../store/cursor.ts';
 import type { Database, Queries, Writing } from '../../store/database.ts';
-import * as sql from '../stages/migrated-accounts.sql.ts';
 import {
   copyProgress,
   deletedHere,
@@ -35,6 +34,7 @@ import {
 } from '../stages/migrated-accounts.ts';
 import { adjusting, lastWriteOf } from './account-copy.ts';
 import { IdList } from './id-list.ts';
+import * as sql from './messages.sql.ts';
 
 /** Messages of an old server, copied into an account that copyAccount has made. */
 export interface CopyContext {

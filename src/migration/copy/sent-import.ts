@@ -4,8 +4,8 @@ import { addSent, type SentMessage, sentAmong } from '../../domain/messages/sent
 import { numberKey } from '../../sms/numbers.ts';
 import type { Database, Queries, Writing } from '../../store/database.ts';
 import { elementsOf, recordsOf } from '../../store/json.ts';
-import * as sql from '../stages/migrated-accounts.sql.ts';
 import { copyProgress, deletedHere, MESSAGE_ID_GAP, noteCopiedIds } from '../stages/migrated-accounts.ts';
+import * as sql from './messages.sql.ts';
 
 /**
  * Sent messages from a file, joined with those that are here. No credits move, no event is emitted,

@@ -2,8 +2,6 @@ import { type AccountKey, statement } from '../../store/statement.ts';
 
 /** Copies of accounts of an old server: see schema/migrated-accounts.ts. */
 type One = { account: AccountKey };
-/** `ids` is a JSON array of numbers. */
-type Some = { account: AccountKey; ids: string };
 
 export const server = statement<{ url: string }, { reads_mark: string; tested_at: bigint }>(
   'migrated.server',
@@ -60,41 +58,6 @@ export const raiseHighest = statement<One & { message: bigint; contact: bigint; 
   { affects: 'none' },
 );
 
-/** Sent messages from one of the spans of time: records of the account, the start and the end. */
-export const sentWithin = statement<
-  One & { spans: string },
-  { recipient: string | null; text: string | null; sent_at: bigint }
->(
-  'migrated.sentWithin',
-  `select sent.recipient, sent.text, sent.sent_at
-   from {records :spans account_id bigint, start_at bigint, end_at bigint} as span, sent
-   where {joined sent.account_id :account} and sent.account_id = span.account_id
-     and sent.sent_at >= span.start_at and sent.sent_at < span.end_at`,
-);
-export const scheduledAmong = statement<Some, { message_id: bigint }>(
-  'migrated.scheduledAmong',
-  'select message_id from scheduled where account_id = :account and message_id {among :ids}',
-);
-/** Scheduled messages, and whether one is armed here. */
-export const scheduledFrom = statement<
-  One & { from: bigint; limit: number },
-  {
-    message_id: bigint;
-    reference: string | null;
-    recipient: string | null;
-    text: string | null;
-    scheduled_at: bigint;
-    created_at: bigint;
-    held_parts: bigint;
-    is_armed: bigint;
-  }
->(
-  'migrated.scheduledFrom',
-  `select message_id, reference, recipient, text, scheduled_at, created_at, held_parts,
-     (select count(*) from dispatch
-      where dispatch.account_id = :account and dispatch.message_id = scheduled.message_id) as is_armed
-   from scheduled where account_id = :account and message_id >= :from order by message_id {limit :limit}`,
-);
 /** What clients deleted here since, newest first: see store/callers.sql.ts. */
 export const deletions = statement<
   { name: string; since: number; limit: number },
