@@ -1,3 +1,4 @@
+import { defineColumns, type RowOf } from '../../store/columns.ts';
 import { type AccountKey, statement } from '../../store/statement.ts';
 
 /** Messages on their way out, see schema/sending.ts. Whoever writes holds the account's lock. */
@@ -13,30 +14,30 @@ export interface DueAccountRow {
   mobile: string | null;
   tel: string | null;
 }
-export interface DispatchRow {
-  message_id: bigint;
-  state: DispatchState;
-  due_at: bigint;
-  is_scheduled: bigint;
-  held: bigint;
-  parts: bigint;
-  sender: string | null;
-  not_after: bigint | null;
-  expires_at: bigint;
-  attempts: bigint;
-  fence: bigint;
-  connector: string | null;
-  reason: string | null;
+const fields = {
+  messageId: 'long',
+  state: 'text',
+  dueAt: 'number',
+  isScheduled: 'long',
+  held: 'long',
+  parts: 'long',
+  sender: 'text?',
+  notAfter: 'number?',
+  expiresAt: 'number',
+  attempts: 'number',
+  fence: 'long',
+  connector: 'text?',
+  reason: 'text?',
   /** 1 for an answer to a STOP or HELP word: the blacklist does not hold it back. */
-  is_answer: bigint;
-}
+  isAnswer: 'long',
+} as const;
+export type DispatchRow = RowOf<typeof fields> & { state: DispatchState };
 type One = { account: AccountKey };
 type Message = { account: AccountKey; id: bigint };
 /** `ids` is a JSON array of numbers. */
 type Some = { account: AccountKey; ids: string };
 
-const columns =
-  'message_id, state, due_at, is_scheduled, held, parts, sender, not_after, expires_at, attempts, fence, connector, reason, is_answer';
+const columns = defineColumns(fields).names;
 type Queue = { key: string };
 type Level = Queue & { priority: bigint };
 const RESTED = 'served_at < next_due_at';
