@@ -6,6 +6,7 @@ import { recordedOf } from '../../src/migration/compare/recorder.ts';
 import { clientsOfRecordings, createClientAddress, shownAgent } from '../../src/migration/proxy/client-inventory.ts';
 import { createMigrationProxy } from '../../src/migration/proxy/migration-proxy.ts';
 import { type CountedCall, createMigrationClients, OTHER_CLIENTS } from '../../src/migration/stages/clients.ts';
+import { migrationExtension } from '../../src/migration/stages/extension.ts';
 import { act } from '../console/console-client.ts';
 import { type OperatorApi, startOperatorApi } from '../operator/operator-api.ts';
 import { columba, freshDatabase } from '../support/command.ts';
@@ -237,7 +238,7 @@ onEveryEngine('erasing clients of the old server', (engine) => {
     ]);
     const shown = await act<{ days: { clients: number }; older: { clients: number } }>(api, 'retention show', {});
     assert.deepEqual([shown.days.clients, shown.older.clients], [90, 1]);
-    await createRetention(database, now).applyDue(
+    await createRetention(database, now, [migrationExtension]).applyDue(
       async () => {},
       () => false,
     );

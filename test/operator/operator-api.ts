@@ -2,6 +2,7 @@ import { pino } from 'pino';
 import { systemClock } from '../../src/base/clock.ts';
 import { commandActor } from '../../src/commands/operator.ts';
 import { readConfig } from '../../src/config/settings.ts';
+import { migrationExtension } from '../../src/migration/stages/extension.ts';
 import type { Action, Services } from '../../src/operator/action.ts';
 import { actions } from '../../src/operator/actions/all.ts';
 import { scopes } from '../../src/operator/actor.ts';
@@ -86,7 +87,11 @@ export async function startOperatorApi(
   const now = () => clock.now;
   const logged: string[] = [];
   const log = pino({ level: 'trace' }, { write: (line: string) => void logged.push(line) });
-  const app = await createApp(config, { clock: { ...systemClock, now, sleep: async () => {} }, log });
+  const app = await createApp(config, {
+    extensions: [migrationExtension],
+    clock: { ...systemClock, now, sleep: async () => {} },
+    log,
+  });
   const web = await startWeb(app, config, { log, clock: { ...systemClock, now } });
   const address = web?.address as string;
   const services = servicesOf(app, config, { ...systemClock, now });

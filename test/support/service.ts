@@ -3,6 +3,7 @@ import type { PageSettings } from '../../src/asmx/pages/pages.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { isWhole, type Reply, type Request } from '../../src/base/exchange.ts';
 import { type Config, readConfig } from '../../src/config/settings.ts';
+import { migrationExtension } from '../../src/migration/stages/extension.ts';
 import { type App, createApp } from '../../src/serve/compose/contract.ts';
 import { covered } from './coverage.ts';
 import type { Engine } from './engines.ts';
@@ -43,6 +44,7 @@ export async function startService(
   const slept: number[] = [];
   const logged: string[] = [];
   const app = await createApp(config, {
+    extensions: [migrationExtension],
     pages,
     clock: { ...systemClock, now: () => clock.now, sleep: async (ms) => void slept.push(ms) },
     log: pino({ level: 'trace' }, { write: (line: string) => void logged.push(line) }),
