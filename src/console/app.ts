@@ -19,7 +19,7 @@ import { holderRoutes, operatorRoutes } from './screens/all.ts';
 import { createSignInPages, type Guest } from './screens/sign-in.ts';
 import { isOwnRequest, readCookie, siteOf } from './session.ts';
 import { type ContractLoad, checkLoad, createSlots } from './slots.ts';
-import { texts } from './texts/frame.ts';
+import { frameTexts as texts } from './texts.ts';
 import type { View, Visit } from './visit.ts';
 
 /** The console: pages for holders of accounts and for operators, below /console. */

@@ -4,7 +4,7 @@ import { isInSnapshot } from '../domain/accounts/ids.ts';
 import type { Cursor } from '../store/cursor.ts';
 import { asking, type Confirmation, emptyNote, hidden, type ListTexts, type Row, table } from './lists.ts';
 import { type Scanned, SEARCHED_ROWS_MAX } from './scan.ts';
-import { texts } from './texts/lists.ts';
+import { listTexts as texts } from './texts.ts';
 import { noticed, type View, type Visit } from './visit.ts';
 
 /**

@@ -3,7 +3,8 @@ import { readFileSync } from 'node:fs';
 import { type Html, html } from '../base/html.ts';
 import { styleOf } from '../base/page-assets.ts';
 import { NO_DEVICES, pageFrame, protectionOf } from '../base/page-frame.ts';
-import { texts } from './texts/frame.ts';
+import { navigation } from './screens/all.ts';
+import { frameTexts as texts } from './texts.ts';
 
 /** The frame around every screen, its assets, and the header fields that protect it. */
 
@@ -79,13 +80,13 @@ ${
     : ''
 }
 </header>
-${isOperator ? navigation('/console', texts.operator, viewed ? 'accounts' : current) : ''}
-${isOperator && !viewed ? '' : navigation(viewed?.base ?? '/console', texts.holder, current)}`;
+${isOperator ? navigationBar('/console', navigation.operator, viewed ? 'accounts' : current) : ''}
+${isOperator && !viewed ? '' : navigationBar(viewed?.base ?? '/console', navigation.holder, current)}`;
 
-const navigation = (base: string, names: Readonly<Record<string, string>>, current: string): Html =>
-  html`<nav aria-label="${texts.screens}${base === '/console' ? '' : ` ${base.split('/').at(-1) ?? ''}`}"><ul>${Object.entries(
-    names,
-  ).map(
+const navigationBar = (base: string, names: ReadonlyMap<string, string>, current: string): Html =>
+  html`<nav aria-label="${texts.screens}${base === '/console' ? '' : ` ${base.split('/').at(-1) ?? ''}`}"><ul>${[
+    ...names,
+  ].map(
     ([key, name]) =>
       html`<li><a href="${base}/${key === 'overview' ? '' : key}"${
         key === current ? html` aria-current="page"` : ''
@@ -96,11 +97,11 @@ const navigation = (base: string, names: Readonly<Record<string, string>>, curre
 function keysDialog({ isOperator, viewed }: Viewer): Html {
   const who = isOperator && !viewed ? 'operator' : 'holder';
   const base = viewed?.base ?? '/console';
-  const names: Readonly<Record<string, string>> = texts[who];
+  const names = navigation[who];
   const line = (key: string, meaning: string, more: Html | string = '') =>
     html`<div${more}><dt><kbd>${key}</kbd></dt><dd>${meaning}</dd></div>`;
   const places = texts.places[who].map(([key, screen]) =>
-    line(`g ${key}`, names[screen] ?? screen, html` data-go="${key}" data-place="${base}/${screen}"`),
+    line(`g ${key}`, names.get(screen) ?? screen, html` data-go="${key}" data-place="${base}/${screen}"`),
   );
   const others = [texts.keys.help, ...texts.keys.both, ...texts.keys[who]].map(([key, meaning]) => line(key, meaning));
   return html`<dialog id="keys" aria-labelledby="keys-title"><h2 id="keys-title">${texts.help}</h2>

@@ -3,7 +3,7 @@ import { Problem, type ProblemKind } from '../base/problem.ts';
 import type { DownloadAction } from '../operator/action.ts';
 import type { accountParams } from '../operator/schemas.ts';
 import { PAGE_ROWS, type Scanned, writeCursor } from './scan.ts';
-import { texts } from './texts/lists.ts';
+import { listTexts as texts } from './texts.ts';
 import { page, type View, type Visit } from './visit.ts';
 import { type Labels, wrongFields } from './wrong-fields.ts';
 

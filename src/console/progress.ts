@@ -1,6 +1,6 @@
 import { type Html, html } from '../base/html.ts';
 import type { Progress } from '../base/progress.ts';
-import { texts } from './texts/lists.ts';
+import { listTexts as texts } from './texts.ts';
 
 type Step = Parameters<Progress>;
 

@@ -1,10 +1,20 @@
 import { Problem } from '../base/problem.ts';
 import { numberKey } from '../sms/numbers.ts';
 import { readContactRows, readNumberRows } from '../transfer/contact-csv.ts';
-import { texts } from './texts/compose.ts';
 import type { Visit } from './visit.ts';
+import { grouped } from './words.ts';
 
 /** The recipients that were typed, chosen and uploaded, as one list. It has each number once. */
+
+const texts = {
+  tooMany: (max: number) => `A message goes to at most ${grouped(max)} numbers at once.`,
+  noColumn:
+    'File with numbers: no column is called mobile, number or phone. Name it so, or leave only numbers in the file.',
+  line: (line: number) => `line ${grouped(line)}`,
+  row: (row: number) => `row ${grouped(row)} of the file`,
+  contact: (name: string) => `contact ${name}`,
+} as const;
+
 export interface Recipient {
   readonly number: string;
   /** Where it was found, for people. */
@@ -26,15 +36,15 @@ export async function readRecipients(visit: Visit): Promise<Recipients> {
   const { form, domain, account } = visit;
   const all: Recipient[] = [];
   const add = (number: string, from: string) => {
-    if (all.length >= RECIPIENTS_MAX) throw new Problem('bad-argument', texts.errors.tooMany(RECIPIENTS_MAX));
+    if (all.length >= RECIPIENTS_MAX) throw new Problem('bad-argument', texts.tooMany(RECIPIENTS_MAX));
     all.push({ number: number.slice(0, NUMBER_LENGTH_MAX), from });
   };
   for (const [index, line] of form.raw('to').split('\n').entries()) {
-    for (const number of line.split(/[,;]/)) if (number.trim() !== '') add(number.trim(), texts.check.line(index + 1));
+    for (const number of line.split(/[,;]/)) if (number.trim() !== '') add(number.trim(), texts.line(index + 1));
   }
   for (const group of new Set(form.all('group'))) await addGroup(visit, group, add);
   const file = await fileOf(visit);
-  for (const [index, number] of file.numbers.entries()) if (number !== '') add(number, texts.check.row(index + 1));
+  for (const [index, number] of file.numbers.entries()) if (number !== '') add(number, texts.row(index + 1));
   const { list, duplicates } = eachOnce(all, await domain.region(account.id));
   return { list, duplicates, fileNumbers: file.numbers, fileName: file.name };
 }
@@ -54,7 +64,7 @@ async function addGroup(
       after,
     );
     for (const { mobile, name, surname } of items) {
-      if (mobile !== null) add(mobile, texts.check.contact([name, surname].filter(Boolean).join(' ') || mobile));
+      if (mobile !== null) add(mobile, texts.contact([name, surname].filter(Boolean).join(' ') || mobile));
     }
     if (next === null) return;
     after = next;
@@ -82,7 +92,7 @@ async function rowsOf(bytes: Uint8Array): Promise<readonly { readonly row: numbe
   if (numbers) return numbers;
   return readContactRows(bytes, null).catch((thrown) => {
     const isOfColumns = thrown instanceof Problem && thrown.details.errors?.[0]?.pointer === '?columns';
-    throw isOfColumns ? new Problem('bad-argument', texts.errors.noColumn) : thrown;
+    throw isOfColumns ? new Problem('bad-argument', texts.noColumn) : thrown;
   });
 }
 

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { holderRoutes, navigation, operatorRoutes } from '../../src/console/screens/all.ts';
+import type { Route } from '../../src/console/visit.ts';
 import { startOperatorApi } from '../operator/operator-api.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { act, type ConsoleClient, signedIn } from './console-client.ts';
@@ -71,6 +73,32 @@ onEveryEngine('screens of the console', (engine) => {
 });
 
 describe('paths of the console', () => {
+  test('every page without a parameter is in the lists of screens, under a path of its own', () => {
+    const pages = (routes: readonly Route[]) =>
+      routes.flatMap(({ method, path }) => (method === 'GET' && !/[:.]/.test(path) ? [`/console${path}`] : []));
+    const listed = (paths: readonly string[]) => new Set(paths.map((path) => path.split('?')[0]));
+    for (const [routes, paths] of [
+      [holderRoutes, HOLDER_SCREENS],
+      [operatorRoutes, OPERATOR_SCREENS],
+    ] as const) {
+      assert.deepEqual(
+        pages(routes).filter((path) => !listed(paths).has(path)),
+        [],
+      );
+      assert.equal(new Set(pages(routes)).size, pages(routes).length);
+    }
+  });
+
+  test('a screen of the navigation has a page at its key', () => {
+    for (const [screens, routes] of [
+      [navigation.holder, holderRoutes],
+      [navigation.operator, operatorRoutes],
+    ] as const) {
+      const paths = new Set(routes.map(({ path }) => path));
+      for (const key of screens.keys()) assert.ok(paths.has(key === 'overview' ? '/' : `/${key}`), key);
+    }
+  });
+
   test('lists of screens name each path once', () => {
     assert.equal(
       new Set([...HOLDER_SCREENS, ...OPERATOR_SCREENS]).size,

@@ -4,11 +4,51 @@ import { Problem } from '../../base/problem.ts';
 import { otpauthUri } from '../../domain/access/totp.ts';
 import { field, hidden, noticeOf, problemNote, refusalOf, screen, table } from '../lists.ts';
 import { sessionCookie } from '../session.ts';
-import { texts } from '../texts/access.ts';
 import { get, noticed, page, post, redirect, type View, type Visit } from '../visit.ts';
 import { browserName, time } from '../words.ts';
 
 /** Password, second step and sessions of whoever is signed in. */
+
+const texts = {
+  title: 'Access',
+  tokenName: 'What it is for',
+  tokenScopes: 'What it may do',
+  sessions: 'Where you are signed in',
+  sessionColumns: ['Since', 'Last seen', 'From', 'Browser', ''],
+  thisSession: 'this one',
+  endSession: 'End',
+  endOthers: 'End all others',
+  password: 'Password',
+  current: 'Current password',
+  next: 'New password',
+  nextHint: 'At least 12 characters. It ends all other sessions.',
+  setPassword: 'Set the password',
+  factor: 'Second step at sign-in',
+  factorOff: 'Off. With it, a code of your phone is needed besides the password.',
+  factorOn: (left: number) => `On. Recovery codes left: ${left}.`,
+  beginFactor: 'Turn it on',
+  factorTitle: 'Turn on the second step',
+  factorSteps:
+    'Scan the picture with an authenticator program, or type the key into it. Then type the code that it shows.',
+  factorPicture: 'The key as a QR code',
+  key: 'Key',
+  code: 'Code',
+  confirmFactor: 'Turn it on',
+  recovery: 'Your recovery codes',
+  recoveryLead:
+    'Each of them works once, in place of a code. Keep them where you find them without your phone. They are shown only now.',
+  removeFactor: 'Turn it off',
+  renewCodes: 'Make new recovery codes',
+  needPassword: 'Type your current password: you have been signed in for more than 10 minutes.',
+  done: 'Go on',
+  notices: {
+    password: 'The password is set. All other sessions are ended.',
+    revoked: 'Revoked.',
+    ended: 'The session is ended.',
+    endedAll: (count: bigint) => `Ended ${count} other sessions.`,
+    factorOff: 'The second step is off.',
+  },
+} as const;
 
 /** Of a token, a password and a code. */
 export const ACCESS_LABELS = {

@@ -14,11 +14,68 @@ import { connectorList } from '../../operator/actions/connectors.ts';
 import { creditsAdd } from '../../operator/actions/credits.ts';
 import { accountSignInLink } from '../../operator/actions/operators.ts';
 import { asking, field, noticeOf, problemNote, refusalOf, screen, select } from '../lists.ts';
-import { texts } from '../texts/accounts.ts';
 import { get, noticed, page, post, type View, type Visit } from '../visit.ts';
 import { grouped, listOf, time } from '../words.ts';
 
 /** One account: its settings, its credits, its sign-in link, switching it off, removing it. */
+
+const texts = {
+  stateWords: { enabled: 'enabled', disabled: 'disabled' } as Readonly<Record<string, string>>,
+  open: 'Open as its holder sees it',
+  settings: 'Settings',
+  done: 'Go on',
+  fields: {
+    company: 'Company',
+    contactName: 'First name of the contact',
+    contactSurname: 'Surname of the contact',
+    email: 'E-mail',
+    tel: 'Phone',
+    mobile: 'Mobile',
+    region: 'Region, such as ZA',
+    timeZone: 'Time zone, such as Africa/Johannesburg',
+    quietHours: 'Quiet hours, such as 22:00-06:00',
+    allowedNetworks: 'Networks from which it may be used, with commas',
+    priority: 'Priority, 0 to 3',
+    connector: 'Connector',
+    wordLanguages: 'Languages whose STOP, START and HELP words count, such as en, de',
+    stopWords: 'Its own STOP words, with commas',
+    startWords: 'Its own START words, with commas',
+    helpWords: 'Its own HELP words, with commas',
+    stopAnswer: 'Answer to STOP, once for a sender in 24 hours; it costs credits',
+    helpAnswer: 'Answer to HELP, once for a sender in 24 hours; it costs credits',
+  },
+  optional: '(optional)',
+  usual: 'the default one',
+  save: 'Save',
+  link: 'Sign-in link',
+  linkLead: 'A link with which the holder signs in once, within 24 hours. It makes the link before void.',
+  linkSubmit: 'Make a sign-in link',
+  linkReset: 'Turn the second step off, for somebody who has lost it',
+  linkTitle: 'Sign-in link, shown only now',
+  grant: 'Credits',
+  grantLead: (free: string, used: string) => `Free: ${free}. Used: ${used}.`,
+  amount: 'How many (negative takes back)',
+  reason: 'Reason',
+  reference: 'Reference',
+  grantSubmit: 'Move credits',
+  enable: 'Enable',
+  disable: 'Disable',
+  disableQuestion: (username: string) =>
+    `Disable ${username}? Its calls are denied and its sessions end until it is enabled again.`,
+  remove: 'Remove with all data',
+  removeQuestion: (username: string) => `Remove ${username} with all of its data? This cannot be undone.`,
+  removeType: 'Type the username to confirm',
+  removeWrong: 'The username does not match, so nothing was removed.',
+  since: 'Made',
+  lastLogin: 'Last sign-in',
+  notices: {
+    changed: 'The account is changed.',
+    granted: 'The credits are moved.',
+    enabled: 'The account is enabled.',
+    disabled: 'The account is disabled.',
+  },
+} as const;
+
 type Account = Output<typeof accountShow>;
 type Setting = keyof typeof texts.fields;
 

@@ -15,11 +15,44 @@ import {
   screen,
   searchField,
 } from '../lists.ts';
-import { texts } from '../texts/accounts.ts';
 import { get, page, post, type View, type Visit } from '../visit.ts';
-import { grouped, listOf as typedList } from '../words.ts';
+import { counted, grouped, listOf as typedList } from '../words.ts';
 
 /** All accounts, and a form for a new one. */
+
+const texts = {
+  title: 'Accounts',
+  columns: ['Username', 'Company', 'Free credits', 'State', ''],
+  search: 'Search in names and e-mail',
+  state: 'State',
+  states: [
+    ['', 'all'],
+    ['enabled', 'enabled'],
+    ['disabled', 'disabled'],
+  ] as readonly (readonly [string, string])[],
+  stateWords: { enabled: 'enabled', disabled: 'disabled' } as Readonly<Record<string, string>>,
+  open: 'Open as its holder sees it',
+  empty: 'There is no account yet.',
+  emptyHint: 'Make the first one below.',
+  noMatch: 'No account matches.',
+  noMatchHint: 'Search for less.',
+  add: 'Make an account',
+  username: 'Username',
+  company: 'Company',
+  region: 'Region',
+  regionHint: 'Country of its local phone numbers, such as ZA.',
+  credits: 'Credits to begin with',
+  stopWords: 'STOP words, with commas',
+  stopWordsHint:
+    'A message with nothing but one of them, such as STOP, puts its sender on the blacklist. Empty: nobody opts out by a message.',
+  addSubmit: 'Make the account',
+  added: (username: string) => `The account ${username} is made`,
+  userId: 'Its user_id, which is shown only now:',
+  done: 'Go on',
+  notices: {
+    removed: (count: bigint) => `The account is removed, with ${counted(count, 'message')}.`,
+  },
+} as const;
 
 const LABELS = {
   username: texts.username,

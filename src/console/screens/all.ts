@@ -29,38 +29,57 @@ import { tokenRoutes } from './tokens.ts';
 import { unroutedRoutes } from './unrouted.ts';
 import { webhookRoutes } from './webhooks.ts';
 
+/** One with a name stands in the navigation, where its key is the path. */
+interface Screen {
+  readonly routes: readonly Route[];
+  readonly key?: string;
+  readonly name?: string;
+}
+
 /** Every screen of the holder of an account. Operators see them below the account's name. */
-export const holderRoutes: readonly Route[] = [
-  overviewRoutes,
-  inboxRoutes,
-  conversationRoutes,
-  sentRoutes,
-  messageRoutes,
-  scheduledRoutes,
-  composeRoutes,
-  contactRoutes,
-  groupRoutes,
-  importRoutes,
-  templateRoutes,
-  blacklistRoutes,
-  creditRoutes,
-  holderAccessRoutes,
-].flat();
+const ofHolder: readonly Screen[] = [
+  { routes: overviewRoutes, key: 'overview', name: 'Overview' },
+  { routes: inboxRoutes, key: 'inbox', name: 'Inbox' },
+  { routes: conversationRoutes },
+  { routes: sentRoutes, key: 'sent', name: 'Sent' },
+  { routes: messageRoutes },
+  { routes: scheduledRoutes, key: 'scheduled', name: 'Scheduled' },
+  { routes: composeRoutes, key: 'compose', name: 'Compose' },
+  { routes: contactRoutes, key: 'contacts', name: 'Contacts' },
+  { routes: groupRoutes, key: 'groups', name: 'Groups' },
+  { routes: importRoutes },
+  { routes: templateRoutes, key: 'templates', name: 'Templates' },
+  { routes: blacklistRoutes, key: 'blacklist', name: 'Blacklist' },
+  { routes: creditRoutes, key: 'credits', name: 'Credits' },
+  { routes: holderAccessRoutes, key: 'access', name: 'Access' },
+];
 
 /** Every screen of the operator. */
-export const operatorRoutes: readonly Route[] = [
-  operatorOverviewRoutes,
-  accountListRoutes,
-  accountRoutes,
-  queueRoutes,
-  unroutedRoutes,
-  connectorRoutes,
-  webhookRoutes,
-  auditRoutes,
-  retentionRoutes,
-  migrationRoutes,
-  migrationClientRoutes,
-  tokenRoutes,
-  operatorListRoutes,
-  ownAccessRoutes((visit, problem) => accessPage(visit, html``, problem)),
-].flat();
+const ofOperator: readonly Screen[] = [
+  { routes: operatorOverviewRoutes, key: 'overview', name: 'Overview' },
+  { routes: accountListRoutes, key: 'accounts', name: 'Accounts' },
+  { routes: accountRoutes },
+  { routes: queueRoutes, key: 'queue', name: 'Queue' },
+  { routes: unroutedRoutes, key: 'unrouted', name: 'Unrouted' },
+  { routes: connectorRoutes, key: 'connectors', name: 'Connectors' },
+  { routes: webhookRoutes, key: 'webhooks', name: 'Webhooks' },
+  { routes: auditRoutes, key: 'audit', name: 'Audit' },
+  { routes: retentionRoutes, key: 'retention', name: 'Retention' },
+  { routes: migrationRoutes, key: 'migration', name: 'Migration' },
+  { routes: migrationClientRoutes },
+  { routes: tokenRoutes, key: 'tokens', name: 'Tokens' },
+  { routes: operatorListRoutes, key: 'operators', name: 'Operators' },
+  {
+    routes: ownAccessRoutes((visit, problem) => accessPage(visit, html``, problem)),
+    key: 'access',
+    name: 'Access',
+  },
+];
+
+export const holderRoutes = ofHolder.flatMap(({ routes }) => routes);
+export const operatorRoutes = ofOperator.flatMap(({ routes }) => routes);
+
+/** The names of screens by their keys, in the order of the navigation. */
+const namesOf = (screens: readonly Screen[]): ReadonlyMap<string, string> =>
+  new Map(screens.flatMap(({ key, name }) => (key === undefined || name === undefined ? [] : [[key, name] as const])));
+export const navigation = { holder: namesOf(ofHolder), operator: namesOf(ofOperator) };

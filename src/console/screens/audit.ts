@@ -4,11 +4,33 @@ import { auditList } from '../../operator/actions/service.ts';
 import { CSV_START, csvLine } from '../../transfer/csv.ts';
 import { csvLink, filterField, filters, isFilteredBy, listOf, pagerOf } from '../lists.ts';
 import { EXPORTED_AT_ONCE, PAGE_ROWS, SEARCHED_ROWS_MAX } from '../scan.ts';
-import { texts } from '../texts/audit.ts';
 import { get, page, type View, type Visit } from '../visit.ts';
 import { endOfDay, instantOf, time } from '../words.ts';
 
 /** Who changed what, when and from where. */
+
+const texts = {
+  title: 'Audit',
+  columns: ['When', 'Who', 'From', 'What', 'On what', 'Fields'],
+  account: 'Account',
+  actor: 'Who',
+  action: 'What',
+  from: 'From day',
+  to: 'To day',
+  kinds: {
+    command: 'at the machine',
+    operator: 'operator’s token',
+    account: 'account’s token',
+    'console operator': 'operator',
+    'console account': 'holder',
+    contract: 'client of the contract',
+    message: 'received message',
+  } as Readonly<Record<string, string>>,
+  empty: 'Nothing was changed yet.',
+  noMatch: 'Nothing matches.',
+  noMatchHint: 'Change the filter, or clear it.',
+  emptyHint: 'Every change by an operator or a holder appears here, and what clients delete.',
+} as const;
 
 const FIELDS = ['account', 'actor', 'action', 'from', 'to'] as const;
 

@@ -8,9 +8,8 @@ import { messageSend } from '../../operator/actions/sending.ts';
 import { CSV_BYTES_MAX } from '../../transfer/csv.ts';
 import { hidden, refusalOf, table } from '../lists.ts';
 import { type Recipient, type Recipients, readRecipients } from '../recipients.ts';
-import { texts as composeTexts } from '../texts/compose.ts';
 import { noticed, page, type View, type Visit } from '../visit.ts';
-import { grouped, instantOf, messageText, time, zoneName } from '../words.ts';
+import { counted, grouped, instantOf, messageText, time, zoneName } from '../words.ts';
 import { wrongFields } from '../wrong-fields.ts';
 
 /**
@@ -18,16 +17,62 @@ import { wrongFields } from '../wrong-fields.ts';
  * so exactly those get the message. Sent twice, it goes once.
  */
 
-const texts = composeTexts.check;
+const texts = {
+  title: 'Check before sending',
+  texts: 'What they get',
+  goes: (count: number) => `${counted(count, 'message')} will go.`,
+  none: 'No message can go.',
+  lacking: 'No message will go, because credits are missing.',
+  refused: (count: number) => `${counted(count, 'number')} cannot get it:`,
+  duplicates: (count: number) => `${counted(count, 'number')} more than once: each gets one message.`,
+  shifted: 'Your quiet hours shift the time:',
+  past: 'The time has passed already: the messages go now.',
+  due: 'To be sent',
+  atOnce: 'at once',
+  cost: 'Cost',
+  costSaid: (credits: bigint, parts: number) => `${counted(credits, 'credit')} (${counted(parts, 'part')})`,
+  after: 'Credits left afterwards',
+  free: 'Credits that you have',
+  inZone: (zone: string) => `(${zone})`,
+  missing: (credits: bigint) =>
+    `${counted(credits, 'credit is missing', 'credits are missing')}. Ask the operator for more, or send to fewer numbers.`,
+  before:
+    'You have sent or scheduled this very text to these very numbers before. Do it again only if you mean it. That was at:',
+  columns: ['Where', 'Number', 'Why not'],
+  more: (count: number) => `and ${grouped(count)} more`,
+  send: (count: number) => `Send ${counted(count, 'message')}`,
+  back: 'Go back and change it',
+  reason: (detail: string) => `${detail.charAt(0).toUpperCase()}${detail.slice(1)}.`,
+  errors: {
+    noText: 'Write a text.',
+    noRecipients: 'Say to whom: a number, a group or a file.',
+    badWhen: 'Send at: expected a day and a time, such as 2026-11-16T14:05.',
+    badNotAfter: 'Do not send after: expected a day and a time.',
+    past: 'Send at: this is more than 24 hours in the past. Leave it empty to send now.',
+  },
+  sending: {
+    title: 'Sending',
+    progress: (done: number, total: number) => `${grouped(done)} of ${grouped(total)} numbers done …`,
+    done: (accepted: number, refused: number) =>
+      `${counted(accepted, 'message')} accepted, ${grouped(refused)} refused.`,
+    failed: (message: string, left: number) =>
+      `It stopped: ${message} ${counted(left, 'number')} left. Reload this page to go on; what is accepted is not sent again.`,
+    stopped: 'Do not close this page before it has finished. If it breaks, reload it: nothing is sent twice.',
+    toSent: 'To the sent messages',
+    toScheduled: 'To the scheduled messages',
+  },
+} as const;
+
 /** What the action calls its fields. */
 export const COMPOSE_LABELS = {
-  recipients: composeTexts.to,
-  text: composeTexts.text,
-  sendAt: composeTexts.when,
-  notAfter: composeTexts.notAfter,
-  reference: composeTexts.reference,
-  file: composeTexts.file,
+  recipients: 'To',
+  text: 'Text',
+  sendAt: 'Send at',
+  notAfter: 'Do not send after',
+  reference: 'Reference',
+  file: 'File with numbers',
 };
+
 /** The most recipients of one action. */
 const AT_ONCE = 1_000;
 const REFUSED_SHOWN = 200;
@@ -51,10 +96,10 @@ type Again = (visit: Visit, problem: Problem | null) => Promise<View>;
 export async function checkMessage(visit: Visit, key: string, again: Again): Promise<View> {
   try {
     const { form } = visit;
-    if (form.raw('text').trim() === '') throw new Problem('bad-argument', composeTexts.errors.noText);
+    if (form.raw('text').trim() === '') throw new Problem('bad-argument', texts.errors.noText);
     const times = timesOf(visit);
     const recipients = await readRecipients(visit);
-    if (recipients.list.length === 0) throw new Problem('bad-argument', composeTexts.errors.noRecipients);
+    if (recipients.list.length === 0) throw new Problem('bad-argument', texts.errors.noRecipients);
     const checked = await dryRun(visit, recipients.list, times);
     return await checkPage(visit, key, recipients, checked);
   } catch (thrown) {
@@ -64,7 +109,7 @@ export async function checkMessage(visit: Visit, key: string, again: Again): Pro
 
 /** The fields of the action about time, as they were typed in the zone of the account. */
 function timesOf({ form, zone, now }: Visit): Record<string, string> {
-  const { badWhen, badNotAfter, past } = composeTexts.errors;
+  const { badWhen, badNotAfter, past } = texts.errors;
   const read = (name: string, refusal: string): number | null => {
     if (form.text(name) === '') return null;
     const at = instantOf(form.text(name), zone);
@@ -143,7 +188,7 @@ async function checkPage(visit: Visit, key: string, recipients: Recipients, chec
 ${sentBefore === null ? '' : html`<div class="note problem" role="alert"><p>${texts.before} ${timeIn(sentBefore, zone)}</p></div>`}
 ${left < 0n ? html`<div class="note problem" role="alert"><p>${texts.missing(-left)}</p></div>` : ''}
 ${checked.isPast ? html`<p class="note">${texts.past}</p>` : ''}${checked.isShifted ? html`<p class="note">${texts.shifted} ${timeIn(checked.dueAt, zone)}</p>` : ''}
-<dl class="list">${row(texts.due, isDelayed ? timeIn(checked.dueAt, zone) : texts.atOnce)}${notAfter === null ? '' : row(composeTexts.notAfter, timeIn(notAfter, zone))}
+<dl class="list">${row(texts.due, isDelayed ? timeIn(checked.dueAt, zone) : texts.atOnce)}${notAfter === null ? '' : row(COMPOSE_LABELS.notAfter, timeIn(notAfter, zone))}
 ${row(texts.cost, texts.costSaid(checked.credits, checked.parts))}${left < 0n ? row(texts.free, grouped(free)) : row(texts.after, grouped(left))}</dl>
 <h2>${texts.texts}</h2>${checked.previews.map((recipient) => html`<p><strong>${recipient}</strong></p><pre>${messageText(form.raw('text'))}</pre>`)}
 ${recipients.duplicates.length > 0 ? html`<p class="note">${texts.duplicates(recipients.duplicates.length)}</p>` : ''}
@@ -203,9 +248,9 @@ export async function sendMessage(visit: Visit, again: Again): Promise<View> {
     .raw('recipients')
     .split('\n')
     .filter((number) => number !== '');
-  if (numbers.length === 0) throw new Problem('bad-argument', composeTexts.errors.noRecipients);
+  if (numbers.length === 0) throw new Problem('bad-argument', texts.errors.noRecipients);
   if (numbers.length > AT_ONCE)
-    return { kind: 'progress', title: composeTexts.sending.title, pieces: sendMany(visit, numbers) };
+    return { kind: 'progress', title: texts.sending.title, pieces: sendMany(visit, numbers) };
   try {
     const { accepted, isLater } = await sendBatch(visit, numbers, 0);
     await remember(visit, numbers);
@@ -254,7 +299,7 @@ const remember = (visit: Visit, numbers: readonly string[]): Promise<void> =>
 
 /** In batches, each once. Where the page breaks, a reload goes on with the batch that was next. */
 async function* sendMany(visit: Visit, numbers: readonly string[]): AsyncGenerator<Html> {
-  const { sending } = composeTexts;
+  const { sending } = texts;
   yield html`<h1>${sending.title}</h1><p>${sending.stopped}</p><ol class="progress">`;
   let [accepted, refused, isLater, done] = [0, 0, false, 0];
   try {

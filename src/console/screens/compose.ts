@@ -3,12 +3,62 @@ import type { Problem } from '../../base/problem.ts';
 import { randomBytes } from '../../base/random.ts';
 import { charactersBeyondGsm7, partsOf, splitText } from '../../sms/parts.ts';
 import { field, problemNote } from '../lists.ts';
-import { cheaper, texts } from '../texts/compose.ts';
 import { get, page, post, type View, type Visit } from '../visit.ts';
-import { grouped, zoneName } from '../words.ts';
+import { counted, grouped, zoneName } from '../words.ts';
 import { CHECK_BYTES_MAX, COMPOSE_LABELS, checkMessage, sendMessage } from './check.ts';
 
 /** Writing a message. Nothing is sent from here: the next page checks it first. */
+
+const texts = {
+  title: 'Compose',
+  toHint: 'Phone numbers, one in each line or with commas between them.',
+  chooseContacts: 'Choose contacts',
+  groups: 'Groups',
+  groupSaid: (name: string, count: number) => `${name} (${grouped(count)})`,
+  fileHint: 'CSV with a column mobile, number or phone, or numbers alone. At most 10 MiB.',
+  fileKept: (name: string, count: number) => `Kept from ${name}: ${counted(count, 'number')}.`,
+  fileDrop: 'Leave these numbers out',
+  template: 'Template',
+  noTemplate: 'no template',
+  useTemplate: 'Put it into the text',
+  whenHint: (zone: string) => `Empty: at once. The time is that of ${zone}.`,
+  notAfterHint: 'Empty: it is tried for the usual time. Then it counts as too late.',
+  referenceHint: 'Your own, such as an order number. It appears in the list of sent messages.',
+  submit: 'Check',
+  credits: (free: string) => `Free credits: ${free}. Each part costs one.`,
+  count: {
+    parts: (parts: number) => counted(parts, 'part'),
+    gsm7: 'GSM alphabet',
+    ucs2: 'Unicode alphabet',
+    cost: (parts: number) => `${counted(parts, 'credit')} for each number`,
+    because: (characters: string) => `because of ${characters}`,
+    instead: (character: string, cheaper: string) => `${character} (use ${cheaper} to pay less)`,
+    blank: 'a blank',
+  },
+} as const;
+
+/** Characters that make a text Unicode, and what says the same in the GSM alphabet. */
+const cheaper: Readonly<Record<string, string>> = {
+  '’': "'",
+  '‘': "'",
+  '‚': "'",
+  '`': "'",
+  '´': "'",
+  '“': '"',
+  '”': '"',
+  '„': '"',
+  '«': '"',
+  '»': '"',
+  '…': '...',
+  '–': '-',
+  '—': '-',
+  '−': '-',
+  '•': '*',
+  '×': 'x',
+  '\u00a0': ' ',
+  '\u202f': ' ',
+  '\t': ' ',
+};
 
 const TEXT_LENGTH_MAX = 10_000;
 const GROUPS_MAX = 500;
@@ -74,15 +124,15 @@ async function composePage(visit: Visit, typed: Typed, problem: Problem | null):
   const main = html`<h1>${texts.title}</h1><p class="quiet">${texts.credits(grouped(free))}</p>${problemNote(problem, COMPOSE_LABELS)}
 <form method="post" action="${base}/compose/check" enctype="multipart/form-data" class="fields">
 <input type="hidden" name="key" value="${typed.key}">
-<p><label for="to">${texts.to}</label><textarea id="to" name="to" rows="3" aria-describedby="to-hint">${area(typed.to)}</textarea><span class="hint" id="to-hint">${texts.toHint} <a href="${base}/contacts">${texts.chooseContacts}</a></span></p>
+<p><label for="to">${COMPOSE_LABELS.recipients}</label><textarea id="to" name="to" rows="3" aria-describedby="to-hint">${area(typed.to)}</textarea><span class="hint" id="to-hint">${texts.toHint} <a href="${base}/contacts">${texts.chooseContacts}</a></span></p>
 ${groups.length > 0 ? html`<fieldset><legend>${texts.groups}</legend>${choices}</fieldset>` : ''}
-<p><label for="file">${texts.file}</label><input id="file" name="file" type="file" accept=".csv,.txt,text/csv" aria-describedby="file-hint"><span class="hint" id="file-hint">${texts.fileHint}</span></p>
+<p><label for="file">${COMPOSE_LABELS.file}</label><input id="file" name="file" type="file" accept=".csv,.txt,text/csv" aria-describedby="file-hint"><span class="hint" id="file-hint">${texts.fileHint}</span></p>
 ${keptFile(typed)}
-<p><label for="text">${texts.text}</label><textarea id="text" name="text" required maxlength="${TEXT_LENGTH_MAX}" data-count="${base}/compose/count" data-output="counter">${area(typed.text)}</textarea><span class="hint" id="counter" aria-live="polite">${typed.text === '' ? '' : countSaid(typed.text)}</span></p>
+<p><label for="text">${COMPOSE_LABELS.text}</label><textarea id="text" name="text" required maxlength="${TEXT_LENGTH_MAX}" data-count="${base}/compose/count" data-output="counter">${area(typed.text)}</textarea><span class="hint" id="counter" aria-live="polite">${typed.text === '' ? '' : countSaid(typed.text)}</span></p>
 ${templates.length > 0 ? templatePicker(templates) : ''}
-${field({ name: 'when', label: texts.when, type: 'datetime-local', value: typed.when, hint: texts.whenHint(zoneName(zone)) })}
-${field({ name: 'notAfter', label: texts.notAfter, type: 'datetime-local', value: typed.notAfter, hint: texts.notAfterHint })}
-${field({ name: 'reference', label: texts.reference, value: typed.reference, hint: texts.referenceHint, lengthMax: 200 })}
+${field({ name: 'when', label: COMPOSE_LABELS.sendAt, type: 'datetime-local', value: typed.when, hint: texts.whenHint(zoneName(zone)) })}
+${field({ name: 'notAfter', label: COMPOSE_LABELS.notAfter, type: 'datetime-local', value: typed.notAfter, hint: texts.notAfterHint })}
+${field({ name: 'reference', label: COMPOSE_LABELS.reference, value: typed.reference, hint: texts.referenceHint, lengthMax: 200 })}
 <button class="main">${texts.submit}</button></form>`;
   // The page holds no message of anybody, and a browser that goes back keeps what was typed.
   const cacheControl = problem === null ? 'private, no-cache' : 'no-store';

@@ -27,11 +27,53 @@ import {
   select,
 } from '../lists.ts';
 import { EXPORTED_AT_ONCE } from '../scan.ts';
-import { texts } from '../texts/contacts.ts';
 import { get, noticed, post, redirect, type View, type Visit } from '../visit.ts';
-import { grouped } from '../words.ts';
+import { counted, grouped } from '../words.ts';
 
 /** Contacts: add, change, move to a group, remove, search. */
+
+const texts = {
+  title: 'Contacts',
+  columns: ['Name', 'Number', 'Group', ''],
+  search: 'Search in names and numbers',
+  group: 'Group',
+  allGroups: 'all groups',
+  noGroup: 'no group',
+  number: 'Number',
+  name: 'First name',
+  surname: 'Surname',
+  add: 'Add a contact',
+  addSubmit: 'Add',
+  change: 'Change',
+  changeTitle: 'Change a contact',
+  changeSubmit: 'Save',
+  remove: 'Remove',
+  removeQuestion: (name: string) => `Remove the contact ${name}?`,
+  import: 'Import from a CSV file',
+  empty: 'There are no contacts yet.',
+  emptyHint: 'Add the first one below, or import a CSV file.',
+  noMatch: 'No contact matches.',
+  noMatchHint: 'Search for less.',
+  write: 'Write',
+  contact: (name: string) => `the contact ${name}`,
+  total: (said: string, count: number) => `${said} ${count === 1 ? 'contact' : 'contacts'} in all.`,
+  writeAll: 'Write to the selected ones',
+  moveTo: 'Group',
+  move: 'Move to the group',
+  removeMany: (count: number) => `Remove ${counted(count, 'contact')}? This cannot be undone.`,
+  removeSubmit: (count: number) => `Remove ${counted(count, 'contact')}`,
+  notices: {
+    added: 'The contact is added.',
+    twice: 'The contact is added. Another contact has the same number. That is allowed.',
+    changed: 'The contact is changed.',
+    removed: 'The contact is removed.',
+    nothing: 'Nothing was selected, so nothing was done.',
+    moved: (count: bigint) => `Moved ${counted(count, 'contact')}.`,
+    removedMany: (count: bigint) =>
+      `Removed ${counted(count, 'contact')}. Those that were gone already are not counted.`,
+  },
+} as const;
+
 type Contact = Output<typeof contactShow>;
 
 const paramsOf = ({ account, params }: Visit) => ({ username: account.username, id: params.id ?? '' });

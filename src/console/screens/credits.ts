@@ -3,11 +3,35 @@ import type { Movement } from '../../domain/accounts/ledger.ts';
 import { CSV_START, csvLine } from '../../transfer/csv.ts';
 import { csvLink, filterSelect, filters, listOf, pager } from '../lists.ts';
 import { EXPORTED_AT_ONCE, readCursor, scan } from '../scan.ts';
-import { texts } from '../texts/credits.ts';
 import { get, page, type View, type Visit } from '../visit.ts';
 import { grouped, time } from '../words.ts';
 
 /** The credits of an account, and every movement of them with the balance that it left. */
+
+const texts = {
+  title: 'Credits',
+  free: 'Free',
+  held: 'Held for messages that are not sent yet',
+  used: 'Used',
+  movements: 'Movements',
+  columns: ['When', 'What', 'Change', 'Free afterwards', 'Cause'],
+  kinds: {
+    grant: 'Granted',
+    hold: 'Held for a message',
+    release: 'Free again',
+    capture: 'Used for a message',
+    adjust: 'Corrected',
+  } as Readonly<Record<string, string>>,
+  begunWith: { held: 'Held from the beginning', used: 'Used before' } as Readonly<Record<string, string>>,
+  kind: 'Show',
+  allKinds: 'everything',
+  message: (id: string) => `message ${id}`,
+  empty: 'No credits have moved yet.',
+  emptyHint: 'Ask the operator for credits.',
+  wrong: 'The sums do not add up here. Please tell the operator: columba check --ledger finds the reason.',
+  noMatch: 'No movement of this kind.',
+  noMatchHint: 'Show everything to see the others.',
+} as const;
 
 /** How a movement changes what is free. */
 const changeOf = ({ from, to, amount }: Movement): bigint => (to === 'free' ? amount : from === 'free' ? -amount : 0n);

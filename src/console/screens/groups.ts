@@ -2,13 +2,34 @@ import { html } from '../../base/html.ts';
 import type { Problem } from '../../base/problem.ts';
 import { groupAdd, groupChange, groupList, groupRemove, groupShow } from '../../operator/actions/groups.ts';
 import { asking, field, listOf, noticeOf, pageQuery, pagerOf, problemNote, refusalOf, screen } from '../lists.ts';
-import { texts as contactTexts } from '../texts/contacts.ts';
 import { get, noticed, post, type View, type Visit } from '../visit.ts';
-import { grouped } from '../words.ts';
+import { counted, grouped } from '../words.ts';
 
 /** Groups of contacts. */
 
-const texts = contactTexts.groups;
+const texts = {
+  title: 'Groups',
+  columns: ['Group', 'Contacts', ''],
+  empty: 'There are no groups yet.',
+  emptyHint: 'A group lets you write to all of its contacts at once.',
+  add: 'Add a group',
+  name: 'Name of the group',
+  addSubmit: 'Add',
+  rename: 'Rename',
+  renameSubmit: 'Save the name',
+  remove: 'Remove',
+  removeQuestion: (name: string, count: number) =>
+    count === 0
+      ? `Remove the empty group ${name}?`
+      : `Remove the group ${name}? Its ${counted(count, 'contact')} stay, without a group.`,
+  write: 'Write to all',
+  notices: {
+    added: 'The group is added.',
+    renamed: 'The group has its new name.',
+    removed: (count: bigint) => `The group is removed. ${counted(count, 'contact')} without a group now.`,
+  },
+} as const;
+
 const paramsOf = ({ account, params }: Visit) => ({ username: account.username, id: params.id ?? '' });
 
 const show = async (visit: Visit, problem: Problem | null = null): Promise<View> => {

@@ -20,12 +20,42 @@ import {
   readFilter,
 } from '../message-filter.ts';
 import { justAfter, readCursor, SEARCHED_ROWS_MAX, scan } from '../scan.ts';
-import { texts } from '../texts/inbox.ts';
-import { texts as listTexts } from '../texts/lists.ts';
+import { listTexts } from '../texts.ts';
 import { get, page, post, type View, type Visit } from '../visit.ts';
-import { messageText, time } from '../words.ts';
+import { counted, messageText, time } from '../words.ts';
 
 /** Received messages: filter, search, mark, delete, reply. */
+
+const texts = {
+  title: 'Inbox',
+  columns: ['From', 'Text', 'Short code', 'Received'],
+  search: 'Search in senders and texts',
+  state: 'State',
+  states: [
+    ['', 'all, newest first'],
+    ['unread', 'unread, oldest first'],
+  ] as readonly (readonly [string, string])[],
+  from: 'From day',
+  to: 'To day',
+  read: 'Mark read',
+  unread: 'Mark unread',
+  delete: 'Delete',
+  reply: 'Reply',
+  message: (sender: string) => `the message of ${sender}`,
+  empty: 'No message has arrived yet.',
+  emptyHint: 'Messages that people send to your numbers appear here.',
+  noMatch: 'No message matches.',
+  noMatchHint: 'Search for less, or for a longer time.',
+  deleteQuestion: (count: number) => `Delete ${counted(count, 'received message')}? This cannot be undone.`,
+  deleteSubmit: (count: number) => `Delete ${counted(count, 'message')}`,
+  acting: 'Working on received messages',
+  notices: {
+    nothing: 'Nothing was selected, so nothing was done.',
+    read: (count: bigint) => `Marked ${counted(count, 'message')} as read.`,
+    unread: (count: bigint) => `Marked ${counted(count, 'message')} as unread.`,
+    delete: (count: bigint) => `Deleted ${counted(count, 'message')}. Messages that were gone already are not counted.`,
+  },
+} as const;
 
 const NO_TEXTS = { sender: null, text: null, shortCode: null };
 const isUnread = ({ state }: MessageFilter): boolean => state === 'unread';

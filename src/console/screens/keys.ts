@@ -4,12 +4,44 @@ import { accountRecord } from '../../domain/accounts/accounts.ts';
 import { accountTokenAdd, accountTokenList, accountTokenRevoke } from '../../operator/actions/tokens.ts';
 import { userIdAdd, userIdList, userIdRevoke } from '../../operator/actions/user-ids.ts';
 import { asking, empty, field, hidden, problemNote, refusalOf, screen, table } from '../lists.ts';
-import { texts } from '../texts/access.ts';
 import { noticed, page, post, type View, type Visit } from '../visit.ts';
 import { day, time } from '../words.ts';
 import { ACCESS_LABELS, accessPage, ownAccessRoutes } from './access.ts';
 
 /** What programs use an account with: user_ids and tokens. Each secret is shown once. */
+
+const texts = {
+  title: 'Access',
+  userIds: 'user_ids of your programs',
+  userIdLead: 'Programs that call the messaging API use a user_id. Only the beginning of its hash is kept visible.',
+  networks: (networks: string | null) =>
+    networks === null
+      ? 'The account can be used from every network.'
+      : `The account can be used only from: ${networks.replaceAll(',', ', ')}.`,
+  userIdColumns: ['Hash', 'Made', 'Last used', 'State', ''],
+  newUserId: 'Make a new user_id',
+  shownOnce: 'This is shown only now. Copy it to a safe place.',
+  valid: 'valid',
+  revoked: 'revoked',
+  revoke: 'Revoke',
+  revokeUserId: (hash: string) => `Revoke the user_id ${hash}? Programs that use it are refused from the next call on.`,
+  lastUserId: 'It is the last valid one: no program can use the account afterwards.',
+  tokens: 'Tokens of the JSON API',
+  tokenLead: 'A token lets a program of yours send and read messages through the JSON API.',
+  tokenColumns: ['Name', 'May', 'Made', 'Last used', ''],
+  scopes: {
+    'messages:send': 'send messages',
+    'messages:read': 'read messages',
+    'messages:delete': 'delete messages',
+    contacts: 'contacts, templates and blacklist',
+    credits: 'see credits',
+  } as Readonly<Record<string, string>>,
+  newToken: 'Make a token',
+  noTokens: 'There are no tokens yet.',
+  noTokensHint: 'Make one for each program, so that each can be revoked by itself.',
+  revokeToken: (name: string) => `Revoke the token ${name}? Programs that use it are refused from the next call on.`,
+  done: 'Go on',
+} as const;
 
 const SHORT = 12;
 const LISTED_MAX = 100;
@@ -68,8 +100,8 @@ async function tokens(visit: Visit): Promise<Html> {
       ? table({ caption: texts.tokens, columns: texts.tokenColumns, rows })
       : empty(texts.noTokens, texts.noTokensHint);
   return html`<h2>${texts.tokens}</h2><p>${texts.tokenLead}</p>${list}
-<form method="post" action="${base}/access/tokens" class="fields">${field({ name: 'tokenName', label: texts.tokenName, value: form.text('tokenName'), isRequired: true, lengthMax: 100 })}
-<fieldset><legend>${texts.tokenScopes}</legend>${choices}</fieldset><button>${texts.newToken}</button></form>`;
+<form method="post" action="${base}/access/tokens" class="fields">${field({ name: 'tokenName', label: ACCESS_LABELS.name, value: form.text('tokenName'), isRequired: true, lengthMax: 100 })}
+<fieldset><legend>${ACCESS_LABELS.scope}</legend>${choices}</fieldset><button>${texts.newToken}</button></form>`;
 }
 
 /** An operator who looks at an account sees its keys, and no sessions or passwords. */

@@ -10,11 +10,52 @@ import { messageResend } from '../../operator/actions/sending.ts';
 import { partsOf, splitText } from '../../sms/parts.ts';
 import { asking, noticeOf, table } from '../lists.ts';
 import { isResting, statusCell, statusHint } from '../status-cell.ts';
-import { texts } from '../texts/message.ts';
 import { get, noticed, page, post, type View, type Visit } from '../visit.ts';
 import { grouped, messageText, party, time } from '../words.ts';
 
 /** One message that was sent or is scheduled, with everything that happened to it. */
+
+const texts = {
+  title: 'Message',
+  to: 'To',
+  text: 'Text',
+  state: 'State',
+  reference: 'Reference',
+  id: 'Id',
+  parts: 'Parts',
+  partsSaid: (parts: number, alphabet: string) => `${parts} in ${alphabet}`,
+  alphabets: { gsm7: 'the GSM alphabet', ucs2: 'Unicode (UCS-2), because a character is not in the GSM alphabet' },
+  cost: 'Credits',
+  costSaid: (credits: number) => `${credits}, one for each part`,
+  held: 'Credits held',
+  sentAt: 'Sent',
+  scheduledAt: 'To be sent',
+  notAfter: 'Do not send after',
+  createdAt: 'Written',
+  history: 'What happened',
+  columns: ['When', 'State', 'Reason'],
+  attempts: 'Attempts',
+  attemptColumns: ['Attempt', 'Part', 'Connector', 'Carrier’s id', 'State', 'When'],
+  attemptStates: {
+    submitting: 'on its way to the carrier',
+    accepted: 'the carrier has it',
+    refused: 'refused',
+    unsure: 'no answer',
+  } as Readonly<Record<string, string>>,
+  conversation: 'Conversation',
+  resend: 'Send again',
+  blacklist: 'Put the number on the blacklist',
+  cancel: 'Cancel this message',
+  cancelQuestion: 'Cancel this message? It is not sent, and its credits are free again.',
+  gone: 'The message is gone: it was deleted, or an old one was removed. Its credits are still in the list of credits.',
+  goneTitle: 'This message is gone',
+  toSent: 'To the sent messages',
+  notices: {
+    cancelled: 'The message is cancelled, and its credits are free again.',
+    resent: 'The message is sent again, as a new one.',
+  },
+} as const;
+
 type Message = Output<typeof messageShow>;
 
 const paramsOf = ({ account, params }: Visit) => ({ username: account.username, id: params.id ?? '' });

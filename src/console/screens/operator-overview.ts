@@ -3,13 +3,40 @@ import { connectorList } from '../../operator/actions/connectors.ts';
 import { queueList } from '../../operator/actions/queue.ts';
 import { status as serviceStatus } from '../../operator/actions/service.ts';
 import { unroutedList } from '../../operator/actions/unrouted.ts';
-import { texts as connectorTexts } from '../texts/connectors.ts';
-import { texts } from '../texts/operator-overview.ts';
 import { get, page, type View, type Visit } from '../visit.ts';
-import { grouped } from '../words.ts';
-import { type Connector, connectorTable } from './connectors.ts';
+import { counted, grouped } from '../words.ts';
+import { type Connector, connectorTable, texts as connectorTexts } from './connectors.ts';
 
 /** What the operator looks at first: what needs somebody, in words. */
+
+const texts = {
+  title: 'Overview',
+  needs: 'What needs you',
+  nothing: 'Nothing needs you now.',
+  down: (name: string, reason: string) =>
+    `The connector ${name} does not work: ${reason}. Messages wait and go out when it works again.`,
+  paused: (name: string) => `The connector ${name} is paused. Messages for it wait.`,
+  undecided: (count: number, isAtLeast: boolean) =>
+    count === 1 && !isAtLeast
+      ? '1 message is undecided: nobody knows whether the carrier has it.'
+      : `${grouped(count)}${isAtLeast ? '+' : ''} messages are undecided: nobody knows whether the carrier has them.`,
+  decide: 'Decide',
+  unrouted: 'Incoming messages have no route.',
+  route: 'Look at them',
+  noConnector: 'There is no connector, so nothing is sent.',
+  unconnected: (connector: string | null, count: number) =>
+    connector === null
+      ? `${counted(count, 'message waits', 'messages wait')}, and no connector is the default.`
+      : `${counted(count, 'message waits', 'messages wait')} for the connector ${connector}, which does not exist.`,
+  late: (seconds: number) =>
+    `The oldest message that is due has waited for ${counted(Math.round(seconds / 60), 'minute')}.`,
+  due: 'Messages that are due',
+  submitting: 'Messages on their way to a carrier',
+  accounts: 'Accounts',
+  database: 'Database',
+  version: 'Version',
+  bytes: (bytes: number) => `${grouped(Math.round(bytes / 1_048_576))} MiB`,
+} as const;
 
 const COUNTED_MAX = 500;
 

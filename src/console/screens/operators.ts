@@ -8,12 +8,37 @@ import {
   operatorSignInLink,
 } from '../../operator/actions/operators.ts';
 import { asking, field, hidden, noticeOf, pageQuery, pagerOf, problemNote, screen, table } from '../lists.ts';
-import { texts } from '../texts/operators.ts';
 import { get, noticed, page, post, type View, type Visit } from '../visit.ts';
 import { time } from '../words.ts';
 import { refusal } from './access.ts';
 
 /** People who sign in for the whole service. */
+
+const texts = {
+  title: 'Operators',
+  lead: 'People who sign in here for the whole service.',
+  columns: ['Name', 'State', 'Password', 'Made', 'Last sign-in', ''],
+  enabled: 'enabled',
+  disabled: 'disabled',
+  hasPassword: 'chosen',
+  noPassword: 'none yet',
+  enable: 'Enable',
+  disable: 'Disable',
+  question: (name: string) => `Disable ${name}? Sessions and links end at once.`,
+  self: 'you',
+  link: 'Sign-in link',
+  reset: 'Reset the second step',
+  resetQuestion: (name: string) => `Turn the second step of ${name} off, and make a sign-in link?`,
+  resetHint: 'Type a code of your own second step. If you have none, turn it on under Access first.',
+  code: 'Your code',
+  linkTitle: 'Sign-in link, shown only now',
+  linkLead: 'It opens the console once, within 24 hours.',
+  add: 'Add an operator',
+  name: 'Name',
+  submit: 'Add',
+  done: 'Go on',
+  notices: { disabled: 'The operator is disabled.', enabled: 'The operator is enabled.' },
+} as const;
 
 const HERE = '/console/operators';
 

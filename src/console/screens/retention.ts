@@ -6,11 +6,55 @@ import { personErase } from '../../operator/actions/persons.ts';
 import { retentionSet, retentionShow } from '../../operator/actions/retention.ts';
 import { asking, field, hidden, noticeOf, problemNote, refusalOf, screen } from '../lists.ts';
 import { reporting } from '../progress.ts';
-import { texts } from '../texts/retention.ts';
 import { get, noticed, post, type View, type Visit } from '../visit.ts';
-import { grouped } from '../words.ts';
+import { counted, grouped } from '../words.ts';
 
 /** For how long data is kept, and erasing one person. */
+
+const texts = {
+  title: 'Retention and erasure',
+  lead: 'For how many days data is kept. Empty: for ever.',
+  kinds: {
+    inbox: 'Received messages',
+    sent: 'Sent messages with their history',
+    audit: 'The audit',
+    ledger: 'Single movements of credits',
+    unrouted: 'Incoming messages without a route',
+    clients: 'Clients of the old server, with their addresses',
+  },
+  days: (name: string) => `${name}: days`,
+  progress: 'Too old now',
+  progressLead: 'The service removes it every hour, and within minutes where much of it is left.',
+  preview: 'Show what would go',
+  save: 'Set',
+  question: 'Set these days? What is older is removed within an hour:',
+  nothing: 'Nothing is too old.',
+  line: (name: string, count: number) => `${name}: ${grouped(count)}`,
+  person: 'Erase a person',
+  personLead: 'Everything that all accounts have about a phone number: contacts, messages, evidence on blacklists.',
+  number: 'Phone number',
+  numberHint: 'In international form, such as +27825550201.',
+  account: 'Only in this account',
+  count: 'Count what would be erased',
+  counts: {
+    contacts: 'contacts',
+    inbox: 'received messages',
+    sent: 'sent messages',
+    scheduled: 'scheduled messages, which are cancelled',
+    blacklist: 'entries of the blacklist, of which a hash stays',
+    movements: 'movements of credits that named it, which stay without it',
+    profiles: 'profiles that have it, which stay',
+    unrouted: 'incoming messages without a route',
+  },
+  erase: (rows: number) => `Erase ${counted(rows, 'entry', 'entries')}`,
+  eraseQuestion: (accounts: number) => `Erase this person from ${counted(accounts, 'account')}? This cannot be undone.`,
+  unknown: 'No account knows this number.',
+  erasing: 'Erasing. Every account is looked through …',
+  erased: (count: number) => `Erased ${counted(count, 'entry', 'entries')}.`,
+  back: 'Go on',
+  notices: { set: 'The days are set.' },
+} as const;
+
 type Counts = Output<typeof personErase>;
 type Counted = keyof typeof texts.counts;
 

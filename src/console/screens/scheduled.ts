@@ -7,12 +7,43 @@ import { actOnRows, idBatches, selectableList } from '../bulk.ts';
 import { contactNames } from '../contact-names.ts';
 import { addressWith, noticeOf, pager, type Row, tableRows } from '../lists.ts';
 import { readCursor, scan } from '../scan.ts';
-import { texts as listTexts } from '../texts/lists.ts';
-import { texts } from '../texts/scheduled.ts';
+import { listTexts } from '../texts.ts';
 import { get, noticed, page, post, type View, type Visit } from '../visit.ts';
-import { grouped, instantOf, localTime, messageText, party, time, zoneName } from '../words.ts';
+import { counted, grouped, instantOf, localTime, messageText, party, time, zoneName } from '../words.ts';
 
 /** Messages that wait for their time: cancel them, or move the time. */
+
+const texts = {
+  title: 'Scheduled',
+  columns: ['When', 'To', 'Text', 'Reference', 'Credits held'],
+  zone: (zone: string) => `Times are those of ${zone}.`,
+  message: (recipient: string) => `the message to ${recipient}`,
+  cancel: 'Cancel',
+  move: 'Move to another time',
+  moveTo: 'New time',
+  empty: 'No message is scheduled.',
+  emptyHint: 'Choose a time when you write a message, and it waits here.',
+  question: (count: number) =>
+    `Cancel ${counted(count, 'scheduled message')}? ${count === 1 ? 'Its' : 'Their'} credits are free again.`,
+  submit: (count: number) => `Cancel ${counted(count, 'message')}`,
+  acting: 'Cancelling scheduled messages',
+  moving: 'Moving scheduled messages',
+  badTime: 'Choose a day and a time in the future.',
+  notices: {
+    nothing: 'Nothing was selected, so nothing was done.',
+    cancel: (count: bigint) =>
+      count === 0n
+        ? 'Nothing changed: the messages are being sent already, or are gone.'
+        : `Cancelled ${counted(count, 'message')}. Messages that are being sent already are not counted.`,
+    move: (count: bigint) =>
+      count === 0n
+        ? 'Nothing changed: the messages are being sent already, or are gone.'
+        : `Moved ${counted(count, 'message')}.`,
+    tooLate: 'Nothing changed: the messages must not be sent so late.',
+    accepted: (count: bigint) => `${counted(count, 'message')} accepted. Each one waits here for its time.`,
+    badTime: 'Nothing changed: choose a day and a time in the future.',
+  },
+} as const;
 
 /** The list is asked for again every few seconds. The page that asks counts all of them. */
 const COUNTED_MAX = 1_000;

@@ -4,11 +4,28 @@ import { TEMPLATE_LENGTH_MAX } from '../../domain/contacts/templates.ts';
 import { templateAdd, templateList, templateRemove } from '../../operator/actions/templates.ts';
 import { partsOf } from '../../sms/parts.ts';
 import { asking, hidden, listOf, noticeOf, pageQuery, pagerOf, problemNote, refusalOf, screen } from '../lists.ts';
-import { texts } from '../texts/templates.ts';
 import { get, noticed, post, type View, type Visit } from '../visit.ts';
 import { messageText } from '../words.ts';
 
 /** Texts that are sent often. */
+
+const texts = {
+  title: 'Templates',
+  columns: ['Text', 'Parts', ''],
+  empty: 'There are no templates yet.',
+  emptyHint: 'Save a text that you send often.',
+  add: 'Save a template',
+  text: 'Text',
+  submit: 'Save',
+  remove: 'Remove',
+  question: 'Remove this template?',
+  use: 'Use it',
+  notices: {
+    added: 'The template is saved.',
+    there: 'This template is there already.',
+    removed: 'The template is removed.',
+  },
+} as const;
 
 const SHOWN_MAX = 500;
 

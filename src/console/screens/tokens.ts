@@ -14,11 +14,42 @@ import {
   refusalOf,
   screen,
 } from '../lists.ts';
-import { texts } from '../texts/tokens.ts';
 import { get, noticed, page, post, type View, type Visit } from '../visit.ts';
 import { time } from '../words.ts';
 
 /** Bearer tokens of the JSON API, of operators and of accounts. */
+
+const texts = {
+  title: 'Tokens',
+  lead: 'Bearer tokens of the JSON API.',
+  columns: ['Name', 'Account', 'May', 'Made', 'Last used', 'Ends', ''],
+  all: 'all accounts',
+  revoked: 'revoked',
+  revoke: 'Revoke',
+  question: (name: string) => `Revoke the token ${name}? Every process refuses it from the next request on.`,
+  empty: 'There are no tokens yet.',
+  emptyHint: 'The JSON API answers only when there is one.',
+  add: 'Make a token',
+  name: 'What it is for',
+  username: 'Only for this account',
+  scopes: 'What it may do',
+  scopeWords: {
+    accounts: 'accounts, their user_ids, tokens and operators',
+    contacts: 'contacts, templates and blacklists',
+    'messages:read': 'read messages',
+    'messages:send': 'send messages',
+    'messages:delete': 'delete messages',
+    credits: 'see and move credits',
+    audit: 'read the audit',
+    erase: 'erase persons, set retention',
+    gateway: 'connectors, routes, the queue and webhooks',
+    metrics: 'see the state of the service',
+  } as Readonly<Record<string, string>>,
+  submit: 'Make it',
+  shown: 'The token, shown only now',
+  done: 'Go on',
+  notices: { revoked: 'The token is revoked.' },
+} as const;
 
 const HERE = '/console/tokens';
 const LABELS = { name: texts.name, username: texts.username, scope: texts.scopes };

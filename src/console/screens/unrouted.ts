@@ -15,11 +15,43 @@ import {
   screen,
   table,
 } from '../lists.ts';
-import { texts } from '../texts/unrouted.ts';
 import { get, noticed, post, type View, type Visit } from '../visit.ts';
-import { messageText, party, time } from '../words.ts';
+import { counted, messageText, party, time } from '../words.ts';
 
 /** Incoming messages without a route, and the routes. */
+
+const texts = {
+  title: 'Unrouted',
+  lead: 'Messages that people have sent to numbers for which there is no route. None is lost.',
+  columns: ['Received', 'From', 'To', 'Text', 'Connector', ''],
+  assign: 'Give to account',
+  assignSubmit: 'Give',
+  remove: 'Delete',
+  removeQuestion: 'Delete this message for good?',
+  replay: 'Ask the routes again for all of them',
+  empty: 'Every message has found its account.',
+  emptyHint: 'Messages without a route appear here.',
+  routes: 'Routes',
+  routeColumns: ['Name', 'To', 'First word', 'Priority', 'Account', ''],
+  noRoutes: 'There are no routes yet.',
+  noRoutesHint: 'A route says which account gets the messages to a number.',
+  addRoute: 'Make or replace a route',
+  name: 'Name',
+  destination: 'Number or short code',
+  keyword: 'First word of the text',
+  priority: 'Priority',
+  username: 'Account',
+  save: 'Save the route',
+  removeRoute: 'Remove',
+  removeRouteQuestion: (name: string) => `Remove the route ${name}? Messages for it will have no route.`,
+  notices: {
+    assigned: 'The message is in the inbox of the account.',
+    removed: 'The message is deleted.',
+    replayed: (count: bigint) => `${counted(count, 'message')} found an account.`,
+    saved: 'The route is saved.',
+    routeRemoved: 'The route is removed.',
+  },
+} as const;
 
 const ROUTES_MAX = 500;
 const HERE = '/console/unrouted';

@@ -25,11 +25,53 @@ import {
   screen,
   table,
 } from '../lists.ts';
-import { texts } from '../texts/webhooks.ts';
 import { get, noticed, page, post, type View, type Visit } from '../visit.ts';
 import { time } from '../words.ts';
 
 /** Addresses that are told about events, and every attempt to tell them. */
+
+const texts = {
+  title: 'Webhooks',
+  lead: 'Addresses that are told about events, signed by Standard Webhooks.',
+  columns: ['Address', 'Events', 'Account', 'State', ''],
+  attemptColumns: ['When', 'Event', 'Attempt', 'Answer', 'Next', ''],
+  all: 'all accounts',
+  enabled: 'enabled',
+  disabled: 'switched off',
+  attempts: 'Attempts',
+  remove: 'Remove',
+  question: (url: string) => `Remove the webhook ${url} with its events and attempts?`,
+  enable: 'Enable',
+  test: 'Test',
+  rotate: 'New secret',
+  resend: 'Send again',
+  empty: 'There are no webhooks.',
+  emptyHint: 'Add an address that wants to know about messages.',
+  noAttempts: 'Nothing was delivered yet.',
+  noAttemptsHint: 'Events appear here when they happen.',
+  add: 'Add a webhook',
+  url: 'Address',
+  events: 'Events',
+  eventWords: {
+    'message.received': 'a message was received',
+    'message.status': 'the state of a sent message is another one',
+    'message.undecided': 'nobody knows whether the carrier has a message',
+    'credits.low': 'an account has few credits left',
+    'connector.down': 'a connector does not work',
+    'connector.up': 'it works again',
+  } as Readonly<Record<string, string>>,
+  username: 'Only events of this account',
+  full: 'Send numbers and texts too, not only ids',
+  submit: 'Add',
+  secret: 'The secret, shown only now',
+  done: 'Go on',
+  notices: {
+    removed: 'The webhook is removed.',
+    enabled: 'The webhook is enabled.',
+    resent: 'The event is delivered once more.',
+    tested: 'An event of the type webhook.test is on its way. Its attempt appears here in a moment.',
+  },
+} as const;
 
 const HERE = '/console/webhooks';
 const LABELS = { url: texts.url, events: texts.events, username: texts.username };

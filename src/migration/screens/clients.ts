@@ -15,12 +15,56 @@ import {
   screen,
 } from '../../console/lists.ts';
 import { get, noticed, post, type View, type Visit } from '../../console/visit.ts';
-import { grouped, time } from '../../console/words.ts';
+import { counted, grouped, time } from '../../console/words.ts';
 import type { Item } from '../../operator/action.ts';
 import { migrateClientRule, migrateClientRules, migrateClients, migrateRemoveClientRule } from '../actions/clients.ts';
-import { texts } from './clients-texts.ts';
 
 /** The programs that call the old server, and which server answers their reads. */
+
+const texts = {
+  title: 'Clients of the old server',
+  lead: 'The programs that call through the proxy. A proxy writes them every ten seconds.',
+  back: 'Migration',
+  columns: ['Program', 'Address', 'Account', 'Calls a day', 'Last seen', 'Operations and calls a day'],
+  noAgent: '(no User-Agent)',
+  noAccount: '(no user_id)',
+  unknown: 'no account here has this user_id',
+  silent: (days: number) => `not seen for ${counted(days, 'day')}`,
+  more: (count: number) => `${counted(count, 'operation')} more`,
+  call: (operation: string, protocol: string, calls: number) => `${operation} ${protocol}: ${grouped(calls)}`,
+  empty: 'No client was seen yet.',
+  emptyHint: 'Point the clients at columba migrate proxy.',
+  noMatch: 'No client fits.',
+  noMatchHint: 'Empty the filter to see all.',
+  account: 'Account',
+  silentFilter: 'Not seen for days',
+  rules: 'Which server answers the reads of a client',
+  rulesLead:
+    'A rule works for accounts in the stages compare and lead, where both servers have all data. Writes follow the stage of their account. Of several rules that fit, one with an account wins, then one with a header field, then the longer prefix.',
+  ruleColumns: ['Rule', 'Client', 'Account', 'Reads', ''],
+  noRules: 'There is no rule: the stage of each account decides.',
+  noRulesHint: 'With rules one program after the other gets the answers of Columba.',
+  everyAccount: 'every account',
+  stages: {
+    lead: 'lead: Columba answers',
+    compare: 'compare: the old server answers, and Columba is compared with it',
+  } as Readonly<Record<string, string>>,
+  addRule: 'Set a rule',
+  name: 'Name of the rule',
+  address: 'Address or network',
+  addressHint: 'Such as 10.0.0.17 or 10.0.0.0/24.',
+  header: 'Header field',
+  headerHint: 'Such as X-Client: invoices.',
+  onlyAccount: 'Only this account',
+  reads: 'Who answers its reads',
+  set: 'Set the rule',
+  remove: 'Remove',
+  notices: {
+    set: 'The rule is set. Every proxy follows within a second.',
+    removed: 'The rule is removed. Every proxy follows within a second.',
+  },
+} as const;
+
 type Client = Item<typeof migrateClients>;
 
 const MIGRATION = '/console/migration';

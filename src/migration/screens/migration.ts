@@ -14,7 +14,7 @@ import {
   screen,
 } from '../../console/lists.ts';
 import { get, noticed, page, post, type View, type Visit } from '../../console/visit.ts';
-import { grouped, time } from '../../console/words.ts';
+import { counted, grouped, time } from '../../console/words.ts';
 import type { Output } from '../../operator/action.ts';
 import {
   migrateAccept,
@@ -27,9 +27,108 @@ import { migrateAccounts, migrateNext } from '../actions/plan.ts';
 import { decisionPart } from '../stages/decision.ts';
 import { migrationPlan } from '../stages/plan.ts';
 import { migrationReport, RULES, reportMain } from '../stages/report.ts';
-import { texts } from './migration-texts.ts';
 
 /** Moving from an old server: whether it is safe, what differs, and the stage of each account. */
+
+const texts = {
+  title: 'Migration',
+  lead: 'Moving accounts from an old server, account by account. Until the last stage every step can be taken back.',
+  safe: (days: number) => `Safe: every rule is met by the last ${days} days.`,
+  unsafe: (days: number) => `Not safe yet, by the last ${days} days.`,
+  next: 'Next step',
+  ready: 'ready',
+  notYet: 'not yet',
+  blocked: (blocks: readonly string[]) =>
+    blocks.length <= 2 ? blocks.join(' ') : `${blocks.slice(0, 2).join(' ')} … (${blocks.length})`,
+  byDefault: '(default)',
+  clients: (total: number, silent: number) =>
+    `${counted(total, 'client')} of the old server${silent === 0 ? '' : `, ${grouped(silent)} not seen for 7 days`}`,
+  unknownUserIds: (count: number) => `${counted(count, 'user_id')} without an account here`,
+  print: 'Report to print',
+  days: 'Days to look back',
+  calls: 'Calls that each operation needs',
+  waiting: (count: number) => `${counted(count, 'write')} that one of the servers is still to get`,
+  oldest: 'the oldest since',
+  rules: 'Rules',
+  ruleColumns: ['Rule', 'Met', 'Found'],
+  met: 'yes',
+  unmet: 'no',
+  stages: 'Stages',
+  stageNames: {
+    record: 'record: the old server answers',
+    compare: 'compare: the old server answers, and Columba is compared with it',
+    lead: 'lead: Columba answers, and the old server gets the writes too',
+    alone: 'alone: only Columba is asked',
+  } as Readonly<Record<string, string>>,
+  defaultStage: 'All accounts without a stage of their own',
+  stageColumns: ['Account', 'Stage', 'Since', 'Days', 'Next step', ''],
+  noStages: 'No account was copied, and none has a stage of its own.',
+  noStagesHint: 'All have the default stage.',
+  username: 'Account',
+  stage: 'Stage',
+  setStage: 'Set the stage of an account',
+  change: 'Change',
+  question: (who: string, before: string, stage: string) => `Move ${who} from ${before} to ${stage}?`,
+  everybody: 'all accounts without a stage of their own',
+  toAlone:
+    'From the stage alone no way leads back without loss. Move carriers and sending first, and let the schedule there run out.',
+  toLead: 'Clients get the answers of Columba from now on. The way back loses nothing.',
+  fromAlone: 'What Columba received and sent since then is not at the old server: it would be missing there.',
+  submit: (stage: string) => `Move to ${stage}`,
+  operations: 'Operations',
+  columns: [
+    'Operation',
+    'Recorded',
+    'Compared',
+    'Same',
+    'Order',
+    'Lag',
+    'By design',
+    'Different',
+    'Failed',
+    'Left out',
+    'p95 there',
+    'p95 here',
+  ],
+  ms: (ms: number | null) => (ms === null ? '–' : `${ms < 10 ? ms.toFixed(1) : grouped(Math.round(ms))} ms`),
+  empty: 'No call was seen yet.',
+  emptyHint: 'Point the clients at columba migrate proxy: it writes down what it sees here.',
+  differences: 'Differences and failures',
+  differenceColumns: ['Operation', 'Protocol', 'When', 'What differs'],
+  noDifferences: 'No answer differs.',
+  noDifferencesHint: 'Texts and numbers would be shown as pseudonyms.',
+  masks: 'What is not compared',
+  maskColumns: ['Mask', 'Times', 'Example'],
+  noMasks: 'No mask was needed.',
+  noMasksHint: 'Header fields and notations that may differ appear here, with their number.',
+  unseen: 'Operations that nobody called',
+  unseenLead: 'Accept those that no client of yours uses. Then the verdict does not wait for them.',
+  unseenNone: 'Every operation was called or is accepted.',
+  unknown: 'Operations that Columba lacks',
+  unknownLead:
+    'Clients call these operations, and only the old server has them. They will fail when Columba answers. Change the clients first, or accept it.',
+  unknownNone: 'No client called one, or all are accepted.',
+  unknownCalls: (calls: number) => counted(calls, 'call'),
+  accept: 'Accept the selected ones',
+  acceptQuestion: (count: number) =>
+    `Accept that ${counted(count, 'operation')} ${count === 1 ? 'was' : 'were'} not compared? Your name is kept with it.`,
+  acceptSubmit: (count: number) => `Accept ${counted(count, 'operation')}`,
+  acceptances: 'Accepted by a person',
+  acceptanceColumns: ['Operation', 'By', 'When', 'Reason', ''],
+  reason: 'Reason',
+  reasonHint: 'The report shows it to the people who decide.',
+  noReason: '–',
+  noAcceptances: 'Nothing is accepted yet.',
+  noAcceptancesHint: 'What is accepted appears here with who did it.',
+  withdraw: 'Withdraw',
+  notices: {
+    staged: 'The stage is set. Every proxy follows within a second.',
+    accepted: (count: bigint) => `Accepted ${counted(count, 'operation')}.`,
+    withdrawn: 'The acceptance is withdrawn.',
+    nothing: 'Nothing was selected, so nothing was done.',
+  },
+} as const;
+
 type Report = Output<typeof migrateReport>;
 
 const HERE = '/console/migration';
