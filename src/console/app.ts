@@ -61,6 +61,7 @@ const NOT_FOUND = () => new Problem('not-found', texts.problems.notFound);
 export function createConsole(settings: ConsoleSettings): Console {
   const { services, admitClient, report, contractLoad = () => 'free' } = settings;
   const signIn = createSignIn(services.database, { ...services, refused: settings.signInRefused });
+  const domain = domainOf(services);
   const routeOf = createScreenRoutes();
   const guestPages = createSignInPages(signIn);
   const inSlot = createSlots({ contractLoad, sleep: services.sleep });
@@ -106,7 +107,7 @@ export function createConsole(settings: ConsoleSettings): Console {
       query,
       form,
       services,
-      domain: domainOf(services),
+      domain,
       act: createActing(services, session.owner, client),
       signIn,
       origin,

@@ -2,7 +2,7 @@ import type { Html } from '../base/html.ts';
 import type { Origin, Session } from '../domain/access/sessions.ts';
 import type { SignIn } from '../domain/access/sign-in.ts';
 import type { Services } from '../operator/action.ts';
-import type { domainOf } from '../operator/domain.ts';
+import type { Domain } from '../operator/domain.ts';
 import type { Acting } from './acting.ts';
 import type { Form } from './form.ts';
 import type { Site } from './session.ts';
@@ -24,7 +24,7 @@ export interface Visit {
   readonly query: URLSearchParams;
   readonly form: Form;
   readonly services: Services;
-  readonly domain: ReturnType<typeof domainOf>;
+  readonly domain: Domain;
   readonly act: Acting;
   readonly signIn: SignIn;
   readonly origin: Origin;

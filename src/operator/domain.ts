@@ -17,25 +17,78 @@ import type { Services } from './action.ts';
 
 /**
  * The domain on the database that an action works with: inside of its transaction, where it has
- * one.
+ * one. A service is built when it is asked for, because most actions use one of them.
  */
-export function domainOf({ database, now, defaultRegion, extensions }: Services) {
-  const accounts = createAccounts(database, now, defaultRegion);
-  const region = (account: AccountKey) => accounts.region(account);
-  return {
-    region,
-    contacts: createContacts(database, region),
-    templates: createTemplates(database),
-    blacklist: { ...createOptOuts(database, now, region), ...createBlacklist(database, region) },
+export class Domain {
+  readonly #services: Services;
+  readonly region: (account: AccountKey) => Promise<string | null>;
+
+  constructor(services: Services) {
+    const { database, now, defaultRegion } = services;
+    this.#services = services;
+    this.region = (account) => createAccounts(database, now, defaultRegion).region(account);
+  }
+
+  get contacts() {
+    const { database } = this.#services;
+    return createContacts(database, this.region);
+  }
+
+  get templates() {
+    const { database } = this.#services;
+    return createTemplates(database);
+  }
+
+  get blacklist() {
+    const { database, now } = this.#services;
+    return { ...createOptOuts(database, now, this.region), ...createBlacklist(database, this.region) };
+  }
+
+  get received() {
+    const { database, now } = this.#services;
     // Actions never empty a whole inbox, so nothing has to be purged.
-    received: createReceived(database, now, { wake() {} }),
-    sent: createSent(database, now),
-    scheduled: createScheduled(database, now),
-    cancellation: createCancellation(database, now),
-    ledger: createLedger(database, now),
-    retention: createRetention(database, now, extensions),
-    persons: createPersons(database, now, defaultRegion),
-    routing: createRouting(database, now),
-    unrouted: createUnrouted(database, now, defaultRegion),
-  };
+    return createReceived(database, now, { wake() {} });
+  }
+
+  get sent() {
+    const { database, now } = this.#services;
+    return createSent(database, now);
+  }
+
+  get scheduled() {
+    const { database, now } = this.#services;
+    return createScheduled(database, now);
+  }
+
+  get cancellation() {
+    const { database, now } = this.#services;
+    return createCancellation(database, now);
+  }
+
+  get ledger() {
+    const { database, now } = this.#services;
+    return createLedger(database, now);
+  }
+
+  get retention() {
+    const { database, now, extensions } = this.#services;
+    return createRetention(database, now, extensions);
+  }
+
+  get persons() {
+    const { database, now, defaultRegion } = this.#services;
+    return createPersons(database, now, defaultRegion);
+  }
+
+  get routing() {
+    const { database, now } = this.#services;
+    return createRouting(database, now);
+  }
+
+  get unrouted() {
+    const { database, now, defaultRegion } = this.#services;
+    return createUnrouted(database, now, defaultRegion);
+  }
 }
+
+export const domainOf = (services: Services): Domain => new Domain(services);
