@@ -5,8 +5,9 @@ import { render, type SqlDialect, type Statement } from '../statement.ts';
 
 /**
  * A statement that identifies the caller as well, so that identification takes no round trip of its
- * own. No row means that the user_id is unknown. A known caller without results has one row without
- * a result.
+ * own. With one, a Profile took 18 to 25 % more CPU of Columba and PostgreSQL together, and an
+ * Unread of 20 messages 12 to 25 %. No row means that the user_id is unknown. A known caller
+ * without results has one row without a result.
  */
 export interface CallerStatement {
   readonly name: string;

@@ -17,8 +17,10 @@ import {
   lockQuery,
   withCaller,
 } from './caller-statement.ts';
+import { escaped } from './column-values.ts';
+import type { Prepared, PreparedResult } from './driver-query.ts';
 import { hasIdsOnly, type ManyRow, type ManyStatement, manyOf, manyValues } from './many-statement.ts';
-import { escaped, executePrepared, type Prepared, type PreparedResult } from './prepared-query.ts';
+import { DriverChanged, type Execute, tryFast } from './prepared-query.ts';
 import type { Write } from './write-batches.ts';
 
 export const postgresDialect: SqlDialect = {
@@ -47,11 +49,9 @@ export const postgresDialect: SqlDialect = {
   },
 };
 
-/** The ids are keys, and need not become numbers. */
 export const VERSIONS = {
   name: 'versions',
   text: 'select account_id, version from tally where account_id = any($1::bigint[])',
-  raw: true,
 };
 
 // Rows of one insert: enough to hide the round trips. PostgreSQL takes at most 65,535 parameters.
@@ -107,11 +107,13 @@ function unidentifiedCaller(parameters: object): Caller | undefined {
 /** One client of the pool. Each statement is prepared by name, once per connection. */
 export class Connection implements Migratable, Writing {
   readonly #client: pg.PoolClient;
+  readonly #executePrepared: Execute;
   /** The driver's time-out, where it differs from that of the pool. */
   #timeoutMs: number | undefined;
 
-  constructor(client: pg.PoolClient) {
+  constructor(client: pg.PoolClient, execute: Execute) {
     this.#client = client;
+    this.#executePrepared = execute;
   }
 
   async all<P extends Record<keyof P, Value>, R>(statement: Statement<P, R>, parameters: P): Promise<R[]> {
@@ -202,8 +204,9 @@ export class Connection implements Migratable, Writing {
 
   /** See version-questions.ts. */
   async versions(accountIds: readonly string[]): Promise<Map<string, number>> {
-    const { rows } = await this.#executeNamed<[string, string]>({ ...VERSIONS, values: [`{${accountIds.join()}}`] });
-    return new Map(rows.map(([account, version]) => [account, Number(version)]));
+    const query = { ...VERSIONS, values: [`{${accountIds.join()}}`] };
+    const { rows } = await this.#executeNamed<{ account_id: bigint; version: bigint }>(query);
+    return new Map(rows.map(({ account_id, version }) => [String(account_id), Number(version)]));
   }
 
   /** See WriteRunner. */
@@ -253,6 +256,11 @@ export class Connection implements Migratable, Writing {
     }
   }
 
+  /** Throws DriverChanged: see prepared-query.ts. */
+  tryFast(): Promise<void> {
+    return translateErrors(() => tryFast(this.#client));
+  }
+
   async exec(sql: string): Promise<void> {
     await translateErrors(() => this.#query({ text: sql }));
   }
@@ -263,7 +271,7 @@ export class Connection implements Migratable, Writing {
   }
 
   #executeNamed<R>(query: Prepared): Promise<PreparedResult<R>> {
-    return translateErrors(() => executePrepared<R>(this.#client, query, this.#timeoutMs));
+    return translateErrors(() => this.#executePrepared<R>(this.#client, query, this.#timeoutMs));
   }
 
   #execute<P>(statement: Statement<P>, parameters: P): Promise<PreparedResult> {
@@ -329,7 +337,7 @@ export async function translateErrors<T>(work: () => Promise<T>): Promise<T> {
     const isBug = isOfServer
       ? !UNAVAILABLE.test(code as string)
       : cause instanceof TypeError || cause instanceof RangeError;
-    if (isBug || cause instanceof Problem) throw cause;
+    if (isBug || cause instanceof Problem || cause instanceof DriverChanged) throw cause;
     throw unavailable(cause);
   }
 }

@@ -8,6 +8,7 @@ import { unavailable } from '../unavailable.ts';
 import { Connection, isForMany, postgresDialect, translateErrors } from './connection.ts';
 import { postgresFault, type SettingNames } from './faults.ts';
 import { createFailoverPool, type FailoverPool, type PostgresSettings } from './pool.ts';
+import { DriverChanged, type Execute, executeFast, executePlain } from './prepared-query.ts';
 import { createVersionQuestions } from './version-questions.ts';
 import { createWriteBatches, isOfCaller } from './write-batches.ts';
 
@@ -17,8 +18,9 @@ import { createWriteBatches, isOfCaller } from './write-batches.ts';
  */
 export async function openPostgres(settings: PostgresSettings, now: () => number): Promise<Database> {
   const pool = createFailoverPool(settings);
-  const { withConnection, check } = createConnections(pool, settings.settingNames ?? UNNAMED_SETTINGS);
+  const { withConnection, check, tryDriver } = createConnections(pool, settings.settingNames ?? UNNAMED_SETTINGS);
   try {
+    await tryDriver();
     await withConnection((connection) =>
       connection.within(
         [...NO_TIMEOUTS, MIGRATION_LOCK],
@@ -102,12 +104,13 @@ type Work<T> = (connection: Connection) => Promise<T>;
 function createConnections(pool: FailoverPool, settingNames: SettingNames) {
   /** The server refused a write. A successful trial resets it. */
   let wasRefusedByDisk = false;
+  let execute: Execute = executePlain;
 
   /** Work that a deadlock or a conflict has rolled back is done again. */
   async function withConnection<T>(work: Work<T>): Promise<T> {
     for (let attempt = 1; ; attempt++) {
       try {
-        return await withClient(pool, work);
+        return await withClient(pool, (client) => work(new Connection(client, execute)));
       } catch (thrown) {
         const { cause } = (thrown as Partial<Problem>).details ?? {};
         const { code = '' } = (cause ?? {}) as { code?: string };
@@ -125,17 +128,35 @@ function createConnections(pool: FailoverPool, settingNames: SettingNames) {
     wasRefusedByDisk = false;
   }
 
-  return { withConnection, check };
+  /**
+   * Chooses the faster way to execute statements, or the documented one where `pg` has changed.
+   * Then everything works, and takes more CPU. A connection that broke meanwhile is no change, so
+   * there is a second trial.
+   */
+  async function tryDriver(): Promise<void> {
+    for (let trial = 1; trial <= 2; trial++) {
+      try {
+        await withConnection((connection) => connection.tryFast());
+        execute = executeFast;
+        return;
+      } catch (thrown) {
+        if (!(thrown instanceof DriverChanged)) throw thrown;
+        if (trial === 2) process.emitWarning(thrown);
+      }
+    }
+  }
+
+  return { withConnection, check, tryDriver };
 }
 
 /** A broken connection does not go back to the pool. */
-async function withClient<T>(pool: FailoverPool, work: Work<T>): Promise<T> {
+async function withClient<T>(pool: FailoverPool, work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
   const client = await translateErrors(() => pool.connect());
   let isBroken = false;
   try {
-    return await work(new Connection(client));
+    return await work(client);
   } catch (thrown) {
-    isBroken = isUnavailable(thrown);
+    isBroken = isUnavailable(thrown) || thrown instanceof DriverChanged;
     throw thrown;
   } finally {
     client.release(isBroken);

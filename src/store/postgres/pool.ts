@@ -1,4 +1,4 @@
-import type { Socket } from 'node:net';
+import { Socket } from 'node:net';
 import pg from 'pg';
 import type { SettingNames } from './faults.ts';
 
@@ -23,21 +23,19 @@ export interface FailoverPool {
 
 export function createFailoverPool({ url, connectionsMax, timeoutMs }: PostgresSettings): FailoverPool {
   const { urls, writable } = splitHosts(url);
-  const clients = new Set<pg.ClientBase>();
   /**
-   * Counts also clients without a session: the driver leaves their socket open where it has no
+   * Also of clients without a session: the driver leaves their socket open where it has no
    * password.
    */
-  class TrackedClient extends pg.Client {
-    constructor(config?: pg.ClientConfig) {
-      super(config);
-      clients.add(this);
-      this.once('end', () => clients.delete(this));
-    }
-  }
+  const sockets = new Set<Socket>();
+  const stream = () => {
+    const socket = new Socket();
+    sockets.add(socket);
+    return socket.once('close', () => sockets.delete(socket));
+  };
   const servers = urls.length;
   const pools = urls.map((connectionString) =>
-    createPool(connectionString, { connectionsMax, timeoutMs, servers, writable, Client: TrackedClient }),
+    createPool(connectionString, { connectionsMax, timeoutMs, servers, writable, stream }),
   );
   let active = 0;
 
@@ -67,13 +65,9 @@ export function createFailoverPool({ url, connectionsMax, timeoutMs }: PostgresS
         timer = setTimeout(resolve, timeoutMs);
       });
       await Promise.race([Promise.all(pools.map((pool) => pool.end())), overdue]).finally(() => clearTimeout(timer));
-      destroySockets(); // of clients that the pools gave up and that never ended
+      for (const socket of sockets) socket.destroy(); // of clients that the pools gave up and that never ended
     },
   };
-
-  function destroySockets(): void {
-    for (const client of clients) (client as unknown as WithStream).connection.stream.destroy();
-  }
 }
 
 interface PoolSettings {
@@ -83,12 +77,12 @@ interface PoolSettings {
   readonly servers: number;
   /** A standby is refused. */
   readonly writable: boolean;
-  readonly Client: typeof pg.Client;
+  readonly stream: () => Socket;
 }
 
 function createPool(connectionString: string, settings: PoolSettings): pg.Pool {
-  const { connectionsMax, timeoutMs, servers, writable, Client } = settings;
-  const options: pg.PoolConfig & { pipeline: boolean; verify?: Verify; Client: typeof pg.Client } = {
+  const { connectionsMax, timeoutMs, servers, writable, stream } = settings;
+  const options: pg.PoolConfig & { pipeline: boolean; verify?: Verify } = {
     connectionString,
     max: connectionsMax,
     // All servers together take at most the time-out.
@@ -105,7 +99,7 @@ function createPool(connectionString: string, settings: PoolSettings): pg.Pool {
     application_name: 'columba',
     types: { getTypeParser: typeParser },
     pipeline: true,
-    Client,
+    stream,
   };
   if (writable) options.verify = refuseStandby;
   const pool = new pg.Pool(options);
@@ -151,11 +145,6 @@ export const SESSION = [
   'set jit = off',
   "set default_transaction_isolation = 'read committed'",
 ].join('; ');
-
-/** Missing in the types of the driver. */
-interface WithStream {
-  readonly connection: { readonly stream: Socket };
-}
 
 type Verify = (client: pg.ClientBase, done: (error?: Error) => void) => void;
 

@@ -3,8 +3,8 @@ import { afterPoll } from '../../base/event-loop.ts';
 /**
  * Asks for the versions of accounts (schema/account-version.ts), one question for all calls of an
  * event-loop turn. It is sent after they arrived, so it sees every write that was acknowledged
- * before. One question per call costs 86 µs here and 101 µs in PostgreSQL. One for 32 calls costs 4
- * and 2.5 µs a call.
+ * before. With 32 clients and one question per call, a polled Unread took 4.3 times the CPU: 548 µs
+ * of Columba and PostgreSQL together, not 123.
  */
 export type VersionOf = (account: bigint) => Promise<number | undefined>;
 
