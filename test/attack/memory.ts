@@ -20,7 +20,9 @@ const folder = mkdtempSync(join(tmpdir(), 'columba-memory-'));
 process.once('exit', () => rmSync(folder, { recursive: true }));
 const connectors = join(folder, 'connectors.json');
 const config = { url: 'http://127.0.0.1:1/', secret: SECRET, allowPrivate: true };
-writeFileSync(connectors, JSON.stringify({ connectors: [{ name: 'hook', kind: 'callback', config }] }), { mode: 0o600 });
+writeFileSync(connectors, JSON.stringify({ connectors: [{ name: 'hook', kind: 'callback', config }] }), {
+  mode: 0o600,
+});
 const say = (line: string) => process.stdout.write(`${line}\n`);
 
 async function start() {
