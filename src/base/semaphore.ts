@@ -40,12 +40,14 @@ export function createSemaphore(size: number | (() => number)): Semaphore {
   }
   const isFull = (): boolean => waiting.size > 0 || taken >= places();
 
+  function enterNow(): () => void {
+    taken++;
+    return place();
+  }
+
   function enter(signal?: AbortSignal): Promise<(() => void) | null> {
     if (signal?.aborted) return Promise.resolve(null);
-    if (!isFull()) {
-      taken++;
-      return Promise.resolve(place());
-    }
+    if (!isFull()) return Promise.resolve(enterNow());
     return new Promise((resolve) => {
       const admitted = () => {
         signal?.removeEventListener('abort', aborted);
@@ -63,7 +65,8 @@ export function createSemaphore(size: number | (() => number)): Semaphore {
   return {
     enter: enter as Semaphore['enter'],
     async run(work) {
-      const leave = await (enter as Semaphore['enter'])();
+      // Where there is a place the work begins in this turn.
+      const leave = isFull() ? await (enter as Semaphore['enter'])() : enterNow();
       try {
         return await work();
       } finally {
