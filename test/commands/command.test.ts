@@ -50,10 +50,10 @@ describe('columba import and export', () => {
       stderr,
       [
         'line 2 (bad): credits: expected a whole number of 64 bits',
-        'line 3 (worse): datetimeCreated: missing',
         'line 3 (worse): userID: missing (or userIDHashes)',
         'line 3 (worse): credits: missing',
-        'line 3 (worse): usedCredits: missing\n',
+        'line 3 (worse): usedCredits: missing',
+        'line 3 (worse): datetimeCreated: missing\n',
       ].join('\n'),
     );
   });

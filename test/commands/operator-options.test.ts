@@ -62,7 +62,7 @@ describe('options of operator commands', () => {
     assert.ok(!shown.stderr.includes(secret));
     const file = freshPath('json');
     writeFileSync(file, JSON.stringify({ ...url, secret }));
-    const done = { code: 0, stdout: 'The connector hook is a webhook.\n', stderr: '' };
+    const done = { code: 0, stdout: 'The connector hook is of the kind callback.\n', stderr: '' };
     assert.deepEqual(await put(`@${file}`), done);
     assert.deepEqual(await put('-', JSON.stringify({ ...url, secret })), done);
     assert.deepEqual(await put(JSON.stringify(url), `${secret}\n\n`, '--config-secrets'), done);
@@ -71,7 +71,7 @@ describe('options of operator commands', () => {
     assert.match((await put('@/nowhere.json')).stderr, /nowhere\.json/);
   });
 
-  test('check connects to a webhook gateway, and posts nothing to it', async () => {
+  test('check connects to the gateway of a callback connector, and posts nothing to it', async () => {
     const database = ['--database', freshDatabase()];
     await columba(['account', 'add', 'acme', ...database]);
     const seen = { connections: 0, bytes: 0 };
@@ -93,7 +93,7 @@ describe('options of operator commands', () => {
     assert.deepEqual([code, stderr, seen], [0, '', { connections: 1, bytes: 0 }]);
     await new Promise((resolve) => gateway.close(resolve));
     const dead = await columba(['check', ...database]);
-    assert.match(dead.stderr, /The webhook of the connector hook cannot be reached: ECONNREFUSED/);
+    assert.match(dead.stderr, /The address of the connector hook cannot be reached: ECONNREFUSED/);
   });
 
   test('retention set takes null, as its help says, and shows each kind', async () => {

@@ -122,7 +122,7 @@ function requestOf(
       'X-Kannel-DLR-Mask': String(RECEIPT_MASK),
       'X-Kannel-DLR-URL': receiptUrl(config, part.attemptId),
       'X-Kannel-Priority': String(part.priority),
-      'X-Kannel-Validity': String(minutesUntil(validUntil, now)),
+      'X-Kannel-Validity': String(part.validUntil === null ? config.validityMinutes : minutesUntil(validUntil, now)),
       ...(part.udh && { 'X-Kannel-UDH': Buffer.from(part.udh).toString('hex').toUpperCase() }),
     },
     body: Buffer.from(part.text, 'utf8'),

@@ -151,7 +151,7 @@ export const connectorPut = action({
       field: 'config',
       names: ({ kind }) => kinds[currentKind(String(kind)) as ConnectorKind]?.secrets ?? [],
     },
-    say: ({ name: own, kind }) => `The connector ${own} is a ${kind}.`,
+    say: ({ name: own, kind }) => `The connector ${own} is of the kind ${kind}.`,
   },
   run: async ({ database, now }, { params: { name: own }, body }) => {
     const { kind, isDefault, ratePerSecond = null } = body;

@@ -148,7 +148,7 @@ describe('a request to sendsms', () => {
   test('the validity is whole minutes, at least one, and never beyond the message', async () => {
     const { port, requests } = await smsboxThat(sectionsOf('submit/keep-alive', 'response')[0] ?? '');
     const { connector, recording } = connectorAt(port, { validityMinutes: 77 });
-    const now = recording.deps.now();
+    const now = recording.deps.now(); // a millisecond may pass at any step: 77 minutes stay 77
     for (const validUntil of [null, now + 90_500, now + 30_000]) {
       await connector.submit([submissionOf('x', { validUntil })], NEVER);
     }
