@@ -79,7 +79,7 @@ onEveryEngine('FetchSentDS as a stream', (engine) => {
       const half = text.indexOf('<Table ', text.length / 2) + 100; // in the middle of a row
       response.write(text.slice(0, half));
       await between(response);
-      if (!response.destroyed) response.end(text.slice(half));
+      if (!response.destroyed && !response.writableEnded) response.end(text.slice(half));
     };
   };
   const cut = async (response: ServerResponse) => {
