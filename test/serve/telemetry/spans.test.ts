@@ -195,8 +195,8 @@ describe('the variables of OpenTelemetry', () => {
     const plain = recording();
     const ask = async ({ address }: ObservedServer) => void (await call(address, 'CountUnread'));
     await withObservedServer(engine, { env: plain.env }, ask);
-    assert.match(plain.loaded(), /src\/server\/telemetry\/telemetry\.ts/);
-    assert.doesNotMatch(plain.loaded(), /opentelemetry|prom-client|src\/server\/telemetry\/(spans|metrics)\.ts/);
+    assert.match(plain.loaded(), /src\/serve\/telemetry\/telemetry\.ts/);
+    assert.doesNotMatch(plain.loaded(), /opentelemetry|prom-client|src\/serve\/telemetry\/(spans|metrics)\.ts/);
     const traced = recording();
     await collected(engine, ask, traced.env);
     assert.match(traced.loaded(), /@opentelemetry\/sdk-trace-base/);
