@@ -27,9 +27,9 @@ export type Group = (typeof GROUPS)[number];
 const PLACES: readonly (readonly [RegExp, Group])[] = [
   [/^node:(_?http|net|internal\/(http|net|stream|streams|server)|stream|_stream)/, SOCKETS],
   [/\/src\/store\//, SQLITE],
-  [/\/src\/wire\/xml/, XML],
-  [/\/src\/(wire\/(elements|values|dataset|escape)|contract\/)/, ENCODING],
-  [/\/src\/(operations|domain|sms)\//, DOMAIN],
+  [/\/src\/asmx\/xml\/(?!escape)/, XML],
+  [/\/src\/asmx\/(xml\/escape|results\/|contract\/|dialect\/)/, ENCODING],
+  [/\/src\/(asmx\/operations|domain|sms)\//, DOMAIN],
   [/\/src\/|\/node_modules\//, ROUTING],
 ];
 
