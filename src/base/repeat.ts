@@ -34,10 +34,12 @@ export function createRepeat({ clock, everyMs, work, failed, atOnce = false }: R
     } catch (thrown) {
       failed(thrown);
     }
-    running = undefined;
   }
   const run = (): Promise<void> => {
-    running ??= runOnce();
+    // Work that throws before its first await has ended when runOnce returns.
+    running ??= runOnce().finally(() => {
+      running = undefined;
+    });
     return running;
   };
   const waitForNext = (): void => {

@@ -48,6 +48,17 @@ test('a run that throws is reported, and the next one follows', async () => {
   assert.deepEqual(failures.map(String), ['Error: no database', 'Error: no database']);
 });
 
+test('work that throws before it returns a promise is reported, and the next run follows', async () => {
+  const { clock, begun, failures, repeat } = opened({
+    work: () => {
+      throw new Error('at once');
+    },
+  });
+  repeat.start();
+  await clock.advance(250);
+  assert.deepEqual([begun, failures.length], [[100, 200], 2]);
+});
+
 test('a run that is asked for joins the one under way', async () => {
   const { clock, begun, repeat } = opened({ work: () => clock.sleep(10) });
   const first = repeat.run();

@@ -112,7 +112,7 @@ const set = async (visit: Visit): Promise<View> => {
 };
 
 const COUNTED = Object.entries(texts.counts) as [Counted, string][];
-/** What is erased: movements and profiles stay. */
+/** The number of rows that an erasure removes; movements and profiles stay. */
 const rowsOf = (counts: Counts): number =>
   COUNTED.reduce((sum, [name]) => sum + (name === 'movements' || name === 'profiles' ? 0 : counts[name]), 0);
 

@@ -44,7 +44,7 @@ export const all = statement<One, EntryRow>(
   'blacklist.all',
   `select ${columns} from blocked_number where account_id = :account order by blocked_at, number`,
 );
-/** Those that end so, in pages: the numbers after `after`. */
+/** Entries whose numbers end so, in pages: the numbers after `after`. */
 export const byEnd = statement<One & { end: string; after: string; limit: number }, { number: string }>(
   'blacklist.byEnd',
   `select number from blocked_number {using blocked_by_number_end}

@@ -30,7 +30,7 @@ export async function attemptsOf(database: Database, account: bigint, id: bigint
   }));
 }
 
-/** What is known of the parts of a message, over all of its attempts. */
+/** The known results of the parts of a message, over all of its attempts. */
 export interface KnownParts {
   /** By an answer or by a receipt: a carrier has these. */
   readonly accepted: ReadonlySet<number>;

@@ -82,7 +82,7 @@ export type Cancellation = ReturnType<typeof createCancellation>;
 export function createCancellation(database: Database, now: () => number) {
   /**
    * A scheduled message is gone, one that is due and waits ends as DELETED. Returns the credits
-   * that are free again. What is claimed, or was sent, cannot be cancelled.
+   * that are free again. A message that is claimed or was sent cannot be cancelled.
    */
   async function cancel(queries: Writing, account: AccountKey, id: bigint): Promise<bigint> {
     const taken = await takeOneScheduled(queries, account, id);
