@@ -1,4 +1,4 @@
-/** Limits how much is under way at a time. Those that wait are admitted in the order in which they came. */
+/** Limits how much is under way at a time. Those that wait are admitted in the order they came. */
 export interface Semaphore {
   /** Resolves to the function that gives the place back. */
   enter(): Promise<() => void>;
