@@ -14,13 +14,13 @@ import { createActing } from './acting.ts';
 import { NO_FORM, readForm, type SentForm } from './form.ts';
 import { assets, frameAround, framed, protection, type Viewer } from './frame.ts';
 import { problemNote } from './lists.ts';
+import type { PageRequest, View } from './page-request.ts';
 import { createRouteTable, decode, type FoundRoute } from './route-table.ts';
 import { holderRoutes, operatorRoutes } from './screens/all.ts';
 import { createSignInPages, type Guest } from './screens/sign-in.ts';
 import { isOwnRequest, readCookie, siteOf } from './session.ts';
 import { type ContractLoad, checkLoad, createSlots } from './slots.ts';
 import { frameTexts as texts } from './texts.ts';
-import type { View, Visit } from './visit.ts';
 
 /** The console: pages for holders of accounts and for operators, below /console. */
 export interface ConsoleRequest {
@@ -85,17 +85,17 @@ export function createConsole(settings: ConsoleSettings): Console {
     const guest: Guest = { request, sent, path, query: queryOf(url), site, origin, session };
     const guestView = await guestPages(guest);
     if (guestView) return responseOf(guestView, null, given);
-    return inSlot(() => visited(given, session as Session, guest));
+    return inSlot(() => respond(given, session as Session, guest));
   }
 
-  async function visited(given: ConsoleRequest, session: Session, guest: Guest) {
+  async function respond(given: ConsoleRequest, session: Session, guest: Guest) {
     const { client, request } = given;
     const { sent, path, query, site, origin } = guest;
     const { route, params, base, username } = routeOf(request.method, path.slice(ROOT.length), session);
     const isOperator = session.owner.kind === 'operator';
     const account = username === null ? null : await accountOf(services, username);
     const form = request.method === 'POST' ? await readForm(sent, route.bytesMax ?? FORM_BYTES_MAX) : NO_FORM;
-    const visit: Visit = {
+    const pageRequest: PageRequest = {
       session,
       isOperator,
       base,
@@ -114,10 +114,10 @@ export function createConsole(settings: ConsoleSettings): Console {
       site,
       signal: request.signal,
     };
-    if (isOperator && account && !query.has('part')) await noteView(visit, route.path);
+    if (isOperator && account && !query.has('part')) await noteView(pageRequest, route.path);
     const viewed = isOperator && account ? { username: account.username, base } : null;
     const viewer: Viewer = { name: session.owner.name, isOperator, viewed };
-    return responseOf(await shown(route, visit), viewer, given);
+    return responseOf(await shown(route, pageRequest), viewer, given);
   }
 
   return async (given) => {
@@ -176,20 +176,20 @@ async function accountOf({ database }: Services, username: string) {
   return { id: await accountId(database, username), username, zone: timeZone ?? 'UTC' };
 }
 
-/** What the visitor did wrong is shown inside the frame. */
-const shown = (route: FoundRoute['route'], visit: Visit): Promise<View> =>
-  route.show(visit).catch((thrown) => {
+/** What the person did wrong is shown inside the frame. */
+const shown = (route: FoundRoute['route'], pageRequest: PageRequest): Promise<View> =>
+  route.show(pageRequest).catch((thrown) => {
     const problem = toProblem(thrown, '');
-    if (isReported(problem) || visit.query.has('part')) throw thrown;
-    return problemView(isOfAddress(problem, visit) ? NOT_FOUND() : problem);
+    if (isReported(problem) || pageRequest.query.has('part')) throw thrown;
+    return problemView(isOfAddress(problem, pageRequest) ? NOT_FOUND() : problem);
   });
 
 /** An id in the path that can be none: there is no such page. What a form has sent is not meant. */
-const isOfAddress = ({ details: { errors = [] } }: Problem, { params }: Visit): boolean =>
+const isOfAddress = ({ details: { errors = [] } }: Problem, { params }: PageRequest): boolean =>
   errors.length > 0 && errors.every(({ pointer }) => Object.hasOwn(params, pointer.replace(/^\{(\w+)\}$/, '$1')));
 
 /** That an operator has looked at an account is audited, as its changes are. */
-const noteView = ({ session, account, origin, services: { database, now } }: Visit, screen: string) =>
+const noteView = ({ session, account, origin, services: { database, now } }: PageRequest, screen: string) =>
   addAuditEntry(database, {
     at: now(),
     actorKind: 'console operator',

@@ -3,9 +3,9 @@ import { toProblem } from '../base/problem.ts';
 import { isInSnapshot } from '../domain/accounts/ids.ts';
 import type { Cursor } from '../store/cursor.ts';
 import { asking, type Confirmation, emptyNote, hidden, type ListTexts, type Row, table } from './lists.ts';
+import { noticed, type PageRequest, type View } from './page-request.ts';
 import { type Scanned, SEARCHED_ROWS_MAX } from './scan.ts';
 import { listTexts as texts } from './texts.ts';
-import { noticed, type View, type Visit } from './visit.ts';
 
 /**
  * Acting on the selected rows of a list, or on all that match. "All" are those that were there when
@@ -35,21 +35,21 @@ export interface BulkAct {
 export const AT_ONCE = 500;
 const ID = /^-?\d{1,19}$/;
 
-export const selectedIds = ({ form }: Visit): string[] =>
+export const selectedIds = ({ form }: PageRequest): string[] =>
   [...new Set(form.all('id'))].filter((id) => ID.test(id)).slice(0, AT_ONCE);
 
-const isForAll = ({ form }: Visit): boolean => form.text('scope') === 'all';
+const isForAll = ({ form }: PageRequest): boolean => form.text('scope') === 'all';
 
-const snapshotOfForm = ({ form }: Visit): bigint =>
+const snapshotOfForm = ({ form }: PageRequest): bigint =>
   /^\d{1,19}$/.test(form.text('snapshot')) ? BigInt(form.text('snapshot')) : 0n;
 
 /** Few at once; many with a page that tells the progress and stops when it is left. */
-export async function actOnRows(visit: Visit, bulk: BulkAct): Promise<View> {
-  const { form } = visit;
-  const isAll = isForAll(visit);
-  const snapshot = snapshotOfForm(visit);
+export async function actOnRows(request: PageRequest, bulk: BulkAct): Promise<View> {
+  const { form } = request;
+  const isAll = isForAll(request);
+  const snapshot = snapshotOfForm(request);
   const isConfirmed = form.text('confirmed') === 'yes';
-  const total = isAll ? await totalOf(visit, bulk, snapshot) : selectedIds(visit).length;
+  const total = isAll ? await totalOf(request, bulk, snapshot) : selectedIds(request).length;
   if (total === 0) return noticed(bulk.back, 'nothing');
   if (bulk.ask && !isConfirmed) {
     const fields = [...form.fields.map(([name, value]) => hidden({ [name]: value })), hidden({ total: String(total) })];
@@ -60,20 +60,20 @@ export async function actOnRows(visit: Visit, bulk: BulkAct): Promise<View> {
       fields: fields.flat(),
     });
   }
-  if (!isAll) return noticedDone(bulk, await bulk.act(selectedIds(visit)));
+  if (!isAll) return noticedDone(bulk, await bulk.act(selectedIds(request)));
   if (total <= AT_ONCE) {
     let done = 0;
     for await (const ids of bulk.batches(snapshot)) if (ids.length > 0) done += await bulk.act(ids);
     return noticedDone(bulk, done);
   }
-  return { kind: 'progress', title: bulk.title, pieces: progress(visit, bulk, bulk.batches(snapshot), total) };
+  return { kind: 'progress', title: bulk.title, pieces: progress(request, bulk, bulk.batches(snapshot), total) };
 }
 
 const noticedDone = ({ back, notice }: BulkAct, done: number): View =>
   noticed(back, typeof notice === 'string' ? notice : notice(done), done);
 
 /** The page that asks has counted already. What it says is shown, and changes nothing else. */
-async function totalOf({ form }: Visit, { count, batches }: BulkAct, snapshot: bigint): Promise<number> {
+async function totalOf({ form }: PageRequest, { count, batches }: BulkAct, snapshot: bigint): Promise<number> {
   if (form.text('confirmed') === 'yes' && /^\d{1,12}$/.test(form.text('total'))) return Number(form.text('total'));
   if (count) return count(snapshot);
   let total = 0;
@@ -82,7 +82,7 @@ async function totalOf({ form }: Visit, { count, batches }: BulkAct, snapshot: b
 }
 
 async function* progress(
-  { signal }: Visit,
+  { signal }: PageRequest,
   { title, back, act }: BulkAct,
   batches: AsyncIterable<readonly string[]>,
   total: number,

@@ -1,13 +1,13 @@
 import { type Html, html } from '../base/html.ts';
 import { createContacts } from '../domain/contacts/contacts.ts';
-import type { Visit } from './visit.ts';
+import type { PageRequest } from './page-request.ts';
 import { party } from './words.ts';
 
 /** Names of numbers that the account's contacts know. All are looked up at once. */
 export type ContactNames = (number: string | null) => string | null;
 
 export async function contactNames(
-  { services, domain, account }: Visit,
+  { services, domain, account }: PageRequest,
   numbers: readonly (string | null)[],
 ): Promise<ContactNames> {
   const contacts = createContacts(services.database, domain.region);

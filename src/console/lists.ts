@@ -2,9 +2,9 @@ import { type Html, html } from '../base/html.ts';
 import { Problem, type ProblemKind } from '../base/problem.ts';
 import type { DownloadAction } from '../operator/action.ts';
 import type { accountParams } from '../operator/schemas.ts';
+import { type PageRequest, page, type View } from './page-request.ts';
 import { PAGE_ROWS, type Scanned, writeCursor } from './scan.ts';
 import { listTexts as texts } from './texts.ts';
-import { page, type View, type Visit } from './visit.ts';
 import { type Labels, wrongFields } from './wrong-fields.ts';
 
 /** Lists, forms and notes that screens are made of. */
@@ -12,7 +12,7 @@ import { type Labels, wrongFields } from './wrong-fields.ts';
 export type Notices = Readonly<Record<string, string | ((count: bigint) => string)>>;
 
 /** What was just done, by the key in the query. An unknown key says nothing. */
-export function noticeOf({ query }: Visit, notices: Notices): Html {
+export function noticeOf({ query }: PageRequest, notices: Notices): Html {
   const key = query.get('notice') ?? '';
   const notice = Object.hasOwn(notices, key) ? notices[key] : undefined;
   if (notice === undefined) return html``;
@@ -93,16 +93,16 @@ export const emptyNote = ({ empty: none, emptyHint, noMatch, noMatchHint }: List
   isFiltered && noMatch !== undefined ? empty(noMatch, noMatchHint ?? '') : empty(none, emptyHint);
 
 /** What a list asks of its action: a page, with those parameters of the address that are given. */
-export function pageQuery({ query }: Pick<Visit, 'query'>, ...names: readonly string[]): Record<string, string> {
+export function pageQuery({ query }: Pick<PageRequest, 'query'>, ...names: readonly string[]): Record<string, string> {
   const given = ['after', ...names].map((name) => [name, query.get(name)?.trim() ?? ''] as const);
   return { limit: String(PAGE_ROWS), ...Object.fromEntries(given.filter(([, value]) => value !== '')) };
 }
 
-export const isFilteredBy = ({ query }: Pick<Visit, 'query'>, ...names: readonly string[]): boolean =>
+export const isFilteredBy = ({ query }: Pick<PageRequest, 'query'>, ...names: readonly string[]): boolean =>
   names.some((name) => (query.get(name)?.trim() ?? '') !== '');
 
 /** The field of a filter, with what the address says. */
-export const filterField = ({ query }: Pick<Visit, 'query'>, name: string, label: string, type = 'text'): Html =>
+export const filterField = ({ query }: Pick<PageRequest, 'query'>, name: string, label: string, type = 'text'): Html =>
   field({
     isFilter: true,
     name,
@@ -112,10 +112,10 @@ export const filterField = ({ query }: Pick<Visit, 'query'>, name: string, label
     ...(type === 'date' ? {} : { lengthMax: 200 }),
   });
 
-export const searchField = (visit: Pick<Visit, 'query'>, label: string): Html =>
-  filterField(visit, 'q', label, 'search');
+export const searchField = (request: Pick<PageRequest, 'query'>, label: string): Html =>
+  filterField(request, 'q', label, 'search');
 
-export const filterSelect = ({ query }: Pick<Visit, 'query'>, given: Omit<Choice, 'value'>): Html =>
+export const filterSelect = ({ query }: Pick<PageRequest, 'query'>, given: Omit<Choice, 'value'>): Html =>
   select({ ...given, value: query.get(given.name) ?? '' });
 
 /** A screen, which a refused form shows again with the status 400. */
@@ -125,24 +125,24 @@ export const screen = (title: string, current: string, main: Html, problem: Prob
 /** A CSV file that an action of the account writes. */
 export const download =
   (fileName: string, action: DownloadAction<typeof accountParams>) =>
-  async ({ act, account }: Visit): Promise<View> => ({
+  async ({ act, account }: PageRequest): Promise<View> => ({
     kind: 'download',
     fileName,
     text: await act.download(action, { params: { username: account.username } }),
   });
 
 /** The link to the file of a list. It has the filter of the list, and begins at its first row. */
-export const csvLink = ({ path, query }: Pick<Visit, 'path' | 'query'>, isFiltered: boolean): Html => {
+export const csvLink = ({ path, query }: Pick<PageRequest, 'path' | 'query'>, isFiltered: boolean): Html => {
   const address = addressWith({ path: `${path}.csv`, query }, { after: null, balance: null });
   return html`<a href="${address}">${isFiltered ? texts.downloadMatching : texts.download}</a>`;
 };
 
 /** The filter of a list, in the form that acts on its rows. */
-export const keptFields = ({ query }: Pick<Visit, 'query'>, names: readonly string[]): Html =>
+export const keptFields = ({ query }: Pick<PageRequest, 'query'>, names: readonly string[]): Html =>
   html`${hidden(Object.fromEntries(names.map((name) => [name, query.get(name) ?? ''])))}`;
 
 /** The list with the filter that such a form has kept: what was shown before the act. */
-export const keptAddress = (path: string, { form }: Pick<Visit, 'form'>, names: readonly string[]): string =>
+export const keptAddress = (path: string, { form }: Pick<PageRequest, 'form'>, names: readonly string[]): string =>
   addressWith({ path, query: new URLSearchParams(names.map((name): [string, string] => [name, form.raw(name)])) }, {});
 
 /** The page that asks before something is lost. */
@@ -154,7 +154,7 @@ export const empty = (title: string, hint: Html | string): Html =>
 
 /** The same page with other parameters; a notice is said once. */
 export function addressWith(
-  { path, query }: Pick<Visit, 'path' | 'query'>,
+  { path, query }: Pick<PageRequest, 'path' | 'query'>,
   changes: Readonly<Record<string, string | null>>,
 ): string {
   const changed = new URLSearchParams(query);
@@ -165,16 +165,19 @@ export function addressWith(
 }
 
 /** Links to the next and the first page, and how far a search came. */
-export function pager(visit: Visit, { next, isCut, read }: Pick<Scanned<unknown>, 'next' | 'isCut' | 'read'>): Html {
-  return pagerOf(visit, next && writeCursor(next), isCut ? read : null);
+export function pager(
+  request: PageRequest,
+  { next, isCut, read }: Pick<Scanned<unknown>, 'next' | 'isCut' | 'read'>,
+): Html {
+  return pagerOf(request, next && writeCursor(next), isCut ? read : null);
 }
 
-export function pagerOf(visit: Visit, next: string | null, searched: number | null = null): Html {
-  const isFirst = !visit.query.has('after');
+export function pagerOf(request: PageRequest, next: string | null, searched: number | null = null): Html {
+  const isFirst = !request.query.has('after');
   if (next === null && isFirst) return html``;
-  const first = isFirst ? '' : html`<a href="${addressWith(visit, { after: null })}">${texts.first}</a>`;
+  const first = isFirst ? '' : html`<a href="${addressWith(request, { after: null })}">${texts.first}</a>`;
   const further = searched === null ? texts.next : texts.readOn;
-  const on = next === null ? '' : html`<a rel="next" href="${addressWith(visit, { after: next })}">${further}</a>`;
+  const on = next === null ? '' : html`<a rel="next" href="${addressWith(request, { after: next })}">${further}</a>`;
   return html`${searched === null ? '' : html`<p class="note">${texts.readFar(searched)}</p>`}
 <nav class="pages" aria-label="${texts.pages}">${first} ${on}</nav>`;
 }
@@ -228,10 +231,10 @@ export const select = ({ name, label, value, choices }: Choice): Html =>
   )}</select></p>`;
 
 /** Filters above a list: a GET form, so that a filtered list has an address. */
-export const filters = (visit: Visit, fields: readonly Html[]): Html =>
-  html`<form method="get" action="${visit.path}" class="filters" role="search">${fields}<p><button>${texts.filter}</button>${
-    [...visit.query].some(([name, value]) => value !== '' && !['notice', 'count', 'after'].includes(name))
-      ? html` <a href="${visit.path}">${texts.clear}</a>`
+export const filters = (request: PageRequest, fields: readonly Html[]): Html =>
+  html`<form method="get" action="${request.path}" class="filters" role="search">${fields}<p><button>${texts.filter}</button>${
+    [...request.query].some(([name, value]) => value !== '' && !['notice', 'count', 'after'].includes(name))
+      ? html` <a href="${request.path}">${texts.clear}</a>`
       : ''
   }</p></form>`;
 

@@ -3,8 +3,8 @@ import type { DownloadAction } from '../operator/action.ts';
 import type { accountParams } from '../operator/schemas.ts';
 import type { Cursor } from '../store/cursor.ts';
 import { download, filterField, filterSelect, filters, keptAddress, keptFields, searchField } from './lists.ts';
+import type { PageRequest, View } from './page-request.ts';
 import { matchingRows, type Scanned } from './scan.ts';
-import type { View, Visit } from './visit.ts';
 import { endOfDay, instantOf } from './words.ts';
 
 /** The filter above lists of messages: a search, a state and a range of days. */
@@ -29,7 +29,11 @@ const FIELDS = ['q', 'state', 'from', 'to'];
 const SEARCH_LENGTH_MAX = 200;
 
 /** From the address of a list, or from the form that acts on it. */
-export function readFilter({ zone }: Visit, texts: MessageFilterTexts, get: (name: string) => string): MessageFilter {
+export function readFilter(
+  { zone }: PageRequest,
+  texts: MessageFilterTexts,
+  get: (name: string) => string,
+): MessageFilter {
   return {
     q: get('q').trim().toLowerCase().slice(0, SEARCH_LENGTH_MAX),
     state: texts.states.find(([each]) => each === get('state'))?.[0] ?? '',
@@ -50,19 +54,19 @@ export const holdsSearch = ({ q, from, to }: MessageFilter, at: number, texts: r
   (to === null || at < to) &&
   (q === '' || texts.some((text) => text?.toLowerCase().includes(q)));
 
-export const filterForm = (visit: Visit, texts: MessageFilterTexts): Html =>
-  filters(visit, [
-    searchField(visit, texts.search),
-    filterSelect(visit, { name: 'state', label: texts.state, choices: texts.states }),
-    filterField(visit, 'from', texts.from, 'date'),
-    filterField(visit, 'to', texts.to, 'date'),
+export const filterForm = (request: PageRequest, texts: MessageFilterTexts): Html =>
+  filters(request, [
+    searchField(request, texts.search),
+    filterSelect(request, { name: 'state', label: texts.state, choices: texts.states }),
+    filterField(request, 'from', texts.from, 'date'),
+    filterField(request, 'to', texts.to, 'date'),
   ]);
 
 /** For the form that acts on all that match. */
-export const keptFilter = (visit: Visit): Html => keptFields(visit, FIELDS);
+export const keptFilter = (request: PageRequest): Html => keptFields(request, FIELDS);
 
 /** The list as it was before the act. */
-export const filteredList = (path: string, visit: Visit): string => keptAddress(path, visit, FIELDS);
+export const filteredList = (path: string, request: PageRequest): string => keptAddress(path, request, FIELDS);
 
 export interface FilteredFile<R> {
   readonly fileName: string;
@@ -70,7 +74,7 @@ export interface FilteredFile<R> {
   readonly action: DownloadAction<typeof accountParams>;
   readonly texts: MessageFilterTexts;
   readonly scan: (
-    visit: Visit,
+    request: PageRequest,
     filter: MessageFilter,
     after: Cursor | undefined,
     rowsMax: number,
@@ -81,10 +85,10 @@ export interface FilteredFile<R> {
 /** The CSV file of a list: of what its filter leaves, or of all. */
 export function filteredDownload<R>({ fileName, action, texts, scan, write }: FilteredFile<R>) {
   const whole = download(fileName, action);
-  return async (visit: Visit): Promise<View> => {
-    const filter = readFilter(visit, texts, (name) => visit.query.get(name) ?? '');
-    if (!isFilter(filter)) return whole(visit);
-    const found = matchingRows((after, rowsMax) => scan(visit, filter, after, rowsMax), visit.signal);
+  return async (request: PageRequest): Promise<View> => {
+    const filter = readFilter(request, texts, (name) => request.query.get(name) ?? '');
+    if (!isFilter(filter)) return whole(request);
+    const found = matchingRows((after, rowsMax) => scan(request, filter, after, rowsMax), request.signal);
     return { kind: 'download', fileName, text: write(found) };
   };
 }

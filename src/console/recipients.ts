@@ -1,7 +1,7 @@
 import { Problem } from '../base/problem.ts';
 import { numberKey } from '../sms/numbers.ts';
 import { readContactRows, readNumberRows } from '../transfer/contact-csv.ts';
-import type { Visit } from './visit.ts';
+import type { PageRequest } from './page-request.ts';
 import { grouped } from './words.ts';
 
 /** The recipients that were typed, chosen and uploaded, as one list. It has each number once. */
@@ -32,8 +32,8 @@ export const RECIPIENTS_MAX = 20_000;
 const NUMBER_LENGTH_MAX = 200;
 const PAGE = 500;
 
-export async function readRecipients(visit: Visit): Promise<Recipients> {
-  const { form, domain, account } = visit;
+export async function readRecipients(request: PageRequest): Promise<Recipients> {
+  const { form, domain, account } = request;
   const all: Recipient[] = [];
   const add = (number: string, from: string) => {
     if (all.length >= RECIPIENTS_MAX) throw new Problem('bad-argument', texts.tooMany(RECIPIENTS_MAX));
@@ -42,15 +42,15 @@ export async function readRecipients(visit: Visit): Promise<Recipients> {
   for (const [index, line] of form.raw('to').split('\n').entries()) {
     for (const number of line.split(/[,;]/)) if (number.trim() !== '') add(number.trim(), texts.line(index + 1));
   }
-  for (const group of new Set(form.all('group'))) await addGroup(visit, group, add);
-  const file = await fileOf(visit);
+  for (const group of new Set(form.all('group'))) await addGroup(request, group, add);
+  const file = await fileOf(request);
   for (const [index, number] of file.numbers.entries()) if (number !== '') add(number, texts.row(index + 1));
   const { list, duplicates } = eachOnce(all, await domain.region(account.id));
   return { list, duplicates, fileNumbers: file.numbers, fileName: file.name };
 }
 
 async function addGroup(
-  { domain, account }: Visit,
+  { domain, account }: PageRequest,
   group: string,
   add: (number: string, from: string) => void,
 ): Promise<void> {
@@ -72,7 +72,7 @@ async function addGroup(
 }
 
 /** The file that was just chosen, or the numbers of the one before. A number's place is its row. */
-async function fileOf({ form }: Visit): Promise<{ numbers: string[]; name: string }> {
+async function fileOf({ form }: PageRequest): Promise<{ numbers: string[]; name: string }> {
   const file = form.file('file');
   if (file) {
     const numbers: string[] = [];

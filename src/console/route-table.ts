@@ -1,4 +1,4 @@
-import type { Route } from './visit.ts';
+import type { Route } from './page-request.ts';
 
 /** Finds the route of a path; parameters are decoded. */
 export interface FoundRoute {

@@ -11,15 +11,15 @@ export interface Queries {
   run<P extends Record<keyof P, Value>, R>(statement: Statement<P, R>, parameters: P): Promise<number>;
 }
 
-/** Inside a transaction. */
-export interface Writing extends Queries {
+/** The statements of an open transaction. */
+export interface TransactionQueries extends Queries {
   /** Runs the statement once for each of the parameters, in their order. */
   runAll<P extends Record<keyof P, Value>>(statement: Statement<P>, parameters: readonly P[]): Promise<void>;
 }
 
 /** An open transaction of an account, and the time that its changes get. */
 export interface Transaction<A extends AccountKey = AccountKey> {
-  readonly queries: Writing;
+  readonly queries: TransactionQueries;
   readonly account: A;
   readonly at: number;
 }
@@ -49,9 +49,13 @@ export interface Database extends Queries {
    * account that is being added. The changes are on disk when the promise resolves. `lockWaitMs`
    * bounds how long it waits for the account's other transactions.
    */
-  transaction<T>(account: AccountKey | null, work: (queries: Writing) => Promise<T>, lockWaitMs?: number): Promise<T>;
+  transaction<T>(
+    account: AccountKey | null,
+    work: (queries: TransactionQueries) => Promise<T>,
+    lockWaitMs?: number,
+  ): Promise<T>;
   /** For work that locks accounts itself, and skips those that others have locked. */
-  transactionWithoutLock<T>(work: (queries: Writing) => Promise<T>): Promise<T>;
+  transactionWithoutLock<T>(work: (queries: TransactionQueries) => Promise<T>): Promise<T>;
   /** How many transactions of accounts are best begun at once. */
   readonly transactionsAtOnce: number;
   /** All reads of `work` see the database at one moment. */

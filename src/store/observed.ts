@@ -1,4 +1,4 @@
-import type { Database, Queries, Writing } from './database.ts';
+import type { Database, Queries, TransactionQueries } from './database.ts';
 import type { SqlDialect } from './statement.ts';
 
 /**
@@ -31,12 +31,12 @@ export function createObserved(database: Database, engine: SqlDialect['engine'],
   };
 }
 
-type Work<T> = (queries: Writing) => Promise<T>;
+type Work<T> = (queries: TransactionQueries) => Promise<T>;
 
 function observedTransaction<T>(observe: StatementObserver, work: Work<T>, run: (work: Work<T>) => Promise<T>) {
   const span = observe('transaction', 'transaction');
   const { within } = span;
-  return observed(span, () => run(within ? (queries) => work(observedWriting(queries, within)) : work));
+  return observed(span, () => run(within ? (queries) => work(observedTransactionQueries(queries, within)) : work));
 }
 
 async function observed<T>(span: StatementSpan, work: () => T | Promise<T>): Promise<T> {
@@ -58,7 +58,7 @@ const observedQueries = (queries: Queries, observe: StatementObserver): Queries 
   run: (statement, parameters) => observed(observe(statement.name, 'write'), () => queries.run(statement, parameters)),
 });
 
-const observedWriting = (queries: Writing, observe: StatementObserver): Writing => ({
+const observedTransactionQueries = (queries: TransactionQueries, observe: StatementObserver): TransactionQueries => ({
   ...observedQueries(queries, observe),
   runAll: (statement, parameters) =>
     observed(observe(statement.name, 'write'), () => queries.runAll(statement, parameters)),

@@ -1,8 +1,8 @@
-import type { Database, Writing } from './database.ts';
+import type { Database, TransactionQueries } from './database.ts';
 
-export type { Database, Writing };
+export type { Database, TransactionQueries };
 
-type OfAccount = (queries: Writing, account: bigint) => Promise<void>;
+type OfAccount = (queries: TransactionQueries, account: bigint) => Promise<void>;
 
 /**
  * A transaction for each account, several at once. Each one is done or fails alone. No account
@@ -33,7 +33,7 @@ export async function eachAccount(database: Database, accounts: Iterable<bigint>
 }
 
 /** A database whose transactions join one open transaction. They are rolled back with it. */
-export const joined = (database: Database, queries: Writing): Database => ({
+export const joined = (database: Database, queries: TransactionQueries): Database => ({
   identify: (...parameters) => database.identify(...parameters),
   version: (...parameters) => database.version(...parameters),
   confirm: (account) => database.confirm(account),

@@ -11,7 +11,7 @@ import { addScheduled, deleteScheduledAmong } from '../domain/messages/scheduled
 import { putSent } from '../domain/messages/sent.ts';
 import { endAllFor } from '../domain/sending/opt-out.ts';
 import { sameNumber } from '../sms/numbers.ts';
-import type { Writing } from '../store/database.ts';
+import type { TransactionQueries } from '../store/database.ts';
 import { type AccountArchive, type ArchiveRows, reserveArchiveIds } from './archive-rows.ts';
 
 /**
@@ -20,7 +20,7 @@ import { type AccountArchive, type ArchiveRows, reserveArchiveIds } from './arch
  * blacklist ends what waits for its number. Runs in a transaction of the account.
  */
 export async function updateAccount(
-  queries: Writing,
+  queries: TransactionQueries,
   account: bigint,
   archive: AccountArchive,
   rows: ArchiveRows,
@@ -67,7 +67,7 @@ function* chunksOf<T>(rows: readonly T[]): Generator<readonly T[]> {
 const idsOf = (rows: readonly { id: bigint }[]): bigint[] => rows.map(({ id }) => id);
 
 /** A message that is read in the account stays read, so that no client gets it twice. */
-async function putReceived(queries: Writing, account: bigint, rows: ArchiveRows['received']): Promise<void> {
+async function putReceived(queries: TransactionQueries, account: bigint, rows: ArchiveRows['received']): Promise<void> {
   const generation = await currentGeneration(queries, account);
   for (const chunk of chunksOf(rows)) {
     const ids = idsOf(chunk);
@@ -83,7 +83,11 @@ async function putReceived(queries: Writing, account: bigint, rows: ArchiveRows[
  * Holds credits for added parts and releases those of removed parts. The movements have the date of
  * the newest of these messages.
  */
-async function putScheduled(queries: Writing, account: bigint, rows: ArchiveRows['scheduled']): Promise<void> {
+async function putScheduled(
+  queries: TransactionQueries,
+  account: bigint,
+  rows: ArchiveRows['scheduled'],
+): Promise<void> {
   const at = rows.reduce((newest, { createdAt }) => Math.max(newest, createdAt), 0);
   const movements: NewMovement[] = [];
   for (const chunk of chunksOf(rows)) {

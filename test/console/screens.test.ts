@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import type { Route } from '../../src/console/page-request.ts';
 import { holderRoutes, navigation, operatorRoutes } from '../../src/console/screens/all.ts';
-import type { Route } from '../../src/console/visit.ts';
 import { startOperatorApi } from '../operator/operator-api.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { act, type ConsoleClient, signedIn } from './console-client.ts';

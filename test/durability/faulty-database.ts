@@ -1,4 +1,4 @@
-import type { Database, Queries, Writing } from '../../src/store/database.ts';
+import type { Database, Queries, TransactionQueries } from '../../src/store/database.ts';
 
 /** A database of which one statement fails: the nth of those that are counted from then on. */
 export interface Faults {
@@ -38,7 +38,7 @@ export function createFaults(): Faults {
       return inner.run(statement, parameters);
     },
   });
-  const writing = (inner: Writing): Writing => ({
+  const writing = (inner: TransactionQueries): TransactionQueries => ({
     ...queries(inner),
     async runAll(statement, parameters) {
       count();

@@ -7,7 +7,7 @@ import * as inboxSql from '../../src/domain/messages/received.sql.ts';
 import { createReceived } from '../../src/domain/messages/received.ts';
 import * as outboxSql from '../../src/domain/messages/sent.sql.ts';
 import { createSent } from '../../src/domain/messages/sent.ts';
-import type { Database, Writing } from '../../src/store/database.ts';
+import type { Database, TransactionQueries } from '../../src/store/database.ts';
 import { readAccount } from '../../src/transfer/account-json.ts';
 import { createArchive } from '../../src/transfer/archive.ts';
 import type { Engine } from './engines.ts';
@@ -96,7 +96,7 @@ export const range = (from: number, count: number) => Array.from({ length: count
 
 /** As a message arrives: in the generation that the inbox has then. */
 export async function arrive(
-  queries: Writing,
+  queries: TransactionQueries,
   account: bigint,
   numbers: readonly number[],
   isRead: boolean,
@@ -111,7 +111,7 @@ export async function arrive(
   if (!isRead) await queries.runAll(inboxSql.addUnread, messages);
 }
 export async function leave(
-  queries: Writing,
+  queries: TransactionQueries,
   account: bigint,
   numbers: readonly number[],
   isMarked: number,

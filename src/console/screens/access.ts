@@ -3,8 +3,8 @@ import { type Html, html } from '../../base/html.ts';
 import { Problem } from '../../base/problem.ts';
 import { otpauthUri } from '../../domain/access/totp.ts';
 import { field, hidden, noticeOf, problemNote, refusalOf, screen, table } from '../lists.ts';
+import { get, noticed, type PageRequest, page, post, redirect, type View } from '../page-request.ts';
 import { sessionCookie } from '../session.ts';
-import { get, noticed, page, post, redirect, type View, type Visit } from '../visit.ts';
 import { browserName, time } from '../words.ts';
 
 /** Password, second step and sessions of whoever is signed in. */
@@ -60,23 +60,23 @@ export const ACCESS_LABELS = {
 
 /** After a sign-in the password was just given, or a link was used. */
 const FRESH_MS = 10 * 60_000;
-const isFresh = ({ session, now }: Visit): boolean => now - session.createdAt < FRESH_MS;
+const isFresh = ({ session, now }: PageRequest): boolean => now - session.createdAt < FRESH_MS;
 
 /** Whoever finds an open session must not take the account over. */
-async function confirmSelf(visit: Visit): Promise<void> {
-  if (isFresh(visit)) return;
-  if (visit.form.raw('current') === '') throw new Problem('bad-argument', texts.needPassword);
-  await visit.signIn.checkPassword(visit.session.owner, visit.form.raw('current'), visit.origin.address);
+async function confirmSelf(request: PageRequest): Promise<void> {
+  if (isFresh(request)) return;
+  if (request.form.raw('current') === '') throw new Problem('bad-argument', texts.needPassword);
+  await request.signIn.checkPassword(request.session.owner, request.form.raw('current'), request.origin.address);
 }
 
-const currentField = (visit: Visit, name: string): Html =>
-  isFresh(visit)
+const currentField = (request: PageRequest, name: string): Html =>
+  isFresh(request)
     ? html``
     : html`<p><label for="${name}">${texts.current}</label><input id="${name}" name="current" type="password" required autocomplete="current-password" maxlength="200"></p>`;
 
 /** The part of the page that holders and operators have alike. */
-async function ownAccess(visit: Visit): Promise<Html> {
-  const { signIn, session, zone } = visit;
+async function ownAccess(request: PageRequest): Promise<Html> {
+  const { signIn, session, zone } = request;
   const { isOn, recoveryCodesLeft } = await signIn.factorState(session.owner);
   const sessions = (await signIn.sessionsOf(session.owner)).map((each) => ({
     key: each.id.toString(),
@@ -91,11 +91,11 @@ async function ownAccess(visit: Visit): Promise<Html> {
     ],
   }));
   return html`<h2>${texts.password}</h2>
-<form method="post" action="/console/access/password" class="fields"><input type="hidden" name="username" autocomplete="username" value="${session.owner.name}">${currentField(visit, 'current-password')}
+<form method="post" action="/console/access/password" class="fields"><input type="hidden" name="username" autocomplete="username" value="${session.owner.name}">${currentField(request, 'current-password')}
 ${field({ name: 'password', label: texts.next, type: 'password', hint: texts.nextHint, isRequired: true, autocomplete: 'new-password', lengthMax: 200 })}
 <button class="main">${texts.setPassword}</button></form>
 <h2>${texts.factor}</h2><p>${isOn ? texts.factorOn(recoveryCodesLeft) : texts.factorOff}</p>
-<form method="post" action="/console/access/factor" class="fields">${currentField(visit, 'current-factor')}<p class="buttons">${
+<form method="post" action="/console/access/factor" class="fields">${currentField(request, 'current-factor')}<p class="buttons">${
     isOn
       ? html`<button name="act" value="renew">${texts.renewCodes}</button><button name="act" value="remove" class="danger">${texts.removeFactor}</button>`
       : html`<button name="act" value="begin">${texts.beginFactor}</button>`
@@ -104,11 +104,11 @@ ${field({ name: 'password', label: texts.next, type: 'password', hint: texts.nex
 ${sessions.length > 1 ? html`<form method="post" action="/console/access/sessions" class="buttons"><button name="session" value="others">${texts.endOthers}</button></form>` : ''}`;
 }
 
-export const accessPage = (visit: Visit, more: Html, problem: Problem | null): Promise<View> =>
-  ownAccess(visit).then((own) =>
+export const accessPage = (request: PageRequest, more: Html, problem: Problem | null): Promise<View> =>
+  ownAccess(request).then((own) =>
     page(
       texts.title,
-      html`<h1>${texts.title}</h1>${noticeOf(visit, texts.notices)}${problemNote(problem, ACCESS_LABELS)}${more}${own}`,
+      html`<h1>${texts.title}</h1>${noticeOf(request, texts.notices)}${problemNote(problem, ACCESS_LABELS)}${more}${own}`,
       {
         current: 'access',
         ...(problem ? { status: 400 } : {}),
@@ -116,7 +116,7 @@ export const accessPage = (visit: Visit, more: Html, problem: Problem | null): P
     ),
   );
 
-type Shown = (visit: Visit, problem: Problem | null) => Promise<View>;
+type Shown = (request: PageRequest, problem: Problem | null) => Promise<View>;
 
 /** A wrong code or password is told on the page, as a wrong field is. */
 export const refusal = (thrown: unknown): Problem => {
@@ -126,18 +126,18 @@ export const refusal = (thrown: unknown): Problem => {
 
 const setPassword =
   (show: Shown) =>
-  async (visit: Visit): Promise<View> => {
-    const { signIn, session, form, origin, site } = visit;
+  async (request: PageRequest): Promise<View> => {
+    const { signIn, session, form, origin, site } = request;
     try {
-      await confirmSelf(visit);
+      await confirmSelf(request);
       const renewed = await signIn.setPassword(session, form.raw('password'), origin);
       return redirect('/console/access?notice=password', sessionCookie(site, renewed.secret, renewed.session));
     } catch (thrown) {
-      return show(visit, refusal(thrown));
+      return show(request, refusal(thrown));
     }
   };
 
-const endSessions = async ({ signIn, session, form }: Visit): Promise<View> => {
+const endSessions = async ({ signIn, session, form }: PageRequest): Promise<View> => {
   if (form.text('session') === 'others') {
     return noticed('/console/access', 'endedAll', await signIn.endOtherSessions(session.owner, session));
   }
@@ -147,28 +147,28 @@ const endSessions = async ({ signIn, session, form }: Visit): Promise<View> => {
 
 const changeFactor =
   (show: Shown) =>
-  async (visit: Visit): Promise<View> => {
-    const { signIn, session, form, origin } = visit;
+  async (request: PageRequest): Promise<View> => {
+    const { signIn, session, form, origin } = request;
     const { owner } = session;
     try {
       if (form.text('act') === 'confirm') {
         try {
           return recoveryPage(await signIn.confirmFactor(session, form.text('code').slice(0, 100), origin));
         } catch (thrown) {
-          return factorPage(visit, form.text('secret'), refusal(thrown));
+          return factorPage(request, form.text('secret'), refusal(thrown));
         }
       }
-      await confirmSelf(visit);
-      if (form.text('act') === 'begin') return factorPage(visit, (await signIn.beginFactor(owner)).secret, null);
+      await confirmSelf(request);
+      if (form.text('act') === 'begin') return factorPage(request, (await signIn.beginFactor(owner)).secret, null);
       if (form.text('act') === 'renew') return recoveryPage(await signIn.renewRecoveryCodes(owner, origin));
       await signIn.removeFactor(owner, origin);
       return noticed('/console/access', 'factorOff');
     } catch (thrown) {
-      return show(visit, refusal(thrown));
+      return show(request, refusal(thrown));
     }
   };
 
-function factorPage({ session, site }: Visit, secret: string, problem: Problem | null): View {
+function factorPage({ session, site }: PageRequest, secret: string, problem: Problem | null): View {
   const key = secret.replace(/[^A-Z2-7]/g, '').slice(0, 100);
   const issuer = new URL(site.origin).hostname;
   const uri = otpauthUri(key, issuer, session.owner.name);
@@ -190,7 +190,7 @@ const recoveryPage = (codes: readonly string[]): View =>
 
 /** The same for holders and operators; `show` is the page that these go back to. */
 export const ownAccessRoutes = (show: Shown) => [
-  get('/access', (visit) => show(visit, null)),
+  get('/access', (request) => show(request, null)),
   post('/access/password', setPassword(show)),
   post('/access/sessions', endSessions),
   post('/access/factor', changeFactor(show)),

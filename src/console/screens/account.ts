@@ -14,7 +14,7 @@ import { connectorList } from '../../operator/actions/connectors.ts';
 import { creditsAdd } from '../../operator/actions/credits.ts';
 import { accountSignInLink } from '../../operator/actions/operators.ts';
 import { asking, field, noticeOf, problemNote, refusalOf, screen, select } from '../lists.ts';
-import { get, noticed, page, post, type View, type Visit } from '../visit.ts';
+import { get, noticed, type PageRequest, page, post, type View } from '../page-request.ts';
 import { grouped, listOf, time } from '../words.ts';
 
 /** One account: its settings, its credits, its sign-in link, switching it off, removing it. */
@@ -82,8 +82,8 @@ type Setting = keyof typeof texts.fields;
 const FIELDS = Object.entries(texts.fields) as [Setting, string][];
 const LABELS = { ...texts.fields, amount: texts.amount, reason: texts.reason, reference: texts.reference };
 const newKey = (): string => randomBytes(16).toString('hex');
-const paramsOf = ({ params }: Visit) => ({ username: params.username ?? '' });
-const addressOf = ({ params }: Visit): string => `/console/accounts/${encodeURIComponent(params.username ?? '')}`;
+const paramsOf = ({ params }: PageRequest) => ({ username: params.username ?? '' });
+const addressOf = ({ params }: PageRequest): string => `/console/accounts/${encodeURIComponent(params.username ?? '')}`;
 
 /** Fields that are lists, typed with commas. */
 const LISTS: readonly string[] = ['allowedNetworks', 'wordLanguages', 'stopWords', 'startWords', 'helpWords'];
@@ -91,7 +91,7 @@ const LISTS: readonly string[] = ['allowedNetworks', 'wordLanguages', 'stopWords
 /** Texts that may have several lines. */
 const ANSWERS: readonly string[] = ['stopAnswer', 'helpAnswer'];
 
-const typed = ({ form }: Visit, name: string): string =>
+const typed = ({ form }: PageRequest, name: string): string =>
   ANSWERS.includes(name) ? form.raw(name).replaceAll('\r\n', '\n').trim() : form.text(name);
 
 const fieldValue = (account: Account, name: Setting): string => {
@@ -99,13 +99,13 @@ const fieldValue = (account: Account, name: Setting): string => {
   return Array.isArray(value) ? value.join(', ') : String(value ?? '');
 };
 
-const show = async (visit: Visit, problem: Problem | null = null): Promise<View> => {
-  const { act, form, zone } = visit;
-  const account = await act.run(accountShow, { params: paramsOf(visit) });
-  const here = addressOf(visit);
+const show = async (request: PageRequest, problem: Problem | null = null): Promise<View> => {
+  const { act, form, zone } = request;
+  const account = await act.run(accountShow, { params: paramsOf(request) });
+  const here = addressOf(request);
   const connectors = (await act.run(connectorList)).items.map(({ name }) => name);
   const inputs = FIELDS.map(([name, label]) => {
-    const value = problem && form.has(name) ? typed(visit, name) : fieldValue(account, name);
+    const value = problem && form.has(name) ? typed(request, name) : fieldValue(account, name);
     if (ANSWERS.includes(name)) {
       return html`<p><label for="${name}">${label} <span class="quiet">${texts.optional}</span></label><textarea id="${name}" name="${name}" rows="2" maxlength="1000">${value}</textarea></p>`;
     }
@@ -114,11 +114,11 @@ const show = async (visit: Visit, problem: Problem | null = null): Promise<View>
     return select({ name, label, value, choices: [['', texts.usual], ...names.map((each) => [each, each] as const)] });
   });
   const isEnabled = account.state === 'enabled';
-  const main = html`<h1>${account.username}</h1>${noticeOf(visit, texts.notices)}${problemNote(problem, LABELS)}
+  const main = html`<h1>${account.username}</h1>${noticeOf(request, texts.notices)}${problemNote(problem, LABELS)}
 <p><span class="${isEnabled ? 'good' : 'bad'}">${texts.stateWords[account.state] ?? ''}</span> · ${texts.since} ${time(account.createdAt, zone)} · ${texts.lastLogin} ${time(account.lastLoginAt, zone)}</p>
 <p><a href="${here}/">${texts.open}</a></p>
 <h2>${texts.link}</h2><p>${texts.linkLead}</p><form method="post" action="${here}/sign-in-link" class="fields"><p><label class="choice"><input type="checkbox" name="reset"> ${texts.linkReset}</label></p><button>${texts.linkSubmit}</button></form>
-<h2>${texts.grant}</h2><p>${texts.grantLead(grouped(account.credits), grouped(account.usedCredits))}</p>${grantForm(visit, here)}
+<h2>${texts.grant}</h2><p>${texts.grantLead(grouped(account.credits), grouped(account.usedCredits))}</p>${grantForm(request, here)}
 <h2>${texts.settings}</h2><form method="post" action="${here}/settings" class="fields">${inputs}<button class="main">${texts.save}</button></form>
 <div class="buttons"><form method="post" action="${here}/${isEnabled ? 'disable' : 'enable'}"><button class="${isEnabled ? 'danger' : ''}">${isEnabled ? texts.disable : texts.enable}</button></form>
 ${isEnabled ? '' : html`<form method="post" action="${here}/remove"><button class="danger">${texts.remove}</button></form>`}</div>`;
@@ -126,7 +126,7 @@ ${isEnabled ? '' : html`<form method="post" action="${here}/remove"><button clas
 };
 
 const grantForm = (
-  { form }: Visit,
+  { form }: PageRequest,
   here: string,
 ): Html => html`<form method="post" action="${here}/credits" class="fields"><input type="hidden" name="key" value="${form.text('key') || newKey()}">
 ${field({ name: 'amount', label: texts.amount, value: form.text('amount'), isRequired: true, lengthMax: 20 })}
@@ -136,33 +136,33 @@ ${field({ name: 'reference', label: texts.reference, value: form.text('reference
 
 /** Shows the page again where the person can put something right. */
 const acting =
-  (work: (visit: Visit) => Promise<View>) =>
-  async (visit: Visit): Promise<View> => {
+  (work: (request: PageRequest) => Promise<View>) =>
+  async (request: PageRequest): Promise<View> => {
     try {
-      return await work(visit);
+      return await work(request);
     } catch (thrown) {
-      return show(visit, refusalOf(thrown));
+      return show(request, refusalOf(thrown));
     }
   };
 
-const save = acting(async (visit) => {
-  const { act } = visit;
-  const account = await act.run(accountShow, { params: paramsOf(visit) });
+const save = acting(async (request) => {
+  const { act } = request;
+  const account = await act.run(accountShow, { params: paramsOf(request) });
   const body: Record<string, unknown> = {};
   for (const [name] of FIELDS) {
-    const value = typed(visit, name);
+    const value = typed(request, name);
     // An imported value may be one that nobody could set. It stays, unless somebody changes it.
     if (value === fieldValue(account, name)) continue;
     if (LISTS.includes(name)) body[name] = listOf(value);
     else if (name === 'priority') body[name] = value === '' ? 0 : Number(value);
     else body[name] = value === '' ? null : value;
   }
-  if (Object.keys(body).length > 0) await act.run(accountChange, { params: paramsOf(visit), body });
-  return noticed(addressOf(visit), 'changed');
+  if (Object.keys(body).length > 0) await act.run(accountChange, { params: paramsOf(request), body });
+  return noticed(addressOf(request), 'changed');
 });
 
-const grant = acting(async (visit) => {
-  const { act, form } = visit;
+const grant = acting(async (request) => {
+  const { act, form } = request;
   const body = {
     amount: form.text('amount'),
     reason: form.text('reason'),
@@ -170,34 +170,34 @@ const grant = acting(async (visit) => {
   };
   // The key covers page and content: sent twice, the form moves credits once.
   const key = hash('sha256', JSON.stringify([form.text('key') || newKey(), body]));
-  await act.once(key, creditsAdd, { params: paramsOf(visit), body }, () => true);
-  return noticed(addressOf(visit), 'granted');
+  await act.once(key, creditsAdd, { params: paramsOf(request), body }, () => true);
+  return noticed(addressOf(request), 'granted');
 });
 
-const link = acting(async (visit) => {
-  const body = { resetSecondFactor: visit.form.has('reset') };
-  const made = await visit.act.run(accountSignInLink, { params: paramsOf(visit), body });
-  const main = html`<h1>${texts.linkTitle}</h1><p>${texts.linkLead}</p><pre><code data-copy>${made.link}</code></pre><p><a href="${addressOf(visit)}">${texts.done}</a></p>`;
+const link = acting(async (request) => {
+  const body = { resetSecondFactor: request.form.has('reset') };
+  const made = await request.act.run(accountSignInLink, { params: paramsOf(request), body });
+  const main = html`<h1>${texts.linkTitle}</h1><p>${texts.linkLead}</p><pre><code data-copy>${made.link}</code></pre><p><a href="${addressOf(request)}">${texts.done}</a></p>`;
   return page(texts.linkTitle, main, { current: 'accounts' });
 });
 
-const enable = acting(async (visit) => {
-  await visit.act.run(accountEnable, { params: paramsOf(visit) });
-  return noticed(addressOf(visit), 'enabled');
+const enable = acting(async (request) => {
+  await request.act.run(accountEnable, { params: paramsOf(request) });
+  return noticed(addressOf(request), 'enabled');
 });
 
-const disable = acting(async (visit) => {
-  const { params, form, path } = visit;
+const disable = acting(async (request) => {
+  const { params, form, path } = request;
   if (form.text('confirmed') !== 'yes') {
     const question = texts.disableQuestion(params.username ?? '');
-    return asking('accounts', { question, action: path, submit: texts.disable, back: addressOf(visit) });
+    return asking('accounts', { question, action: path, submit: texts.disable, back: addressOf(request) });
   }
-  await visit.act.run(accountDisable, { params: paramsOf(visit) });
-  return noticed(addressOf(visit), 'disabled');
+  await request.act.run(accountDisable, { params: paramsOf(request) });
+  return noticed(addressOf(request), 'disabled');
 });
 
-const remove = acting(async (visit) => {
-  const { params, form, path, act } = visit;
+const remove = acting(async (request) => {
+  const { params, form, path, act } = request;
   const isTyped = form.text('typed') === params.username;
   if (form.text('confirmed') !== 'yes' || !isTyped) {
     const question = texts.removeQuestion(params.username ?? '');
@@ -209,18 +209,18 @@ const remove = acting(async (visit) => {
       action: path,
       fields,
       submit: texts.remove,
-      back: addressOf(visit),
+      back: addressOf(request),
     });
   }
   const { removed } = await act.run(accountRemove, {
-    params: paramsOf(visit),
+    params: paramsOf(request),
   });
   return noticed('/console/accounts', 'removed', removed.inbox + removed.sent + removed.scheduled);
 });
 
 /** Below the name itself; with a slash behind it the screens of the holder begin. */
 export const accountRoutes = [
-  get('/accounts/:username', (visit) => show(visit)),
+  get('/accounts/:username', (request) => show(request)),
   post('/accounts/:username/settings', save),
   post('/accounts/:username/credits', grant),
   post('/accounts/:username/sign-in-link', link),

@@ -15,7 +15,7 @@ import {
   screen,
   searchField,
 } from '../lists.ts';
-import { get, page, post, type View, type Visit } from '../visit.ts';
+import { get, type PageRequest, page, post, type View } from '../page-request.ts';
 import { counted, grouped, listOf as typedList } from '../words.ts';
 
 /** All accounts, and a form for a new one. */
@@ -62,10 +62,10 @@ const LABELS = {
   stopWords: texts.stopWords,
 };
 
-const show = async (visit: Visit, problem: Problem | null = null): Promise<View> => {
-  const { act, form } = visit;
+const show = async (request: PageRequest, problem: Problem | null = null): Promise<View> => {
+  const { act, form } = request;
   const { items, next } = await act.run(accountList, {
-    query: pageQuery(visit, 'q', 'state'),
+    query: pageQuery(request, 'q', 'state'),
   });
   const rows = items.map(({ username, company, credits, state }) => ({
     key: username,
@@ -77,12 +77,12 @@ const show = async (visit: Visit, problem: Problem | null = null): Promise<View>
       html`<a href="/console/accounts/${encodeURIComponent(username)}/">${texts.open}<span class="unseen">: ${username}</span></a>`,
     ],
   }));
-  const list = listOf(texts, rows, isFilteredBy(visit, 'q', 'state'));
-  const filtersForm = filters(visit, [
-    searchField(visit, texts.search),
-    filterSelect(visit, { name: 'state', label: texts.state, choices: texts.states }),
+  const list = listOf(texts, rows, isFilteredBy(request, 'q', 'state'));
+  const filtersForm = filters(request, [
+    searchField(request, texts.search),
+    filterSelect(request, { name: 'state', label: texts.state, choices: texts.states }),
   ]);
-  const main = html`<h1>${texts.title}</h1>${noticeOf(visit, texts.notices)}${problemNote(problem, LABELS)}${filtersForm}${list}${pagerOf(visit, next)}
+  const main = html`<h1>${texts.title}</h1>${noticeOf(request, texts.notices)}${problemNote(problem, LABELS)}${filtersForm}${list}${pagerOf(request, next)}
 <h2>${texts.add}</h2><form method="post" action="/console/accounts" class="fields">
 ${field({ name: 'username', label: texts.username, value: form.text('username'), isRequired: true, lengthMax: 200, autocomplete: 'off' })}
 ${field({ name: 'company', label: texts.company, value: form.text('company'), lengthMax: 200 })}
@@ -93,8 +93,8 @@ ${field({ name: 'stopWords', label: texts.stopWords, value: form.text('stopWords
   return screen(texts.title, 'accounts', main, problem);
 };
 
-const add = async (visit: Visit): Promise<View> => {
-  const { act, form } = visit;
+const add = async (request: PageRequest): Promise<View> => {
+  const { act, form } = request;
   const optional = Object.fromEntries(
     ['company', 'region', 'credits'].flatMap((name) => (form.text(name) === '' ? [] : [[name, form.text(name)]])),
   );
@@ -106,8 +106,8 @@ const add = async (visit: Visit): Promise<View> => {
 <p><a href="/console/accounts/${encodeURIComponent(username)}">${texts.done}</a></p>`;
     return page(texts.added(username), main, { current: 'accounts' });
   } catch (thrown) {
-    return show(visit, refusalOf(thrown));
+    return show(request, refusalOf(thrown));
   }
 };
 
-export const accountListRoutes = [get('/accounts', (visit) => show(visit)), post('/accounts', add)];
+export const accountListRoutes = [get('/accounts', (request) => show(request)), post('/accounts', add)];

@@ -1,7 +1,7 @@
 import { html } from '../../base/html.ts';
 import { migrationClientRoutes } from '../../migration/screens/clients.ts';
 import { migrationRoutes } from '../../migration/screens/migration.ts';
-import type { Route } from '../visit.ts';
+import type { Route } from '../page-request.ts';
 import { accessPage, ownAccessRoutes } from './access.ts';
 import { accountRoutes } from './account.ts';
 import { accountListRoutes } from './accounts.ts';
@@ -70,7 +70,7 @@ const ofOperator: readonly Screen[] = [
   { routes: tokenRoutes, key: 'tokens', name: 'Tokens' },
   { routes: operatorListRoutes, key: 'operators', name: 'Operators' },
   {
-    routes: ownAccessRoutes((visit, problem) => accessPage(visit, html``, problem)),
+    routes: ownAccessRoutes((request, problem) => accessPage(request, html``, problem)),
     key: 'access',
     name: 'Access',
   },

@@ -3,8 +3,8 @@ import type { Output } from '../../operator/action.ts';
 import { auditList } from '../../operator/actions/service.ts';
 import { CSV_START, csvLine } from '../../transfer/csv.ts';
 import { csvLink, filterField, filters, isFilteredBy, listOf, pagerOf } from '../lists.ts';
+import { get, type PageRequest, page, type View } from '../page-request.ts';
 import { EXPORTED_AT_ONCE, PAGE_ROWS, SEARCHED_ROWS_MAX } from '../scan.ts';
-import { get, page, type View, type Visit } from '../visit.ts';
 import { endOfDay, instantOf, time } from '../words.ts';
 
 /** Who changed what, when and from where. */
@@ -35,7 +35,7 @@ const texts = {
 const FIELDS = ['account', 'actor', 'action', 'from', 'to'] as const;
 
 /** The days of the filter as times: from the beginning of the first to the end of the last one. */
-function filterOf({ query, zone }: Visit): Record<string, string> {
+function filterOf({ query, zone }: PageRequest): Record<string, string> {
   const [from, to] = [instantOf(query.get('from') ?? '', zone), endOfDay(query.get('to') ?? '', zone)];
   const given = {
     account: query.get('account')?.trim() ?? '',
@@ -47,14 +47,14 @@ function filterOf({ query, zone }: Visit): Record<string, string> {
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== ''));
 }
 
-const pageOf = (visit: Visit, limit: number, after: string | null): Promise<Output<typeof auditList>> =>
-  visit.act.run(auditList, {
-    query: { ...filterOf(visit), limit: String(limit), ...(after ? { after } : {}) },
+const pageOf = (request: PageRequest, limit: number, after: string | null): Promise<Output<typeof auditList>> =>
+  request.act.run(auditList, {
+    query: { ...filterOf(request), limit: String(limit), ...(after ? { after } : {}) },
   });
 
-const show = async (visit: Visit): Promise<View> => {
-  const { query, zone } = visit;
-  const { items, next } = await pageOf(visit, PAGE_ROWS, query.get('after'));
+const show = async (request: PageRequest): Promise<View> => {
+  const { query, zone } = request;
+  const { items, next } = await pageOf(request, PAGE_ROWS, query.get('after'));
   const rows = items.map((entry) => ({
     key: entry.id,
     cells: [
@@ -66,23 +66,23 @@ const show = async (visit: Visit): Promise<View> => {
       html`${entry.fields.join(', ')}`,
     ],
   }));
-  const list = listOf(texts, rows, isFilteredBy(visit, ...FIELDS));
-  const filter = filters(visit, [
-    filterField(visit, 'account', texts.account),
-    filterField(visit, 'actor', texts.actor),
-    filterField(visit, 'action', texts.action),
-    filterField(visit, 'from', texts.from, 'date'),
-    filterField(visit, 'to', texts.to, 'date'),
+  const list = listOf(texts, rows, isFilteredBy(request, ...FIELDS));
+  const filter = filters(request, [
+    filterField(request, 'account', texts.account),
+    filterField(request, 'actor', texts.actor),
+    filterField(request, 'action', texts.action),
+    filterField(request, 'from', texts.from, 'date'),
+    filterField(request, 'to', texts.to, 'date'),
   ]);
   // Fewer than a page, and more to read: a search has come so far.
   const searched = next !== null && rows.length < PAGE_ROWS ? SEARCHED_ROWS_MAX : null;
-  const main = html`<h1>${texts.title}</h1>${filter}${list}${pagerOf(visit, next, searched)}<p>${csvLink(visit, isFilteredBy(visit, ...FIELDS))}</p>`;
+  const main = html`<h1>${texts.title}</h1>${filter}${list}${pagerOf(request, next, searched)}<p>${csvLink(request, isFilteredBy(request, ...FIELDS))}</p>`;
   return page(texts.title, main, { current: 'audit' });
 };
 
-async function* lines(visit: Visit, first: Output<typeof auditList>): AsyncGenerator<string> {
+async function* lines(request: PageRequest, first: Output<typeof auditList>): AsyncGenerator<string> {
   yield CSV_START + csvLine(['at', 'kind', 'name', 'address', 'action', 'target', 'fields']);
-  for (let { items, next } = first; ; { items, next } = await pageOf(visit, EXPORTED_AT_ONCE, next)) {
+  for (let { items, next } = first; ; { items, next } = await pageOf(request, EXPORTED_AT_ONCE, next)) {
     yield items
       .map((entry) =>
         csvLine([
@@ -100,10 +100,10 @@ async function* lines(visit: Visit, first: Output<typeof auditList>): AsyncGener
   }
 }
 
-const download = async (visit: Visit): Promise<View> => ({
+const download = async (request: PageRequest): Promise<View> => ({
   kind: 'download',
   fileName: 'audit.csv',
-  text: lines(visit, await pageOf(visit, EXPORTED_AT_ONCE, null)), // a filter that is wrong is told
+  text: lines(request, await pageOf(request, EXPORTED_AT_ONCE, null)), // a filter that is wrong is told
 });
 
 export const auditRoutes = [get('/audit', show), get('/audit.csv', download)];

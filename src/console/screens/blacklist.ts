@@ -13,7 +13,7 @@ import {
   refusalOf,
   screen,
 } from '../lists.ts';
-import { get, noticed, post, type View, type Visit } from '../visit.ts';
+import { get, noticed, type PageRequest, post, type View } from '../page-request.ts';
 import { messageText, time } from '../words.ts';
 
 /** Numbers to which nothing is sent, with the reason. */
@@ -42,11 +42,11 @@ const texts = {
   },
 } as const;
 
-const show = async (visit: Visit, problem: Problem | null = null): Promise<View> => {
-  const { act, base, account, query, form, zone } = visit;
+const show = async (request: PageRequest, problem: Problem | null = null): Promise<View> => {
+  const { act, base, account, query, form, zone } = request;
   const { items, next } = await act.run(blacklistList, {
     params: { username: account.username },
-    query: pageQuery(visit),
+    query: pageQuery(request),
   });
   const rows = items.map(({ number, origin, evidence, blockedAt }, index) => ({
     key: number ?? `erased-${index}`,
@@ -61,24 +61,24 @@ const show = async (visit: Visit, problem: Problem | null = null): Promise<View>
     ],
   }));
   const list = listOf(texts, rows);
-  const main = html`<h1>${texts.title}</h1><p class="lead">${texts.lead}</p>${noticeOf(visit, texts.notices)}${problemNote(problem, { number: texts.number })}${list}${pagerOf(visit, next)}
+  const main = html`<h1>${texts.title}</h1><p class="lead">${texts.lead}</p>${noticeOf(request, texts.notices)}${problemNote(problem, { number: texts.number })}${list}${pagerOf(request, next)}
 <h2>${texts.add}</h2><form method="post" action="${base}/blacklist" class="fields">
 ${field({ name: 'number', label: texts.number, type: 'tel', value: form.text('number') || (query.get('number') ?? ''), hint: texts.addHint, isRequired: true, lengthMax: 200 })}<button class="main">${texts.submit}</button></form>`;
   return screen(texts.title, 'blacklist', main, problem);
 };
 
-const add = async (visit: Visit): Promise<View> => {
-  const { account, form, base, act } = visit;
+const add = async (request: PageRequest): Promise<View> => {
+  const { account, form, base, act } = request;
   try {
     const given = { params: { username: account.username }, body: { number: form.text('number') } };
     const { status, output } = await act.full(blacklistAdd, given);
     return noticed(`${base}/blacklist`, status === 200 ? 'there' : 'added', output.cancelled);
   } catch (thrown) {
-    return show(visit, refusalOf(thrown));
+    return show(request, refusalOf(thrown));
   }
 };
 
-const remove = async ({ act, account, form, base }: Visit): Promise<View> => {
+const remove = async ({ act, account, form, base }: PageRequest): Promise<View> => {
   const number = form.text('number');
   if (form.text('confirmed') !== 'yes') {
     const question = texts.question(number);
@@ -96,7 +96,7 @@ const remove = async ({ act, account, form, base }: Visit): Promise<View> => {
 };
 
 export const blacklistRoutes = [
-  get('/blacklist', (visit) => show(visit)),
+  get('/blacklist', (request) => show(request)),
   post('/blacklist', add),
   post('/blacklist/remove', remove),
 ];

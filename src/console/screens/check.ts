@@ -7,8 +7,8 @@ import { PAST_MAX_MS } from '../../domain/sending/accept.ts';
 import { messageSend } from '../../operator/actions/sending.ts';
 import { CSV_BYTES_MAX } from '../../transfer/csv.ts';
 import { hidden, refusalOf, table } from '../lists.ts';
+import { noticed, type PageRequest, page, type View } from '../page-request.ts';
 import { type Recipient, type Recipients, readRecipients } from '../recipients.ts';
-import { noticed, page, type View, type Visit } from '../visit.ts';
 import { counted, grouped, instantOf, messageText, time, zoneName } from '../words.ts';
 import { wrongFields } from '../wrong-fields.ts';
 
@@ -91,24 +91,24 @@ interface Checked {
   readonly isPast: boolean;
 }
 
-type Again = (visit: Visit, problem: Problem | null) => Promise<View>;
+type Again = (request: PageRequest, problem: Problem | null) => Promise<View>;
 
-export async function checkMessage(visit: Visit, key: string, again: Again): Promise<View> {
+export async function checkMessage(request: PageRequest, key: string, again: Again): Promise<View> {
   try {
-    const { form } = visit;
+    const { form } = request;
     if (form.raw('text').trim() === '') throw new Problem('bad-argument', texts.errors.noText);
-    const times = timesOf(visit);
-    const recipients = await readRecipients(visit);
+    const times = timesOf(request);
+    const recipients = await readRecipients(request);
     if (recipients.list.length === 0) throw new Problem('bad-argument', texts.errors.noRecipients);
-    const checked = await dryRun(visit, recipients.list, times);
-    return await checkPage(visit, key, recipients, checked);
+    const checked = await dryRun(request, recipients.list, times);
+    return await checkPage(request, key, recipients, checked);
   } catch (thrown) {
-    return again(visit, refusalOf(thrown));
+    return again(request, refusalOf(thrown));
   }
 }
 
 /** The fields of the action about time, as they were typed in the zone of the account. */
-function timesOf({ form, zone, now }: Visit): Record<string, string> {
+function timesOf({ form, zone, now }: PageRequest): Record<string, string> {
   const { badWhen, badNotAfter, past } = texts.errors;
   const read = (name: string, refusal: string): number | null => {
     if (form.text(name) === '') return null;
@@ -125,33 +125,37 @@ function timesOf({ form, zone, now }: Visit): Record<string, string> {
   };
 }
 
-const bodyOf = ({ form }: Visit, recipients: readonly string[], times: Record<string, string>) => ({
+const bodyOf = ({ form }: PageRequest, recipients: readonly string[], times: Record<string, string>) => ({
   recipients,
   text: form.raw('text'),
   ...(form.text('reference') === '' ? {} : { reference: form.text('reference') }),
   ...times,
 });
 
-async function dryRun(visit: Visit, list: readonly Recipient[], times: Record<string, string>): Promise<Checked> {
+async function dryRun(
+  request: PageRequest,
+  list: readonly Recipient[],
+  times: Record<string, string>,
+): Promise<Checked> {
   const sum = { accepted: 0, parts: 0, credits: 0n, dueAt: '', isShifted: false, isPast: false };
   const previews: string[] = [];
   const refused: Checked['refused'][number][] = [];
   for (let start = 0; start < list.length; start += AT_ONCE) {
     const some = list.slice(start, start + AT_ONCE);
     const body = bodyOf(
-      visit,
+      request,
       some.map(({ number }) => number),
       times,
     );
-    const given = { params: { username: visit.account.username }, query: { dry_run: 'true' }, body };
-    const found = await visit.act.run(messageSend, given);
+    const given = { params: { username: request.account.username }, query: { dry_run: 'true' }, body };
+    const found = await request.act.run(messageSend, given);
     sum.accepted += found.accepted.length;
     sum.parts += found.parts;
     sum.credits += BigInt(found.credits);
     sum.dueAt = found.dueAt;
     sum.isShifted = found.isShifted;
     // A minute that is not over yet is now.
-    sum.isPast = found.isPast && Date.parse(times.sendAt ?? '') < visit.now - 60_000;
+    sum.isPast = found.isPast && Date.parse(times.sendAt ?? '') < request.now - 60_000;
     const shown = found.accepted.slice(0, Math.max(0, PREVIEWS - previews.length));
     previews.push(...shown.map(({ recipient }) => recipient ?? ''));
     refused.push(...found.refused.map(({ index, detail }) => ({ ...(some[index] as Recipient), detail })));
@@ -162,24 +166,24 @@ async function dryRun(visit: Visit, list: readonly Recipient[], times: Record<st
 /** The same text to the same numbers: told by a hash, so that no number is kept for it. */
 const contentOf = (text: string, numbers: readonly string[]): string =>
   hash('sha256', JSON.stringify([text, [...numbers].sort()]));
-const contentName = ({ session, account }: Visit, content: string): string =>
+const contentName = ({ session, account }: PageRequest, content: string): string =>
   hash('sha256', JSON.stringify(['console content', ownerKey(session.owner), account.username, content]));
 
 /** People of several zones may look at it, so the zone is named. */
 const timeIn = (at: number | string, zone: string): Html => html`${time(at, zone)} ${texts.inZone(zoneName(zone))}`;
 
-async function checkPage(visit: Visit, key: string, recipients: Recipients, checked: Checked): Promise<View> {
-  const { base, form, zone, now, domain, account, services } = visit;
+async function checkPage(request: PageRequest, key: string, recipients: Recipients, checked: Checked): Promise<View> {
+  const { base, form, zone, now, domain, account, services } = request;
   const numbers = recipients.list.map(({ number }) => number);
   const sentBefore = await rememberedAt(
     services.database,
-    contentName(visit, contentOf(form.raw('text'), numbers)),
+    contentName(request, contentOf(form.raw('text'), numbers)),
     now,
   );
   const { free } = await domain.ledger.balances(account.id);
   const left = free - checked.credits;
   const row = (name: string, value: Html | string): Html => html`<div><dt>${name}</dt><dd>${value}</dd></div>`;
-  const isDelayed = isLater(visit, checked.dueAt);
+  const isDelayed = isLater(request, checked.dueAt);
   const notAfter = instantOf(form.text('notAfter'), zone);
   const canSend = checked.accepted > 0 && left >= 0n;
   const lead = checked.accepted === 0 ? texts.none : left < 0n ? texts.lacking : texts.goes(checked.accepted);
@@ -193,7 +197,7 @@ ${row(texts.cost, texts.costSaid(checked.credits, checked.parts))}${left < 0n ? 
 <h2>${texts.texts}</h2>${checked.previews.map((recipient) => html`<p><strong>${recipient}</strong></p><pre>${messageText(form.raw('text'))}</pre>`)}
 ${recipients.duplicates.length > 0 ? html`<p class="note">${texts.duplicates(recipients.duplicates.length)}</p>` : ''}
 ${refusedTable(checked.refused)}
-${sendForm(visit, key, recipients, numbers, canSend, checked.accepted, base)}`;
+${sendForm(request, key, recipients, numbers, canSend, checked.accepted, base)}`;
   return page(texts.title, main, { current: 'compose' });
 }
 
@@ -211,7 +215,7 @@ const hiddenArea = (name: string, value: string): Html =>
   html`<textarea hidden name="${name}">${value.startsWith('\n') ? `\n${value}` : value}</textarea>`;
 
 function sendForm(
-  { form }: Visit,
+  { form }: PageRequest,
   key: string,
   { fileNumbers, fileName }: Recipients,
   numbers: readonly string[],
@@ -242,26 +246,26 @@ interface Summary {
 }
 
 /** What is refused now was right at the check: the form comes back with everything typed. */
-export async function sendMessage(visit: Visit, again: Again): Promise<View> {
-  const { form } = visit;
+export async function sendMessage(request: PageRequest, again: Again): Promise<View> {
+  const { form } = request;
   const numbers = form
     .raw('recipients')
     .split('\n')
     .filter((number) => number !== '');
   if (numbers.length === 0) throw new Problem('bad-argument', texts.errors.noRecipients);
   if (numbers.length > AT_ONCE)
-    return { kind: 'progress', title: texts.sending.title, pieces: sendMany(visit, numbers) };
+    return { kind: 'progress', title: texts.sending.title, pieces: sendMany(request, numbers) };
   try {
-    const { accepted, isLater } = await sendBatch(visit, numbers, 0);
-    await remember(visit, numbers);
-    return noticed(`${visit.base}/${isLater ? 'scheduled' : 'sent'}`, 'accepted', accepted);
+    const { accepted, isLater } = await sendBatch(request, numbers, 0);
+    await remember(request, numbers);
+    return noticed(`${request.base}/${isLater ? 'scheduled' : 'sent'}`, 'accepted', accepted);
   } catch (thrown) {
-    return again(visit, refusalOf(thrown));
+    return again(request, refusalOf(thrown));
   }
 }
 
 /** The key covers page and content: the same content is sent once, another one is a new message. */
-function keyOf({ form }: Visit, numbers: readonly string[], batch: number): string {
+function keyOf({ form }: PageRequest, numbers: readonly string[], batch: number): string {
   const content = [
     form.text('key'),
     contentOf(form.raw('text'), numbers),
@@ -273,20 +277,20 @@ function keyOf({ form }: Visit, numbers: readonly string[], batch: number): stri
 }
 
 /** Asked of the clock now: what is due at once was due a moment ago. */
-const isLater = ({ services }: Visit, dueAt: string): boolean => Date.parse(dueAt) > services.now();
+const isLater = ({ services }: PageRequest, dueAt: string): boolean => Date.parse(dueAt) > services.now();
 
-async function sendBatch(visit: Visit, numbers: readonly string[], batch: number): Promise<Summary> {
-  const body = bodyOf(visit, numbers, sendTimes(visit));
-  const given = { params: { username: visit.account.username }, query: {}, body };
-  return visit.act.once(keyOf(visit, numbers, batch), messageSend, given, (output) => ({
+async function sendBatch(request: PageRequest, numbers: readonly string[], batch: number): Promise<Summary> {
+  const body = bodyOf(request, numbers, sendTimes(request));
+  const given = { params: { username: request.account.username }, query: {}, body };
+  return request.act.once(keyOf(request, numbers, batch), messageSend, given, (output) => ({
     accepted: output.accepted.length,
     refused: output.refused.length,
-    isLater: isLater(visit, output.dueAt),
+    isLater: isLater(request, output.dueAt),
   }));
 }
 
 /** A time that has passed since the check is now. A reload must say the same as before. */
-function sendTimes({ form, zone }: Visit): Record<string, string> {
+function sendTimes({ form, zone }: PageRequest): Record<string, string> {
   const fields = [['sendAt', 'when'] as const, ['notAfter', 'notAfter'] as const].flatMap(([field, name]) => {
     const at = form.text(name) === '' ? null : instantOf(form.text(name), zone);
     return at === null ? [] : [[field, new Date(at).toISOString()]];
@@ -294,28 +298,32 @@ function sendTimes({ form, zone }: Visit): Record<string, string> {
   return Object.fromEntries(fields);
 }
 
-const remember = (visit: Visit, numbers: readonly string[]): Promise<void> =>
-  rememberOnce(visit.services.database, contentName(visit, contentOf(visit.form.raw('text'), numbers)), visit.now);
+const remember = (request: PageRequest, numbers: readonly string[]): Promise<void> =>
+  rememberOnce(
+    request.services.database,
+    contentName(request, contentOf(request.form.raw('text'), numbers)),
+    request.now,
+  );
 
 /** In batches, each once. Where the page breaks, a reload goes on with the batch that was next. */
-async function* sendMany(visit: Visit, numbers: readonly string[]): AsyncGenerator<Html> {
+async function* sendMany(request: PageRequest, numbers: readonly string[]): AsyncGenerator<Html> {
   const { sending } = texts;
   yield html`<h1>${sending.title}</h1><p>${sending.stopped}</p><ol class="progress">`;
   let [accepted, refused, isLater, done] = [0, 0, false, 0];
   try {
     for (let start = 0; start < numbers.length; start += AT_ONCE) {
       const some = numbers.slice(start, start + AT_ONCE);
-      const summary = await sendBatch(visit, some, start / AT_ONCE);
+      const summary = await sendBatch(request, some, start / AT_ONCE);
       accepted += summary.accepted;
       refused += summary.refused;
       isLater = summary.isLater;
       done = start + some.length;
       yield html`<li>${sending.progress(done, numbers.length)}</li>`;
     }
-    await remember(visit, numbers);
+    await remember(request, numbers);
     yield html`</ol><p class="note done" role="status">${sending.done(accepted, refused)}</p>`;
   } catch (thrown) {
     yield html`</ol><p class="note problem" role="alert">${sending.failed(wrongFields(toProblem(thrown, ''), COMPOSE_LABELS).sentence, numbers.length - done)}</p>`;
   }
-  yield html`<p><a href="${visit.base}/${isLater ? 'scheduled' : 'sent'}">${isLater ? sending.toScheduled : sending.toSent}</a></p>`;
+  yield html`<p><a href="${request.base}/${isLater ? 'scheduled' : 'sent'}">${isLater ? sending.toScheduled : sending.toSent}</a></p>`;
 }

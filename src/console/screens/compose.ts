@@ -3,7 +3,7 @@ import type { Problem } from '../../base/problem.ts';
 import { randomBytes } from '../../base/random.ts';
 import { charactersBeyondGsm7, partsOf, splitText } from '../../sms/parts.ts';
 import { field, problemNote } from '../lists.ts';
-import { get, page, post, type View, type Visit } from '../visit.ts';
+import { get, type PageRequest, page, post, type View } from '../page-request.ts';
 import { counted, grouped, zoneName } from '../words.ts';
 import { CHECK_BYTES_MAX, COMPOSE_LABELS, checkMessage, sendMessage } from './check.ts';
 
@@ -83,21 +83,21 @@ interface Typed {
 }
 
 /** '' where there is no such template. */
-async function templateText({ domain, account }: Visit, position: string): Promise<string> {
+async function templateText({ domain, account }: PageRequest, position: string): Promise<string> {
   if (!/^\d{1,19}$/.test(position)) return '';
   const all = await domain.templates.all(account.id, GROUPS_MAX);
   return all.find((each) => each.position === BigInt(position))?.text ?? '';
 }
 
-async function typedInAddress(visit: Visit): Promise<Typed> {
-  const { query } = visit;
-  const text = await templateText(visit, query.get('template') ?? '');
+async function typedInAddress(request: PageRequest): Promise<Typed> {
+  const { query } = request;
+  const text = await templateText(request, query.get('template') ?? '');
   const groups = query.get('group') ? [query.get('group') as string] : [];
   const others = { when: '', notAfter: '', reference: '', fileNumbers: '', fileName: '' };
   return { key: newKey(), to: (query.get('to') ?? '').slice(0, ADDRESS_NUMBERS_MAX), groups, text, ...others };
 }
 
-const typedInForm = ({ form }: Visit): Typed => ({
+const typedInForm = ({ form }: PageRequest): Typed => ({
   key: form.text('key') || newKey(),
   to: form.raw('to'),
   groups: form.all('group'),
@@ -112,8 +112,8 @@ const typedInForm = ({ form }: Visit): Typed => ({
 /** A parser of HTML drops the first line end of a text area. */
 export const area = (value: string): string => (value.startsWith('\n') ? `\n${value}` : value);
 
-async function composePage(visit: Visit, typed: Typed, problem: Problem | null): Promise<View> {
-  const { base, zone, domain, account } = visit;
+async function composePage(request: PageRequest, typed: Typed, problem: Problem | null): Promise<View> {
+  const { base, zone, domain, account } = request;
   const groups = await domain.contacts.groups(account.id, GROUPS_MAX, null);
   const templates = await domain.templates.all(account.id, GROUPS_MAX);
   const { free } = await domain.ledger.balances(account.id);
@@ -171,34 +171,35 @@ function costly(text: string, parts: number): string {
   return texts.count.because(shown.join(', ') + (characters.length > CHARACTERS_MAX ? ' …' : ''));
 }
 
-const count = async ({ form }: Visit): Promise<View> => ({
+const count = async ({ form }: PageRequest): Promise<View> => ({
   kind: 'json',
   value: { said: countSaid(form.raw('text').slice(0, TEXT_LENGTH_MAX)) },
 });
 
-const again = (visit: Visit, problem: Problem | null): Promise<View> => composePage(visit, typedInForm(visit), problem);
+const again = (request: PageRequest, problem: Problem | null): Promise<View> =>
+  composePage(request, typedInForm(request), problem);
 
-const check = async (visit: Visit): Promise<View> => {
-  const act = visit.form.text('act');
-  if (act === 'back') return again(visit, null);
+const check = async (request: PageRequest): Promise<View> => {
+  const act = request.form.text('act');
+  if (act === 'back') return again(request, null);
   // Enter in a field presses the first button of the form: without a choice it is the check.
-  if (act === 'template' && visit.form.text('template') !== '') return withTemplate(visit);
-  return checkMessage(visit, visit.form.text('key') || newKey(), again);
+  if (act === 'template' && request.form.text('template') !== '') return withTemplate(request);
+  return checkMessage(request, request.form.text('key') || newKey(), again);
 };
 
 /** Everything as it was typed, and the template behind the text. */
-async function withTemplate(visit: Visit): Promise<View> {
-  const typed = typedInForm(visit);
-  const template = await templateText(visit, visit.form.text('template'));
+async function withTemplate(request: PageRequest): Promise<View> {
+  const typed = typedInForm(request);
+  const template = await templateText(request, request.form.text('template'));
   const text = [typed.text, template].filter((each) => each.trim() !== '').join('\n');
-  return composePage(visit, { ...typed, text }, null);
+  return composePage(request, { ...typed, text }, null);
 }
 
 export const composeRoutes = [
-  get('/compose', async (visit) => composePage(visit, await typedInAddress(visit), null)),
+  get('/compose', async (request) => composePage(request, await typedInAddress(request), null)),
   // Not to the address of the form: a browser forgets a page after a POST to its address. The way
   // back must find the same page, with the same key.
   post('/compose/check', check, CHECK_BYTES_MAX),
   post('/compose/count', count),
-  post('/compose/send', (visit) => sendMessage(visit, again), CHECK_BYTES_MAX),
+  post('/compose/send', (request) => sendMessage(request, again), CHECK_BYTES_MAX),
 ];

@@ -2,7 +2,7 @@ import { type Html, html } from '../../base/html.ts';
 import type { Item } from '../../operator/action.ts';
 import { connectorList, connectorPause, connectorResume } from '../../operator/actions/connectors.ts';
 import { empty, hidden, noticeOf, table } from '../lists.ts';
-import { get, noticed, page, post, type View, type Visit } from '../visit.ts';
+import { get, noticed, type PageRequest, page, post, type View } from '../page-request.ts';
 import { grouped, time } from '../words.ts';
 
 /** The ways to carriers and how they do. */
@@ -37,7 +37,7 @@ export const texts = {
 
 export type Connector = Item<typeof connectorList>;
 
-export function connectorTable({ zone }: Visit, connectors: readonly Connector[]): Html {
+export function connectorTable({ zone }: PageRequest, connectors: readonly Connector[]): Html {
   const rows = connectors.map((each) => ({
     key: each.name,
     cells: [
@@ -61,15 +61,15 @@ export function connectorTable({ zone }: Visit, connectors: readonly Connector[]
   return table({ caption: texts.title, columns: texts.columns, rows });
 }
 
-const show = async (visit: Visit): Promise<View> => {
-  const { items } = await visit.act.run(connectorList);
-  const list = items.length > 0 ? connectorTable(visit, items) : empty(texts.empty, texts.emptyHint);
-  if (visit.query.get('part') === 'counts') return { kind: 'fragment', html: list };
-  const main = html`<h1>${texts.title}</h1>${noticeOf(visit, texts.notices)}<div data-live="/console/connectors?part=counts" data-mode="whole">${list}</div>`;
+const show = async (request: PageRequest): Promise<View> => {
+  const { items } = await request.act.run(connectorList);
+  const list = items.length > 0 ? connectorTable(request, items) : empty(texts.empty, texts.emptyHint);
+  if (request.query.get('part') === 'counts') return { kind: 'fragment', html: list };
+  const main = html`<h1>${texts.title}</h1>${noticeOf(request, texts.notices)}<div data-live="/console/connectors?part=counts" data-mode="whole">${list}</div>`;
   return page(texts.title, main, { current: 'connectors' });
 };
 
-const act = async ({ act: acting, form }: Visit): Promise<View> => {
+const act = async ({ act: acting, form }: PageRequest): Promise<View> => {
   const isResume = form.text('act') === 'resume';
   await acting.run(isResume ? connectorResume : connectorPause, { params: { name: form.text('name') } });
   return noticed('/console/connectors', isResume ? 'resumed' : 'paused');

@@ -26,8 +26,8 @@ import {
   searchField,
   select,
 } from '../lists.ts';
+import { get, noticed, type PageRequest, post, redirect, type View } from '../page-request.ts';
 import { EXPORTED_AT_ONCE } from '../scan.ts';
-import { get, noticed, post, redirect, type View, type Visit } from '../visit.ts';
 import { counted, grouped } from '../words.ts';
 
 /** Contacts: add, change, move to a group, remove, search. */
@@ -76,7 +76,7 @@ const texts = {
 
 type Contact = Output<typeof contactShow>;
 
-const paramsOf = ({ account, params }: Visit) => ({ username: account.username, id: params.id ?? '' });
+const paramsOf = ({ account, params }: PageRequest) => ({ username: account.username, id: params.id ?? '' });
 const GROUPS_MAX = 500;
 const LABELS = {
   mobile: texts.number,
@@ -87,7 +87,7 @@ const LABELS = {
 };
 const FILTER = ['q', 'group'] as const;
 
-async function groupChoices({ domain, account }: Visit): Promise<(readonly [string, string])[]> {
+async function groupChoices({ domain, account }: PageRequest): Promise<(readonly [string, string])[]> {
   const groups = await domain.contacts.groups(account.id, GROUPS_MAX, null);
   return groups.map(({ id, name }) => [String(id), name ?? String(id)] as const);
 }
@@ -95,7 +95,7 @@ async function groupChoices({ domain, account }: Visit): Promise<(readonly [stri
 const ID = /^(?:0|-?[1-9]\d{0,18})$/;
 
 /** The group of the filter. An address with something else as its id shows nothing that exists. */
-function groupOf({ query }: Visit): bigint | undefined {
+function groupOf({ query }: PageRequest): bigint | undefined {
   const text = query.get('group')?.trim() ?? '';
   if (text === '') return undefined;
   const id = ID.test(text) ? BigInt(text) : null;
@@ -106,27 +106,27 @@ function groupOf({ query }: Visit): bigint | undefined {
 const nameOf = ({ name, surname, mobile }: Contact): string =>
   [name, surname].filter(Boolean).join(' ') || mobile || '?';
 
-const show = async (visit: Visit, problem: Problem | null = null): Promise<View> => {
-  const { query, base, form, act, account, domain } = visit;
-  groupOf(visit);
-  const groups = await groupChoices(visit);
+const show = async (request: PageRequest, problem: Problem | null = null): Promise<View> => {
+  const { query, base, form, act, account, domain } = request;
+  groupOf(request);
+  const groups = await groupChoices(request);
   const { items, next } = await act.run(contactList, {
     params: { username: account.username },
-    query: pageQuery(visit, ...FILTER),
+    query: pageQuery(request, ...FILTER),
   });
   const total = await domain.contacts.count(account.id);
   const list = selectableList({
     texts,
     action: `${base}/contacts/selected`,
-    rows: rowsOf(visit, items, new Map(groups)),
-    isFiltered: isFilteredBy(visit, ...FILTER),
+    rows: rowsOf(request, items, new Map(groups)),
+    isFiltered: isFilteredBy(request, ...FILTER),
     all: null,
-    kept: keptFields(visit, FILTER),
+    kept: keptFields(request, FILTER),
     buttons: selectionButtons(groups),
   });
-  const filtersForm = filters(visit, [
-    searchField(visit, texts.search),
-    filterSelect(visit, { name: 'group', label: texts.group, choices: [['', texts.allGroups], ...groups] }),
+  const filtersForm = filters(request, [
+    searchField(request, texts.search),
+    filterSelect(request, { name: 'group', label: texts.group, choices: [['', texts.allGroups], ...groups] }),
   ]);
   const typed = {
     mobile: form.text('mobile') || (query.get('mobile') ?? ''),
@@ -135,14 +135,14 @@ const show = async (visit: Visit, problem: Problem | null = null): Promise<View>
     groupId: form.text('groupId'),
   };
   const said = `${grouped(total)}${total >= COUNTED_CONTACTS_MAX ? '+' : ''}`;
-  const main = html`<h1>${texts.title}</h1>${noticeOf(visit, texts.notices)}${problemNote(problem, LABELS)}<p class="quiet">${texts.total(said, total)}</p>
-${filtersForm}${list}${pagerOf(visit, next)}
-<p class="buttons"><a href="${base}/import">${texts.import}</a> ${csvLink(visit, isFilteredBy(visit, ...FILTER))}</p>
+  const main = html`<h1>${texts.title}</h1>${noticeOf(request, texts.notices)}${problemNote(problem, LABELS)}<p class="quiet">${texts.total(said, total)}</p>
+${filtersForm}${list}${pagerOf(request, next)}
+<p class="buttons"><a href="${base}/import">${texts.import}</a> ${csvLink(request, isFilteredBy(request, ...FILTER))}</p>
 <h2 id="add">${texts.add}</h2>${contactForm(`${base}/contacts`, typed, groups, texts.addSubmit)}`;
   return screen(texts.title, 'contacts', main, problem);
 };
 
-const rowsOf = ({ base }: Visit, items: readonly Contact[], groupNames: ReadonlyMap<string, string>) =>
+const rowsOf = ({ base }: PageRequest, items: readonly Contact[], groupNames: ReadonlyMap<string, string>) =>
   items.map((contact) => ({
     key: contact.id,
     name: texts.contact(nameOf(contact)),
@@ -168,18 +168,18 @@ const selectionButtons = (groups: readonly (readonly [string, string])[]): Html 
 };
 
 /** What was chosen in the list: written to, moved to a group, or removed. */
-const actOnSelected = async (visit: Visit): Promise<View> => {
-  const { form, base, act, account } = visit;
-  const back = keptAddress(`${base}/contacts`, visit, FILTER);
+const actOnSelected = async (request: PageRequest): Promise<View> => {
+  const { form, base, act, account } = request;
+  const back = keptAddress(`${base}/contacts`, request, FILTER);
   const paramsFor = (id: string) => ({ username: account.username, id });
   const each = async (ids: readonly string[], work: (id: string) => Promise<unknown>): Promise<number> => {
     let done = 0;
     for (const id of ids) if ((await work(id).catch(goneMeanwhile)) !== null) done += 1;
     return done;
   };
-  if (form.text('act') === 'write') return writeTo(visit);
+  if (form.text('act') === 'write') return writeTo(request);
   const isMove = form.text('act') === 'move';
-  return actOnRows(visit, {
+  return actOnRows(request, {
     title: texts.title,
     back,
     action: `${base}/contacts/selected`,
@@ -205,15 +205,15 @@ function goneMeanwhile(thrown: unknown): null {
 }
 
 /** To the page that writes a message, with the numbers of the chosen contacts. */
-async function writeTo(visit: Visit): Promise<View> {
-  const { act, account, base } = visit;
+async function writeTo(request: PageRequest): Promise<View> {
+  const { act, account, base } = request;
   const numbers: string[] = [];
-  for (const id of selectedIds(visit)) {
+  for (const id of selectedIds(request)) {
     const params = { username: account.username, id };
     const found = await act.run(contactShow, { params }).catch(goneMeanwhile);
     if (found?.mobile) numbers.push(found.mobile);
   }
-  if (numbers.length === 0) return noticed(keptAddress(`${base}/contacts`, visit, FILTER), 'nothing');
+  if (numbers.length === 0) return noticed(keptAddress(`${base}/contacts`, request, FILTER), 'nothing');
   return redirect(`${base}/compose?${new URLSearchParams({ to: numbers.join('\n') })}`);
 }
 
@@ -237,20 +237,20 @@ ${field({ name: 'surname', label: texts.surname, value: typed.surname, lengthMax
 ${select({ name: 'groupId', label: texts.group, value: typed.groupId, choices: [['', texts.noGroup], ...groups] })}
 <button class="main">${submit}</button></form>`;
 
-const bodyOf = ({ form }: Visit) => ({
+const bodyOf = ({ form }: PageRequest) => ({
   mobile: form.text('mobile'),
   name: form.text('name') || null,
   surname: form.text('surname') || null,
   groupId: form.text('groupId') || null,
 });
 
-const add = async (visit: Visit): Promise<View> => {
-  const { act, account, base, form } = visit;
+const add = async (request: PageRequest): Promise<View> => {
+  const { act, account, base, form } = request;
   const params = { username: account.username };
   try {
-    await act.run(contactAdd, { params, body: bodyOf(visit) });
+    await act.run(contactAdd, { params, body: bodyOf(request) });
   } catch (thrown) {
-    return show(visit, refusalOf(thrown));
+    return show(request, refusalOf(thrown));
   }
   const { items } = await act.run(contactList, {
     params,
@@ -259,9 +259,9 @@ const add = async (visit: Visit): Promise<View> => {
   return noticed(`${base}/contacts`, items.length > 1 ? 'twice' : 'added');
 };
 
-const edit = async (visit: Visit, problem: Problem | null = null): Promise<View> => {
-  const { act, base, form, params } = visit;
-  const contact = await act.run(contactShow, { params: paramsOf(visit) });
+const edit = async (request: PageRequest, problem: Problem | null = null): Promise<View> => {
+  const { act, base, form, params } = request;
+  const contact = await act.run(contactShow, { params: paramsOf(request) });
   const typed: Typed = problem
     ? {
         mobile: form.text('mobile'),
@@ -277,36 +277,36 @@ const edit = async (visit: Visit, problem: Problem | null = null): Promise<View>
       };
   const address = `${base}/contacts/${params.id ?? ''}`;
   const main = html`<h1>${texts.changeTitle}</h1>${problemNote(problem, LABELS)}
-${contactForm(address, typed, await groupChoices(visit), texts.changeSubmit)}
+${contactForm(address, typed, await groupChoices(request), texts.changeSubmit)}
 <form method="post" action="${address}/remove" class="buttons"><button class="danger">${texts.remove}</button></form>`;
   return screen(texts.changeTitle, 'contacts', main, problem);
 };
 
-const change = async (visit: Visit): Promise<View> => {
+const change = async (request: PageRequest): Promise<View> => {
   try {
-    await visit.act.run(contactChange, { params: paramsOf(visit), body: bodyOf(visit) });
+    await request.act.run(contactChange, { params: paramsOf(request), body: bodyOf(request) });
   } catch (thrown) {
-    return edit(visit, refusalOf(thrown));
+    return edit(request, refusalOf(thrown));
   }
-  return noticed(`${visit.base}/contacts`, 'changed');
+  return noticed(`${request.base}/contacts`, 'changed');
 };
 
-const remove = async (visit: Visit): Promise<View> => {
-  const { act, base, form, path, params } = visit;
+const remove = async (request: PageRequest): Promise<View> => {
+  const { act, base, form, path, params } = request;
   if (form.text('confirmed') !== 'yes') {
-    const contact = await act.run(contactShow, { params: paramsOf(visit) });
+    const contact = await act.run(contactShow, { params: paramsOf(request) });
     const question = texts.removeQuestion(nameOf(contact));
     const back = `${base}/contacts/${params.id ?? ''}`;
     return asking('contacts', { question, action: path, submit: texts.remove, back });
   }
-  await act.run(contactRemove, { params: paramsOf(visit) });
+  await act.run(contactRemove, { params: paramsOf(request) });
   return noticed(`${base}/contacts`, 'removed');
 };
 
 const whole = download('contacts.csv', contactExport);
 
 /** Those that the filter of the address leaves. */
-async function* matching({ query, domain, account, signal }: Visit, group: bigint | undefined) {
+async function* matching({ query, domain, account, signal }: PageRequest, group: bigint | undefined) {
   const filter = { group, q: query.get('q')?.trim() || undefined, mobile: undefined };
   for (let after: bigint | null = null; !signal.aborted; ) {
     const { items, next }: Awaited<ReturnType<typeof domain.contacts.list>> = await domain.contacts.list(
@@ -321,19 +321,19 @@ async function* matching({ query, domain, account, signal }: Visit, group: bigin
   }
 }
 
-const csv = async (visit: Visit): Promise<View> => {
-  if (!isFilteredBy(visit, ...FILTER)) return whole(visit);
-  const { domain, account } = visit;
-  const text = contactsCsv(matching(visit, groupOf(visit)), await domain.contacts.groupNames(account.id));
+const csv = async (request: PageRequest): Promise<View> => {
+  if (!isFilteredBy(request, ...FILTER)) return whole(request);
+  const { domain, account } = request;
+  const text = contactsCsv(matching(request, groupOf(request)), await domain.contacts.groupNames(account.id));
   return { kind: 'download', fileName: 'contacts.csv', text };
 };
 
 export const contactRoutes = [
-  get('/contacts', (visit) => show(visit)),
+  get('/contacts', (request) => show(request)),
   post('/contacts', add),
   post('/contacts/selected', actOnSelected),
   get('/contacts.csv', csv),
-  get('/contacts/:id', (visit) => edit(visit)),
+  get('/contacts/:id', (request) => edit(request)),
   post('/contacts/:id', change),
   post('/contacts/:id/remove', remove),
 ];

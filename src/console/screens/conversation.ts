@@ -2,9 +2,9 @@ import { type Html, html } from '../../base/html.ts';
 import { numberEnd, sameNumber } from '../../sms/numbers.ts';
 import { contactNames } from '../contact-names.ts';
 import { empty } from '../lists.ts';
+import { get, type PageRequest, page, type View } from '../page-request.ts';
 import { SEARCHED_ROWS_MAX, scan } from '../scan.ts';
 import { statusCell } from '../status-cell.ts';
-import { get, page, type View, type Visit } from '../visit.ts';
 import { messageText, time } from '../words.ts';
 
 /** All messages from and to one number, by time. */
@@ -41,7 +41,7 @@ const POLLED_ROWS_MAX = 500;
 const NO_TEXTS = { sender: null, text: null, shortCode: null };
 const UNUSED = { reference: null, recipient: null, text: null, status: '', updatedAt: 0, marked: false };
 
-async function saidBy({ domain, account, zone, query }: Visit, number: string) {
+async function saidBy({ domain, account, zone, query }: PageRequest, number: string) {
   const readMax = query.has('part') ? POLLED_ROWS_MAX : SEARCHED_ROWS_MAX;
   const { ends, matches } = sameNumber(number, await domain.region(account.id));
   // Reading a number takes 20 times as long as looking at its end.
@@ -87,26 +87,26 @@ const items = (said: readonly Said[]): Html[] =>
     ({ key, isOut, html: shown }) => html`<li data-key="${key}"${isOut ? html` class="out"` : ''}>${shown}</li>`,
   );
 
-const show = async (visit: Visit): Promise<View> => {
-  const { query, base, path } = visit;
+const show = async (request: PageRequest): Promise<View> => {
+  const { query, base, path } = request;
   const number = (query.get('with') ?? '').slice(0, 200);
-  const { said, isCut, hasMore } = await saidBy(visit, number);
+  const { said, isCut, hasMore } = await saidBy(request, number);
   if (query.get('part') === 'rows') return { kind: 'fragment', html: html`${items(said)}` };
-  const name = (await contactNames(visit, [number]))(number);
+  const name = (await contactNames(request, [number]))(number);
   const to = new URLSearchParams({ with: number }).toString();
   const title = texts.title(name ?? number);
   const main = html`<h1>${title}</h1>
 ${isCut ? html`<p class="note">${texts.far}</p>` : hasMore ? html`<p class="note">${texts.older}</p>` : ''}
 ${said.length === 0 ? empty(texts.empty, texts.emptyHint) : ''}
 <ol class="conversation" data-live="${path}?${to}&#38;part=rows" data-mode="append">${items(said)}</ol>
-${replyForm(visit, number, await visit.domain.templates.all(visit.account.id, 50))}
+${replyForm(request, number, await request.domain.templates.all(request.account.id, 50))}
 <p class="buttons">${name === null ? html`<a href="${base}/contacts?${new URLSearchParams({ mobile: number }).toString()}#add">${texts.addContact}</a>` : ''}
 <a href="${base}/blacklist?${new URLSearchParams({ number }).toString()}">${texts.blacklist}</a></p>`;
   return page(title, main, { current: 'inbox' });
 };
 
 function replyForm(
-  { base, query, path }: Visit,
+  { base, query, path }: PageRequest,
   number: string,
   templates: readonly { readonly position: bigint; readonly text: string }[],
 ): Html {

@@ -2,8 +2,8 @@ import { html } from '../../base/html.ts';
 import type { Movement } from '../../domain/accounts/ledger.ts';
 import { CSV_START, csvLine } from '../../transfer/csv.ts';
 import { csvLink, filterSelect, filters, listOf, pager } from '../lists.ts';
+import { get, type PageRequest, page, type View } from '../page-request.ts';
 import { EXPORTED_AT_ONCE, readCursor, scan } from '../scan.ts';
-import { get, page, type View, type Visit } from '../visit.ts';
 import { grouped, time } from '../words.ts';
 
 /** The credits of an account, and every movement of them with the balance that it left. */
@@ -53,7 +53,7 @@ interface Line {
 }
 
 /** Movements of a kind, newest first. Each that is read takes its change off the balance. */
-async function scanMovements({ domain, account, query }: Visit, kind: string, free: bigint) {
+async function scanMovements({ domain, account, query }: PageRequest, kind: string, free: bigint) {
   let balance = query.has('after') ? balanceText(query) : free;
   const found = await scan<Line>({
     page: async (limit, cursor) => {
@@ -72,12 +72,12 @@ async function scanMovements({ domain, account, query }: Visit, kind: string, fr
   return { ...found, balance };
 }
 
-const show = async (visit: Visit): Promise<View> => {
-  const { domain, account, query, zone, base } = visit;
+const show = async (request: PageRequest): Promise<View> => {
+  const { domain, account, query, zone, base } = request;
   const balances = await domain.ledger.balances(account.id);
   if (query.get('part') === 'counts') return { kind: 'fragment', html: tiles(balances) };
   const kind = query.get('kind') ?? '';
-  const { rows, next, isCut, read, balance } = await scanMovements(visit, kind, balances.free);
+  const { rows, next, isCut, read, balance } = await scanMovements(request, kind, balances.free);
   // Behind the oldest movement nothing is left, unless a sum is wrong.
   const isWrong = next === null && balance !== null && balance !== 0n;
   const lines = rows.map(({ movement, after }) => ({
@@ -90,8 +90,8 @@ const show = async (visit: Visit): Promise<View> => {
       html`${movement.reason ?? ''} ${movement.reference ?? ''} ${movement.messageId === null ? '' : html`<a href="${base}/messages/${movement.messageId.toString()}">${texts.message(movement.messageId.toString())}</a>`}`,
     ],
   }));
-  const filter = filters(visit, [
-    filterSelect(visit, {
+  const filter = filters(request, [
+    filterSelect(request, {
       name: 'kind',
       label: texts.kind,
       choices: [['', texts.allKinds], ...Object.entries(texts.kinds)],
@@ -99,18 +99,18 @@ const show = async (visit: Visit): Promise<View> => {
   ]);
   const withBalance = new URLSearchParams(query);
   if (balance !== null) withBalance.set('balance', balance.toString());
-  const pages = pager({ ...visit, query: withBalance }, { next, isCut, read });
-  const main = html`<h1>${texts.title}</h1><ul class="tiles" data-live="${visit.path}?part=counts" data-mode="whole">${tiles(balances)}</ul>
+  const pages = pager({ ...request, query: withBalance }, { next, isCut, read });
+  const main = html`<h1>${texts.title}</h1><ul class="tiles" data-live="${request.path}?part=counts" data-mode="whole">${tiles(balances)}</ul>
 ${isWrong ? html`<p class="note problem" role="alert">${texts.wrong}</p>` : ''}
 <h2>${texts.movements}</h2>${filter}${listOf({ ...texts, title: texts.movements }, lines, kind !== '')}${pages}
-<p>${csvLink(visit, kind !== '')}</p>`;
+<p>${csvLink(request, kind !== '')}</p>`;
   return page(texts.title, main, { current: 'credits' });
 };
 
 const tiles = ({ free, held, used }: { free: bigint; held: bigint; used: bigint }) =>
   html`<li><strong>${grouped(free)}</strong>${texts.free}</li><li><strong>${grouped(held)}</strong>${texts.held}</li><li><strong>${grouped(used)}</strong>${texts.used}</li>`;
 
-async function* lines({ domain, account, query, signal }: Visit): AsyncGenerator<string> {
+async function* lines({ domain, account, query, signal }: PageRequest): AsyncGenerator<string> {
   const wanted = query.get('kind') ?? '';
   yield CSV_START + csvLine(['at', 'kind', 'from', 'to', 'amount', 'message', 'reason', 'reference']);
   for (let after: Movement | undefined; !signal.aborted; ) {
@@ -127,10 +127,10 @@ async function* lines({ domain, account, query, signal }: Visit): AsyncGenerator
   }
 }
 
-const download = async (visit: Visit): Promise<View> => ({
+const download = async (request: PageRequest): Promise<View> => ({
   kind: 'download',
   fileName: 'credits.csv',
-  text: lines(visit),
+  text: lines(request),
 });
 
 export const creditRoutes = [get('/credits', show), get('/credits.csv', download)];

@@ -2,7 +2,7 @@ import { html } from '../../base/html.ts';
 import type { Problem } from '../../base/problem.ts';
 import { groupAdd, groupChange, groupList, groupRemove, groupShow } from '../../operator/actions/groups.ts';
 import { asking, field, listOf, noticeOf, pageQuery, pagerOf, problemNote, refusalOf, screen } from '../lists.ts';
-import { get, noticed, post, type View, type Visit } from '../visit.ts';
+import { get, noticed, type PageRequest, post, type View } from '../page-request.ts';
 import { counted, grouped } from '../words.ts';
 
 /** Groups of contacts. */
@@ -30,13 +30,13 @@ const texts = {
   },
 } as const;
 
-const paramsOf = ({ account, params }: Visit) => ({ username: account.username, id: params.id ?? '' });
+const paramsOf = ({ account, params }: PageRequest) => ({ username: account.username, id: params.id ?? '' });
 
-const show = async (visit: Visit, problem: Problem | null = null): Promise<View> => {
-  const { act, base, account, form } = visit;
+const show = async (request: PageRequest, problem: Problem | null = null): Promise<View> => {
+  const { act, base, account, form } = request;
   const { items, next } = await act.run(groupList, {
     params: { username: account.username },
-    query: pageQuery(visit),
+    query: pageQuery(request),
   });
   const rows = items.map(({ id, name, contacts }) => ({
     key: id,
@@ -47,27 +47,27 @@ const show = async (visit: Visit, problem: Problem | null = null): Promise<View>
     ],
   }));
   const list = listOf(texts, rows);
-  const main = html`<h1>${texts.title}</h1>${noticeOf(visit, texts.notices)}${problemNote(problem, { name: texts.name })}${list}${pagerOf(visit, next)}
+  const main = html`<h1>${texts.title}</h1>${noticeOf(request, texts.notices)}${problemNote(problem, { name: texts.name })}${list}${pagerOf(request, next)}
 <h2>${texts.add}</h2><form method="post" action="${base}/groups" class="fields">
 ${field({ name: 'name', label: texts.name, value: form.text('name'), isRequired: true, lengthMax: 200 })}<button class="main">${texts.addSubmit}</button></form>`;
   return screen(texts.title, 'groups', main, problem);
 };
 
-const add = async (visit: Visit): Promise<View> => {
+const add = async (request: PageRequest): Promise<View> => {
   try {
-    await visit.act.run(groupAdd, {
-      params: { username: visit.account.username },
-      body: { name: visit.form.text('name') },
+    await request.act.run(groupAdd, {
+      params: { username: request.account.username },
+      body: { name: request.form.text('name') },
     });
   } catch (thrown) {
-    return show(visit, refusalOf(thrown));
+    return show(request, refusalOf(thrown));
   }
-  return noticed(`${visit.base}/groups`, 'added');
+  return noticed(`${request.base}/groups`, 'added');
 };
 
-const edit = async (visit: Visit, problem: Problem | null = null): Promise<View> => {
-  const { act, base, form } = visit;
-  const { id, name } = await act.run(groupShow, { params: paramsOf(visit) });
+const edit = async (request: PageRequest, problem: Problem | null = null): Promise<View> => {
+  const { act, base, form } = request;
+  const { id, name } = await act.run(groupShow, { params: paramsOf(request) });
   const main = html`<h1>${texts.rename}</h1>${problemNote(problem, { name: texts.name })}
 <form method="post" action="${base}/groups/${id}" class="fields">
 ${field({ name: 'name', label: texts.name, value: problem ? form.text('name') : (name ?? ''), isRequired: true, lengthMax: 200 })}<button class="main">${texts.renameSubmit}</button></form>
@@ -75,30 +75,30 @@ ${field({ name: 'name', label: texts.name, value: problem ? form.text('name') : 
   return screen(texts.rename, 'groups', main, problem);
 };
 
-const rename = async (visit: Visit): Promise<View> => {
+const rename = async (request: PageRequest): Promise<View> => {
   try {
-    await visit.act.run(groupChange, { params: paramsOf(visit), body: { name: visit.form.text('name') } });
+    await request.act.run(groupChange, { params: paramsOf(request), body: { name: request.form.text('name') } });
   } catch (thrown) {
-    return edit(visit, refusalOf(thrown));
+    return edit(request, refusalOf(thrown));
   }
-  return noticed(`${visit.base}/groups`, 'renamed');
+  return noticed(`${request.base}/groups`, 'renamed');
 };
 
-const remove = async (visit: Visit): Promise<View> => {
-  const { act, base, form, path } = visit;
+const remove = async (request: PageRequest): Promise<View> => {
+  const { act, base, form, path } = request;
   if (form.text('confirmed') !== 'yes') {
-    const { id, name, contacts } = await act.run(groupShow, { params: paramsOf(visit) });
+    const { id, name, contacts } = await act.run(groupShow, { params: paramsOf(request) });
     const question = texts.removeQuestion(name ?? id, contacts);
     return asking('groups', { question, action: path, submit: texts.remove, back: `${base}/groups/${id}` });
   }
-  const { contacts } = await act.run(groupRemove, { params: paramsOf(visit) });
+  const { contacts } = await act.run(groupRemove, { params: paramsOf(request) });
   return noticed(`${base}/groups`, 'removed', contacts);
 };
 
 export const groupRoutes = [
-  get('/groups', (visit) => show(visit)),
+  get('/groups', (request) => show(request)),
   post('/groups', add),
-  get('/groups/:id', (visit) => edit(visit)),
+  get('/groups/:id', (request) => edit(request)),
   post('/groups/:id', rename),
   post('/groups/:id/remove', remove),
 ];

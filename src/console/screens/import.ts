@@ -6,8 +6,8 @@ import type { Output } from '../../operator/action.ts';
 import { contactImport } from '../../operator/actions/files.ts';
 import { CSV_BYTES_MAX, readHeader } from '../../transfer/csv.ts';
 import { hidden, problemNote, refusalOf, screen, select, table } from '../lists.ts';
+import { get, type PageRequest, post, type View } from '../page-request.ts';
 import { reporting } from '../progress.ts';
-import { get, post, type View, type Visit } from '../visit.ts';
 import { counted, grouped } from '../words.ts';
 
 /**
@@ -71,7 +71,7 @@ export async function decompressed(text: string): Promise<Uint8Array> {
   }
 }
 
-const fileForm = ({ base }: Visit, problem: Problem | null): View => {
+const fileForm = ({ base }: PageRequest, problem: Problem | null): View => {
   const main = html`<h1>${texts.title}</h1><p class="quiet">${texts.steps}</p>${problemNote(problem, LABELS)}
 <form method="post" action="${base}/import" enctype="multipart/form-data" class="fields">
 <p><label for="file">${texts.file}</label><input id="file" name="file" type="file" accept=".csv,.txt,text/csv" required aria-describedby="file-hint"><span class="hint" id="file-hint">${texts.fileHint}</span></p>
@@ -80,14 +80,14 @@ const fileForm = ({ base }: Visit, problem: Problem | null): View => {
 };
 
 /** `mobile:Cell,name:First name`, of the columns that were chosen. */
-const columnsOf = ({ form }: Visit): string =>
+const columnsOf = ({ form }: PageRequest): string =>
   FIELDS.flatMap((name) =>
     form.text(`column-${name}`) === '' ? [] : [`${name}:${form.text(`column-${name}`)}`],
   ).join();
 
-function queryOf(visit: Visit, isDryRun: boolean): Record<string, string> {
-  const { form } = visit;
-  const columns = columnsOf(visit);
+function queryOf(request: PageRequest, isDryRun: boolean): Record<string, string> {
+  const { form } = request;
+  const columns = columnsOf(request);
   return {
     dry_run: String(isDryRun),
     skip_bad: String(form.has('skip_bad') || isDryRun),
@@ -96,8 +96,8 @@ function queryOf(visit: Visit, isDryRun: boolean): Record<string, string> {
   };
 }
 
-const check = async (visit: Visit): Promise<View> => {
-  const { form, act, account } = visit;
+const check = async (request: PageRequest): Promise<View> => {
+  const { form, act, account } = request;
   const file = form.file('file');
   let upload: Uint8Array;
   let headers: string[];
@@ -106,31 +106,31 @@ const check = async (visit: Visit): Promise<View> => {
     upload = file?.bytes ?? (await decompressed(form.raw('kept')));
     headers = (await readHeader(upload)).slice(0, COLUMNS_MAX);
   } catch (thrown) {
-    return fileForm(visit, refusalOf(thrown));
+    return fileForm(request, refusalOf(thrown));
   }
-  if (form.text('act') === 'import') return importNow(visit, upload);
+  if (form.text('act') === 'import') return importNow(request, upload);
   let problem: Problem | null = null;
   let found: Found | null = null;
   try {
     found = await act.run(contactImport, {
       params: { username: account.username },
-      query: queryOf(visit, true),
+      query: queryOf(request, true),
       upload,
     });
   } catch (thrown) {
     problem = refusalOf(thrown);
   }
-  return checkPage(visit, upload, headers, found, problem);
+  return checkPage(request, upload, headers, found, problem);
 };
 
 async function checkPage(
-  visit: Visit,
+  request: PageRequest,
   upload: Uint8Array,
   headers: readonly string[],
   found: Found | null,
   problem: Problem | null,
 ): Promise<View> {
-  const { base, form, domain, account } = visit;
+  const { base, form, domain, account } = request;
   const groups = await domain.contacts.groups(account.id, 500, null);
   // The action separates pairs by commas, so such a header can only be found by its usual name.
   const named = headers.filter((each) => each !== '' && !each.includes(','));
@@ -172,17 +172,17 @@ function errorsOf({ errors, errorsLeftOut }: Found): Html {
 }
 
 /** It may take some seconds: the page says so before it begins. */
-const importNow = (visit: Visit, upload: Uint8Array): View => ({
+const importNow = (request: PageRequest, upload: Uint8Array): View => ({
   kind: 'progress',
   title: texts.title,
-  pieces: importing(visit, upload),
+  pieces: importing(request, upload),
 });
 
-async function* importing(visit: Visit, upload: Uint8Array): AsyncGenerator<Html> {
-  const { act, account, base } = visit;
+async function* importing(request: PageRequest, upload: Uint8Array): AsyncGenerator<Html> {
+  const { act, account, base } = request;
   yield html`<h1>${texts.title}</h1><p role="status">${texts.importing}</p>`;
   try {
-    const given = { params: { username: account.username }, query: queryOf(visit, false), upload };
+    const given = { params: { username: account.username }, query: queryOf(request, false), upload };
     const { added, changed, bad } = yield* reporting((progress) => act.run(contactImport, { ...given, progress }));
     yield html`<p class="note done" role="status">${texts.done(added, changed, bad)}</p>`;
   } catch (thrown) {
@@ -192,6 +192,6 @@ async function* importing(visit: Visit, upload: Uint8Array): AsyncGenerator<Html
 }
 
 export const importRoutes = [
-  get('/import', async (visit) => fileForm(visit, null)),
+  get('/import', async (request) => fileForm(request, null)),
   post('/import', check, FORM_BYTES_MAX),
 ];

@@ -19,9 +19,9 @@ import {
   type MessageFilter,
   readFilter,
 } from '../message-filter.ts';
+import { get, type PageRequest, page, post, type View } from '../page-request.ts';
 import { justAfter, readCursor, SEARCHED_ROWS_MAX, scan } from '../scan.ts';
 import { listTexts } from '../texts.ts';
-import { get, page, post, type View, type Visit } from '../visit.ts';
 import { counted, messageText, time } from '../words.ts';
 
 /** Received messages: filter, search, mark, delete, reply. */
@@ -64,7 +64,12 @@ const wantedBy = (filter: MessageFilter) => (message: InboxMessage) =>
   holdsSearch(filter, message.receivedAt, [message.sender, message.text, message.shortCode]);
 
 /** The unread ones have an index of their own, oldest first; all are listed newest first. */
-function scanInbox({ domain, account }: Visit, filter: MessageFilter, after: Cursor | undefined, rowsMax?: number) {
+function scanInbox(
+  { domain, account }: PageRequest,
+  filter: MessageFilter,
+  after: Cursor | undefined,
+  rowsMax?: number,
+) {
   const { from, to } = filter;
   const last = (cursor: Cursor | undefined) => cursor && { ...NO_TEXTS, receivedAt: cursor.at, id: cursor.id };
   const shared = {
@@ -89,10 +94,10 @@ function scanInbox({ domain, account }: Visit, filter: MessageFilter, after: Cur
   });
 }
 
-async function rowsOf(visit: Visit, messages: readonly InboxMessage[]): Promise<Row[]> {
-  const { base, zone } = visit;
+async function rowsOf(request: PageRequest, messages: readonly InboxMessage[]): Promise<Row[]> {
+  const { base, zone } = request;
   const names = await contactNames(
-    visit,
+    request,
     messages.map(({ sender }) => sender),
   );
   return messages.map(({ id, sender, text, shortCode, receivedAt, read }) => ({
@@ -104,21 +109,21 @@ async function rowsOf(visit: Visit, messages: readonly InboxMessage[]): Promise<
 }
 
 /** How many match: exact, as far as a search goes. */
-async function countOf(visit: Visit, filter: MessageFilter): Promise<number> {
-  const { domain, account } = visit;
+async function countOf(request: PageRequest, filter: MessageFilter): Promise<number> {
+  const { domain, account } = request;
   if (!isSearch(filter)) {
     const unread = await domain.received.countUnread(account.id);
     return Number(isUnread(filter) ? unread : unread + (await domain.received.countRead(account.id)));
   }
-  return (await scanInbox(visit, filter, undefined, SEARCHED_ROWS_MAX)).rows.length;
+  return (await scanInbox(request, filter, undefined, SEARCHED_ROWS_MAX)).rows.length;
 }
 
-const show = async (visit: Visit): Promise<View> => {
-  const { query, services, account, base } = visit;
-  const filter = readFilter(visit, texts, (name) => query.get(name) ?? '');
+const show = async (request: PageRequest): Promise<View> => {
+  const { query, services, account, base } = request;
+  const filter = readFilter(request, texts, (name) => query.get(name) ?? '');
   const snapshot = await snapshotOf(services.database, account.id, 'message');
-  const found = await scanInbox(visit, filter, readCursor(query.get('after')));
-  const rows = await rowsOf(visit, found.rows);
+  const found = await scanInbox(request, filter, readCursor(query.get('after')));
+  const rows = await rowsOf(request, found.rows);
   if (query.get('part') === 'rows') return { kind: 'fragment', html: html`${tableRows(texts.columns, rows, true)}` };
   // New rows come first only where the newest are first.
   const isLive = !query.has('after') && filter.q === '' && !isUnread(filter);
@@ -127,48 +132,50 @@ const show = async (visit: Visit): Promise<View> => {
     action: `${base}/inbox`,
     rows,
     isFiltered: isFilter(filter),
-    all: rows.length === 0 ? null : listTexts.onAll(await countOf(visit, filter)),
+    all: rows.length === 0 ? null : listTexts.onAll(await countOf(request, filter)),
     snapshot,
-    kept: keptFilter(visit),
+    kept: keptFilter(request),
     buttons: html`<button name="act" value="read">${texts.read}</button>
 <button name="act" value="unread">${texts.unread}</button>
 <button name="act" value="delete" class="danger">${texts.delete}</button>`,
-    live: isLive ? { url: addressWith(visit, { part: 'rows' }), mode: 'hold' } : undefined,
+    live: isLive ? { url: addressWith(request, { part: 'rows' }), mode: 'hold' } : undefined,
   });
-  const main = html`<h1>${texts.title}</h1>${noticeOf(visit, texts.notices)}${filterForm(visit, texts)}${list}${pager(visit, found)}
-<p>${csvLink(visit, isFilter(filter))}</p>`;
+  const main = html`<h1>${texts.title}</h1>${noticeOf(request, texts.notices)}${filterForm(request, texts)}${list}${pager(request, found)}
+<p>${csvLink(request, isFilter(filter))}</p>`;
   return page(texts.title, main, { current: 'inbox' });
 };
 
 const CHANGES = ['read', 'unread', 'delete'] as const;
 
-const act = async (visit: Visit): Promise<View> => {
-  const { form, account, base } = visit;
+const act = async (request: PageRequest): Promise<View> => {
+  const { form, account, base } = request;
   const change = CHANGES.find((each) => each === form.text('act')) ?? 'read';
-  const filter = readFilter(visit, texts, (name) => form.raw(name));
+  const filter = readFilter(request, texts, (name) => form.raw(name));
   const params = { username: account.username };
   const ask = (total: number) => ({ question: texts.deleteQuestion(total), submit: texts.deleteSubmit(total) });
-  return actOnRows(visit, {
+  return actOnRows(request, {
     title: texts.acting,
-    back: filteredList(`${base}/inbox`, visit),
+    back: filteredList(`${base}/inbox`, request),
     action: `${base}/inbox`,
     current: 'inbox',
     notice: change,
     ...(change === 'delete' ? { ask } : {}),
-    act: async (ids) => (await visit.act.run(inboxChangeMany, { params, body: { ids, change } })).done,
+    act: async (ids) => (await request.act.run(inboxChangeMany, { params, body: { ids, change } })).done,
     batches: (snapshot) =>
-      idBatches((after, rowsMax) => scanInbox(visit, filter, after, rowsMax), snapshot, { isSearch: isSearch(filter) }),
-    ...(isSearch(filter) ? {} : { count: (snapshot: bigint) => countWithin(visit, filter, snapshot) }),
+      idBatches((after, rowsMax) => scanInbox(request, filter, after, rowsMax), snapshot, {
+        isSearch: isSearch(filter),
+      }),
+    ...(isSearch(filter) ? {} : { count: (snapshot: bigint) => countWithin(request, filter, snapshot) }),
   });
 };
 
 const LOOKED_AT = 1_000;
 
 /** The tally counts what is there now; what came after the snapshot is taken off. */
-async function countWithin(visit: Visit, filter: MessageFilter, snapshot: bigint): Promise<number> {
-  const newest = await visit.domain.received.newest(visit.account.id, LOOKED_AT);
+async function countWithin(request: PageRequest, filter: MessageFilter, snapshot: bigint): Promise<number> {
+  const newest = await request.domain.received.newest(request.account.id, LOOKED_AT);
   const later = newest.filter(({ id, read }) => !isInSnapshot(snapshot, 'message', id) && !(isUnread(filter) && read));
-  return Math.max(0, (await countOf(visit, filter)) - later.length);
+  return Math.max(0, (await countOf(request, filter)) - later.length);
 }
 
 const csv = filteredDownload({

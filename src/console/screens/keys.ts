@@ -4,7 +4,7 @@ import { accountRecord } from '../../domain/accounts/accounts.ts';
 import { accountTokenAdd, accountTokenList, accountTokenRevoke } from '../../operator/actions/tokens.ts';
 import { userIdAdd, userIdList, userIdRevoke } from '../../operator/actions/user-ids.ts';
 import { asking, empty, field, hidden, problemNote, refusalOf, screen, table } from '../lists.ts';
-import { noticed, page, post, type View, type Visit } from '../visit.ts';
+import { noticed, type PageRequest, page, post, type View } from '../page-request.ts';
 import { day, time } from '../words.ts';
 import { ACCESS_LABELS, accessPage, ownAccessRoutes } from './access.ts';
 
@@ -45,19 +45,19 @@ const texts = {
 
 const SHORT = 12;
 const LISTED_MAX = 100;
-const paramsOf = ({ account }: Visit) => ({ username: account.username });
+const paramsOf = ({ account }: PageRequest) => ({ username: account.username });
 
-const userIdsOf = async (visit: Visit) =>
+const userIdsOf = async (request: PageRequest) =>
   (
-    await visit.act.run(userIdList, {
-      params: paramsOf(visit),
+    await request.act.run(userIdList, {
+      params: paramsOf(request),
       query: { limit: String(LISTED_MAX) },
     })
   ).items;
 
-async function userIds(visit: Visit): Promise<Html> {
-  const { base, zone } = visit;
-  const rows = (await userIdsOf(visit)).map(({ hash, createdAt, lastUsedAt, revokedAt }) => ({
+async function userIds(request: PageRequest): Promise<Html> {
+  const { base, zone } = request;
+  const rows = (await userIdsOf(request)).map(({ hash, createdAt, lastUsedAt, revokedAt }) => ({
     key: hash,
     cells: [
       html`<code>${hash.slice(0, SHORT)}…</code>`,
@@ -71,14 +71,14 @@ async function userIds(visit: Visit): Promise<Html> {
         : html`<form method="post" action="${base}/access/user-ids/revoke">${hidden({ hash })}<button aria-label="${texts.revoke} ${hash.slice(0, SHORT)}">${texts.revoke}</button></form>`,
     ],
   }));
-  const { allowedNetworks } = await accountRecord(visit.services.database, visit.account.username);
+  const { allowedNetworks } = await accountRecord(request.services.database, request.account.username);
   return html`<h2>${texts.userIds}</h2><p>${texts.userIdLead}</p><p>${texts.networks(allowedNetworks)}</p>${table({ caption: texts.userIds, columns: texts.userIdColumns, rows })}
 <form method="post" action="${base}/access/user-ids" class="buttons"><button>${texts.newUserId}</button></form>`;
 }
 
-async function tokens(visit: Visit): Promise<Html> {
-  const { act, base, zone, form } = visit;
-  const { items } = await act.run(accountTokenList, { params: paramsOf(visit) });
+async function tokens(request: PageRequest): Promise<Html> {
+  const { act, base, zone, form } = request;
+  const { items } = await act.run(accountTokenList, { params: paramsOf(request) });
   const rows = items.map(({ id, name, scopes, createdAt, lastUsedAt, revokedAt }) => ({
     key: id,
     cells: [
@@ -105,9 +105,9 @@ async function tokens(visit: Visit): Promise<Html> {
 }
 
 /** An operator who looks at an account sees its keys, and no sessions or passwords. */
-const show = async (visit: Visit, problem: Problem | null): Promise<View> => {
-  const keys = html`${await userIds(visit)}${await tokens(visit)}`;
-  if (!visit.isOperator) return accessPage(visit, keys, problem);
+const show = async (request: PageRequest, problem: Problem | null): Promise<View> => {
+  const keys = html`${await userIds(request)}${await tokens(request)}`;
+  if (!request.isOperator) return accessPage(request, keys, problem);
   return screen(
     texts.title,
     'access',
@@ -116,23 +116,23 @@ const show = async (visit: Visit, problem: Problem | null): Promise<View> => {
   );
 };
 
-const secretPage = ({ base }: Visit, title: string, secret: string): View =>
+const secretPage = ({ base }: PageRequest, title: string, secret: string): View =>
   page(
     title,
     html`<h1>${title}</h1><p class="note problem">${texts.shownOnce}</p><pre><code data-copy>${secret}</code></pre><p><a href="${base}/access">${texts.done}</a></p>`,
     { current: 'access' },
   );
 
-const addUserId = async (visit: Visit): Promise<View> => {
-  const { userId } = await visit.act.run(userIdAdd, { params: paramsOf(visit), body: {} });
-  return secretPage(visit, texts.newUserId, userId);
+const addUserId = async (request: PageRequest): Promise<View> => {
+  const { userId } = await request.act.run(userIdAdd, { params: paramsOf(request), body: {} });
+  return secretPage(request, texts.newUserId, userId);
 };
 
-const revokeUserId = async (visit: Visit): Promise<View> => {
-  const { form, base, path, act } = visit;
+const revokeUserId = async (request: PageRequest): Promise<View> => {
+  const { form, base, path, act } = request;
   const hash = form.text('hash');
   if (form.text('confirmed') !== 'yes') {
-    const valid = (await userIdsOf(visit)).filter(({ revokedAt }) => revokedAt === null);
+    const valid = (await userIdsOf(request)).filter(({ revokedAt }) => revokedAt === null);
     const question = texts.revokeUserId(`${hash.slice(0, SHORT)}…`);
     const details = valid.length === 1 && valid[0]?.hash === hash ? texts.lastUserId : '';
     return asking('access', {
@@ -144,23 +144,23 @@ const revokeUserId = async (visit: Visit): Promise<View> => {
       back: `${base}/access`,
     });
   }
-  await act.run(userIdRevoke, { params: { ...paramsOf(visit), hash } });
+  await act.run(userIdRevoke, { params: { ...paramsOf(request), hash } });
   return noticed(`${base}/access`, 'revoked');
 };
 
-const addToken = async (visit: Visit): Promise<View> => {
-  const { form, act } = visit;
+const addToken = async (request: PageRequest): Promise<View> => {
+  const { form, act } = request;
   try {
     const body = { name: form.text('tokenName'), scope: form.all('scope') };
-    const { token } = await act.run(accountTokenAdd, { params: paramsOf(visit), body });
-    return secretPage(visit, texts.newToken, token);
+    const { token } = await act.run(accountTokenAdd, { params: paramsOf(request), body });
+    return secretPage(request, texts.newToken, token);
   } catch (thrown) {
-    return show(visit, refusalOf(thrown));
+    return show(request, refusalOf(thrown));
   }
 };
 
-const revokeToken = async (visit: Visit): Promise<View> => {
-  const { form, base, path, act } = visit;
+const revokeToken = async (request: PageRequest): Promise<View> => {
+  const { form, base, path, act } = request;
   const fields = { token: form.text('token'), name: form.text('name') };
   if (form.text('confirmed') !== 'yes') {
     const question = texts.revokeToken(fields.name);
@@ -172,7 +172,7 @@ const revokeToken = async (visit: Visit): Promise<View> => {
       back: `${base}/access`,
     });
   }
-  await act.run(accountTokenRevoke, { params: { ...paramsOf(visit), id: fields.token } });
+  await act.run(accountTokenRevoke, { params: { ...paramsOf(request), id: fields.token } });
   return noticed(`${base}/access`, 'revoked');
 };
 

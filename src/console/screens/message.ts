@@ -9,8 +9,8 @@ import { messageCancel, messageShow } from '../../operator/actions/messages.ts';
 import { messageResend } from '../../operator/actions/sending.ts';
 import { partsOf, splitText } from '../../sms/parts.ts';
 import { asking, noticeOf, table } from '../lists.ts';
+import { get, noticed, type PageRequest, page, post, type View } from '../page-request.ts';
 import { isResting, statusCell, statusHint } from '../status-cell.ts';
-import { get, noticed, page, post, type View, type Visit } from '../visit.ts';
 import { grouped, messageText, party, time } from '../words.ts';
 
 /** One message that was sent or is scheduled, with everything that happened to it. */
@@ -58,24 +58,24 @@ const texts = {
 
 type Message = Output<typeof messageShow>;
 
-const paramsOf = ({ account, params }: Visit) => ({ username: account.username, id: params.id ?? '' });
+const paramsOf = ({ account, params }: PageRequest) => ({ username: account.username, id: params.id ?? '' });
 
-const show = async (visit: Visit): Promise<View> => {
-  if (!/^-?\d{1,19}$/.test(visit.params.id ?? '')) return gone(visit);
+const show = async (request: PageRequest): Promise<View> => {
+  if (!/^-?\d{1,19}$/.test(request.params.id ?? '')) return gone(request);
   let message: Message;
   try {
-    message = await visit.act.run(messageShow, { params: paramsOf(visit) });
+    message = await request.act.run(messageShow, { params: paramsOf(request) });
   } catch (thrown) {
-    if (thrown instanceof Problem && thrown.kind === 'not-found') return gone(visit);
+    if (thrown instanceof Problem && thrown.kind === 'not-found') return gone(request);
     throw thrown;
   }
-  const attempts = await attemptsOf(visit.services.database, visit.account.id, BigInt(message.id));
-  const shown = html`${facts(visit, message)}${attemptTable(attempts, visit.zone)}`;
-  if (visit.query.get('part') === 'rows') return { kind: 'fragment', html: shown };
+  const attempts = await attemptsOf(request.services.database, request.account.id, BigInt(message.id));
+  const shown = html`${facts(request, message)}${attemptTable(attempts, request.zone)}`;
+  if (request.query.get('part') === 'rows') return { kind: 'fragment', html: shown };
   const isMoving = message.state === 'scheduled' || !isResting(message.status ?? '');
-  const live = isMoving ? html` data-live="${visit.path}?part=rows" data-mode="whole"` : '';
-  const main = html`<h1>${texts.title}</h1>${noticeOf(visit, texts.notices)}<div${live}>${shown}</div>
-<div class="buttons">${buttons(visit, message)}</div>`;
+  const live = isMoving ? html` data-live="${request.path}?part=rows" data-mode="whole"` : '';
+  const main = html`<h1>${texts.title}</h1>${noticeOf(request, texts.notices)}<div${live}>${shown}</div>
+<div class="buttons">${buttons(request, message)}</div>`;
   return page(texts.title, main, { current: message.state });
 };
 
@@ -87,7 +87,7 @@ function reason(base: string, detail: string | null): Html {
   return other === null ? html`${detail ?? ''}` : html`<a href="${base}/messages/${other}">${detail ?? ''}</a>`;
 }
 
-function facts({ zone, base }: Visit, message: Message): Html {
+function facts({ zone, base }: PageRequest, message: Message): Html {
   const { recipient, text, status, reference, history, heldCredits } = message;
   const parts = partsOf(text ?? '');
   const isScheduled = message.state === 'scheduled';
@@ -121,7 +121,7 @@ function attemptTable(attempts: readonly Attempt[], zone: string): Html {
   return html`<h2>${texts.attempts}</h2>${table({ caption: texts.attempts, columns: texts.attemptColumns, rows })}`;
 }
 
-function buttons({ base }: Visit, { id, recipient, state, status }: Message): Html {
+function buttons({ base }: PageRequest, { id, recipient, state, status }: Message): Html {
   const number = recipient ?? '';
   const to = new URLSearchParams({ with: number }).toString();
   const cancel = html`<form method="post" action="${base}/messages/${id}/cancel"><button class="danger">${texts.cancel}</button></form>`;
@@ -132,36 +132,36 @@ function buttons({ base }: Visit, { id, recipient, state, status }: Message): Ht
 ${/\d/.test(number) ? html`<a href="${base}/conversation?${to}">${texts.conversation}</a> <a href="${base}/blacklist?${new URLSearchParams({ number }).toString()}">${texts.blacklist}</a>` : ''}`;
 }
 
-const gone = ({ base }: Visit): View =>
+const gone = ({ base }: PageRequest): View =>
   page(
     texts.goneTitle,
     html`<h1>${texts.goneTitle}</h1><p class="note">${texts.gone}</p><p><a href="${base}/sent">${texts.toSent}</a></p>`,
     { status: 404, current: 'sent' },
   );
 
-const cancel = async (visit: Visit): Promise<View> => {
-  const { base, params, form } = visit;
+const cancel = async (request: PageRequest): Promise<View> => {
+  const { base, params, form } = request;
   const id = params.id ?? '';
   const back = `${base}/messages/${id}`;
   if (form.text('confirmed') !== 'yes') {
     const question = texts.cancelQuestion;
     return asking('scheduled', { question, action: `${back}/cancel`, submit: texts.cancel, back });
   }
-  await visit.act.run(messageCancel, { params: paramsOf(visit) });
+  await request.act.run(messageCancel, { params: paramsOf(request) });
   // A message that was due is still listed, as DELETED. A scheduled one is gone.
-  const isListed = await visit.domain.sent.show(visit.account.id, BigInt(id)).catch(() => null);
+  const isListed = await request.domain.sent.show(request.account.id, BigInt(id)).catch(() => null);
   return isListed ? noticed(back, 'cancelled') : noticed(`${base}/scheduled`, 'cancel', 1);
 };
 
-const resend = async (visit: Visit): Promise<View> => {
-  const key = visit.form.text('key');
-  const id = await visit.act.once(
+const resend = async (request: PageRequest): Promise<View> => {
+  const key = request.form.text('key');
+  const id = await request.act.once(
     key,
     messageResend,
-    { params: paramsOf(visit) },
+    { params: paramsOf(request) },
     ({ accepted }) => accepted[0]?.id ?? '',
   );
-  return noticed(`${visit.base}/messages/${id}`, 'resent');
+  return noticed(`${request.base}/messages/${id}`, 'resent');
 };
 
 export const messageRoutes = [

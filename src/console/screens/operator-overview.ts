@@ -3,7 +3,7 @@ import { connectorList } from '../../operator/actions/connectors.ts';
 import { queueList } from '../../operator/actions/queue.ts';
 import { status as serviceStatus } from '../../operator/actions/service.ts';
 import { unroutedList } from '../../operator/actions/unrouted.ts';
-import { get, page, type View, type Visit } from '../visit.ts';
+import { get, type PageRequest, page, type View } from '../page-request.ts';
 import { counted, grouped } from '../words.ts';
 import { type Connector, connectorTable, texts as connectorTexts } from './connectors.ts';
 
@@ -43,7 +43,7 @@ const COUNTED_MAX = 500;
 /** A message that is due for so long tells that something is wrong. */
 const LATE_SECONDS = 120;
 
-async function needs({ act }: Visit, connectors: readonly Connector[]): Promise<Html[]> {
+async function needs({ act }: PageRequest, connectors: readonly Connector[]): Promise<Html[]> {
   const found: Html[] = [];
   if (connectors.length === 0) found.push(html`<li>${texts.noConnector}</li>`);
   for (const { name, state, downReason } of connectors) {
@@ -65,10 +65,10 @@ async function needs({ act }: Visit, connectors: readonly Connector[]): Promise<
   return found;
 }
 
-async function content(visit: Visit): Promise<Html> {
-  const { act } = visit;
+async function content(request: PageRequest): Promise<Html> {
+  const { act } = request;
   const connectors = (await act.run(connectorList)).items;
-  const found = await needs(visit, connectors);
+  const found = await needs(request, connectors);
   const status = await act.run(serviceStatus);
   const { due, submitting, oldestDueSeconds, unconnected } = status.sending;
   for (const { connector, waiting } of unconnected)
@@ -81,12 +81,12 @@ async function content(visit: Visit): Promise<Html> {
 <li><a href="/console/queue"><strong>${grouped(due)}</strong>${texts.due}</a></li><li><strong>${grouped(submitting)}</strong>${texts.submitting}</li>
 <li><strong>${texts.bytes(status.database.bytes)}</strong>${texts.database} (${status.database.engine})</li>
 <li><strong>${status.version}</strong>${texts.version}</li></ul>
-${connectors.length === 0 ? '' : html`<h2>${connectorTexts.title}</h2>${connectorTable(visit, connectors)}`}`;
+${connectors.length === 0 ? '' : html`<h2>${connectorTexts.title}</h2>${connectorTable(request, connectors)}`}`;
 }
 
-const show = async (visit: Visit): Promise<View> => {
-  const shown = await content(visit);
-  if (visit.query.get('part') === 'counts') return { kind: 'fragment', html: shown };
+const show = async (request: PageRequest): Promise<View> => {
+  const shown = await content(request);
+  if (request.query.get('part') === 'counts') return { kind: 'fragment', html: shown };
   const main = html`<h1>${texts.title}</h1><div data-live="/console/?part=counts" data-mode="whole">${shown}</div>`;
   return page(texts.title, main, { current: 'overview' });
 };

@@ -8,7 +8,7 @@ import {
   operatorSignInLink,
 } from '../../operator/actions/operators.ts';
 import { asking, field, hidden, noticeOf, pageQuery, pagerOf, problemNote, screen, table } from '../lists.ts';
-import { get, noticed, page, post, type View, type Visit } from '../visit.ts';
+import { get, noticed, type PageRequest, page, post, type View } from '../page-request.ts';
 import { time } from '../words.ts';
 import { refusal } from './access.ts';
 
@@ -42,10 +42,10 @@ const texts = {
 
 const HERE = '/console/operators';
 
-const show = async (visit: Visit, problem: Problem | null = null): Promise<View> => {
-  const { act, zone, form, session } = visit;
+const show = async (request: PageRequest, problem: Problem | null = null): Promise<View> => {
+  const { act, zone, form, session } = request;
   const { items, next } = await act.run(operatorList, {
-    query: pageQuery(visit),
+    query: pageQuery(request),
   });
   const button = (value: string, label: string, name: string) =>
     html`<button name="act" value="${value}" aria-label="${label} ${name}">${label}</button>`;
@@ -64,8 +64,8 @@ const show = async (visit: Visit, problem: Problem | null = null): Promise<View>
       }</form>`,
     ],
   }));
-  const main = html`<h1>${texts.title}</h1><p class="lead">${texts.lead}</p>${noticeOf(visit, texts.notices)}${problemNote(problem, { name: texts.name, code: texts.code })}
-${table({ caption: texts.title, columns: texts.columns, rows })}${pagerOf(visit, next)}
+  const main = html`<h1>${texts.title}</h1><p class="lead">${texts.lead}</p>${noticeOf(request, texts.notices)}${problemNote(problem, { name: texts.name, code: texts.code })}
+${table({ caption: texts.title, columns: texts.columns, rows })}${pagerOf(request, next)}
 <h2>${texts.add}</h2><form method="post" action="${HERE}" class="fields">${field({ name: 'name', label: texts.name, value: form.text('name'), isRequired: true, lengthMax: 100, autocomplete: 'off' })}<button class="main" name="act" value="add">${texts.submit}</button></form>`;
   return screen(texts.title, 'operators', main, problem);
 };
@@ -78,7 +78,10 @@ const linkPage = (link: string): View =>
   );
 
 /** Only for an operator who gives a code of their own: the action refuses it without one. */
-const resetFactor = async ({ act: acting, form, signIn, session, origin }: Visit, name: string): Promise<View> => {
+const resetFactor = async (
+  { act: acting, form, signIn, session, origin }: PageRequest,
+  name: string,
+): Promise<View> => {
   const code = form.text('code').slice(0, 100);
   if (code === '') {
     const fields = html`${hidden({ name, act: 'reset' })}<p>${texts.resetHint}</p>
@@ -91,8 +94,8 @@ ${field({ name: 'code', label: texts.code, isRequired: true, autocomplete: 'one-
   return linkPage((await acting.run(operatorSignInLink, given)).link);
 };
 
-const act = async (visit: Visit): Promise<View> => {
-  const { act: acting, form } = visit;
+const act = async (request: PageRequest): Promise<View> => {
+  const { act: acting, form } = request;
   const name = form.text('name');
   try {
     switch (form.text('act')) {
@@ -101,7 +104,7 @@ const act = async (visit: Visit): Promise<View> => {
       case 'link':
         return linkPage((await acting.run(operatorSignInLink, { params: { name }, body: {} })).link);
       case 'reset':
-        return await resetFactor(visit, name);
+        return await resetFactor(request, name);
       case 'enable':
         await acting.run(operatorEnable, { params: { name } });
         return noticed(HERE, 'enabled');
@@ -121,8 +124,8 @@ const act = async (visit: Visit): Promise<View> => {
       }
     }
   } catch (thrown) {
-    return show(visit, refusal(thrown));
+    return show(request, refusal(thrown));
   }
 };
 
-export const operatorListRoutes = [get('/operators', (visit) => show(visit)), post('/operators', act)];
+export const operatorListRoutes = [get('/operators', (request) => show(request)), post('/operators', act)];

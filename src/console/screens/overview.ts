@@ -3,9 +3,9 @@ import { accountRecord } from '../../domain/accounts/accounts.ts';
 import { createConnectors } from '../../domain/sending/connectors.ts';
 import { contactNames, withLink } from '../contact-names.ts';
 import { type Row, table } from '../lists.ts';
+import { get, type PageRequest, page } from '../page-request.ts';
 import { scan } from '../scan.ts';
 import { isFailed, statusCell } from '../status-cell.ts';
-import { get, page, type Visit } from '../visit.ts';
 import { counted, grouped, instantOf, localTime, messageText, party, time } from '../words.ts';
 
 /** What the holder looks at first. */
@@ -44,7 +44,7 @@ const LAST_SHOWN = 5;
 const DAY_MS = 24 * 3_600_000;
 const COUNTED_MAX = 1_000;
 
-async function failedToday({ domain, account, zone, now }: Visit) {
+async function failedToday({ domain, account, zone, now }: PageRequest) {
   const midnight = instantOf(localTime(now, zone).slice(0, 10), zone) ?? now - DAY_MS;
   return scan({
     page: (limit, after) =>
@@ -63,10 +63,10 @@ const UNUSED_SENT = { reference: null, recipient: null, text: null, status: '', 
 const breakable = (count: string) =>
   count.split(',').map((part, index) => html`${index > 0 ? html`,<wbr>` : ''}${part}`);
 
-async function tiles(visit: Visit) {
-  const { domain, account, base, now } = visit;
+async function tiles(request: PageRequest) {
+  const { domain, account, base, now } = request;
   const unread = await domain.received.countUnread(account.id);
-  const failed = await failedToday(visit);
+  const failed = await failedToday(request);
   const soon = (await domain.scheduled.soonest(account.id, COUNTED_MAX)).filter(
     ({ scheduledAt }) => scheduledAt <= now + DAY_MS,
   );
@@ -82,7 +82,7 @@ ${tile('held', grouped(held), texts.held, `${base}/credits`)}`;
 }
 
 /** Where the way to the carrier does not work: in words, without its secrets. */
-async function stopped({ services, account, zone, domain }: Visit) {
+async function stopped({ services, account, zone, domain }: PageRequest) {
   const { database, now } = services;
   const { connector } = await accountRecord(database, account.username);
   const all = await createConnectors(database, now).list();
@@ -96,38 +96,38 @@ async function stopped({ services, account, zone, domain }: Visit) {
 }
 const LOOKED_AT = 500;
 
-async function lastReceived(visit: Visit): Promise<Row[]> {
-  const messages = await visit.domain.received.newest(visit.account.id, LAST_SHOWN);
+async function lastReceived(request: PageRequest): Promise<Row[]> {
+  const messages = await request.domain.received.newest(request.account.id, LAST_SHOWN);
   const names = await contactNames(
-    visit,
+    request,
     messages.map(({ sender }) => sender),
   );
   return messages.map(({ id, sender, text, receivedAt, read }) => ({
     key: id.toString(),
-    cells: [withLink(visit.base, sender, names), messageText(text, 160), time(receivedAt, visit.zone)],
+    cells: [withLink(request.base, sender, names), messageText(text, 160), time(receivedAt, request.zone)],
     isStrong: !read,
   }));
 }
 
-async function lastSent(visit: Visit): Promise<Row[]> {
-  const messages = await visit.domain.sent.newest(visit.account.id, LAST_SHOWN);
+async function lastSent(request: PageRequest): Promise<Row[]> {
+  const messages = await request.domain.sent.newest(request.account.id, LAST_SHOWN);
   const names = await contactNames(
-    visit,
+    request,
     messages.map(({ recipient }) => recipient),
   );
   return messages.map(({ id, recipient, text, status, sentAt }) => ({
     key: id.toString(),
     cells: [
-      html`<a href="${visit.base}/messages/${id.toString()}">${party(names(recipient) ?? recipient)}</a>`,
+      html`<a href="${request.base}/messages/${id.toString()}">${party(names(recipient) ?? recipient)}</a>`,
       messageText(text, 160),
       statusCell(status),
-      time(sentAt, visit.zone),
+      time(sentAt, request.zone),
     ],
   }));
 }
 
 /** First steps are for an account that has nothing at all. */
-async function isNew({ domain, account }: Visit): Promise<boolean> {
+async function isNew({ domain, account }: PageRequest): Promise<boolean> {
   const scheduled = await domain.scheduled.soonest(account.id, 1);
   const filter = { group: undefined, q: undefined, mobile: undefined };
   return scheduled.length === 0 && (await domain.contacts.list(account.id, filter, 1, null)).items.length === 0;
@@ -140,16 +140,16 @@ const lastOf = (href: string, words: typeof texts.received | typeof texts.sent, 
       : html`${table({ caption: words.title, columns: words.columns, rows })}<p><a href="${href}">${words.more}</a></p>`
   }`;
 
-const show = async (visit: Visit) => {
-  const { base, query } = visit;
-  if (query.get('part') === 'counts') return { kind: 'fragment', html: await tiles(visit) } as const;
-  const [received, sent] = [await lastReceived(visit), await lastSent(visit)];
-  const isEmpty = received.length === 0 && sent.length === 0 && (await isNew(visit));
+const show = async (request: PageRequest) => {
+  const { base, query } = request;
+  if (query.get('part') === 'counts') return { kind: 'fragment', html: await tiles(request) } as const;
+  const [received, sent] = [await lastReceived(request), await lastSent(request)];
+  const isEmpty = received.length === 0 && sent.length === 0 && (await isNew(request));
   const steps = Object.entries(texts.steps).map(
     ([screen, [name, what]]) => html`<li><a href="${base}/${screen}">${name}</a>: ${what}.</li>`,
   );
-  const main = html`<h1>${texts.title}</h1>${await stopped(visit)}
-<ul class="tiles" data-live="${base}/?part=counts" data-mode="whole">${await tiles(visit)}</ul>
+  const main = html`<h1>${texts.title}</h1>${await stopped(request)}
+<ul class="tiles" data-live="${base}/?part=counts" data-mode="whole">${await tiles(request)}</ul>
 ${
   isEmpty
     ? html`<h2>${texts.stepsTitle}</h2><ol>${steps}</ol>`

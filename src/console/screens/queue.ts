@@ -16,9 +16,9 @@ import {
   table,
   tableRows,
 } from '../lists.ts';
+import { get, noticed, type PageRequest, page, post, type View } from '../page-request.ts';
 import { PAGE_ROWS, SEARCHED_ROWS_MAX } from '../scan.ts';
 import { listTexts } from '../texts.ts';
-import { get, noticed, page, post, type View, type Visit } from '../visit.ts';
 import { counted, grouped, time } from '../words.ts';
 
 /** Messages on their way out, and the decision about those of which nobody knows enough. */
@@ -69,7 +69,7 @@ const HERE = '/console/queue';
 const ALL_MAX = 500;
 const READ_AT_ONCE = 200;
 
-const pageAfter = ({ act }: Visit, isOpen: boolean, limit: number, after: string | null) =>
+const pageAfter = ({ act }: PageRequest, isOpen: boolean, limit: number, after: string | null) =>
   act.run(queueList, {
     query: { limit: String(limit), ...(isOpen ? { open: 'true' } : {}), ...(after ? { after } : {}) },
   });
@@ -84,19 +84,19 @@ const isShown = (choice: string, now: number, { state, attempts, dueAt }: Queued
 };
 
 /** A page of those that are wanted. A search looks at 20,000 messages and says so. */
-async function found(visit: Visit, choice: string) {
+async function found(request: PageRequest, choice: string) {
   const isOpen = choice === 'open';
   const items: Queued[] = [];
   let read = 0;
-  for (let after = visit.query.get('after'); ; ) {
+  for (let after = request.query.get('after'); ; ) {
     const limit = choice === '' || isOpen ? PAGE_ROWS : READ_AT_ONCE;
-    const { items: some, next } = await pageAfter(visit, isOpen, limit, after);
+    const { items: some, next } = await pageAfter(request, isOpen, limit, after);
     for (const [index, item] of some.entries()) {
-      if (!isShown(choice, visit.now, item)) continue;
+      if (!isShown(choice, request.now, item)) continue;
       items.push(item);
       if (items.length < PAGE_ROWS) continue;
       const isLast = index === some.length - 1;
-      const end = isLast ? next : (await pageAfter(visit, isOpen, index + 1, after)).next;
+      const end = isLast ? next : (await pageAfter(request, isOpen, index + 1, after)).next;
       return { items, next: end, searched: null };
     }
     read += some.length;
@@ -106,30 +106,32 @@ async function found(visit: Visit, choice: string) {
   }
 }
 
-const show = async (visit: Visit): Promise<View> => {
-  const { query } = visit;
+const show = async (request: PageRequest): Promise<View> => {
+  const { query } = request;
   const choice = texts.filters.find(([value]) => value === query.get('show'))?.[0] ?? '';
-  const { items, next, searched } = await found(visit, choice);
-  const rows = rowsOf(visit, items);
+  const { items, next, searched } = await found(request, choice);
+  const rows = rowsOf(request, items);
   if (query.get('part') === 'rows') {
     return { kind: 'fragment', html: html`${tableRows(texts.columns, rows, choice === 'open')}` };
   }
   const live = query.has('after')
     ? undefined
-    : ({ url: addressWith(visit, { part: 'rows' }), mode: 'replace' } as const);
+    : ({ url: addressWith(request, { part: 'rows' }), mode: 'replace' } as const);
   const list =
     choice === 'open'
-      ? html`<p>${texts.lead}</p>${await openList(visit, rows, live)}`
+      ? html`<p>${texts.lead}</p>${await openList(request, rows, live)}`
       : rows.length === 0
         ? emptyNote(texts, choice !== '')
         : table({ caption: texts.title, columns: texts.columns, rows, ...(live ? { live } : {}) });
-  const filter = filters(visit, [filterSelect(visit, { name: 'show', label: texts.filter, choices: texts.filters })]);
-  const main = html`<h1>${texts.title}</h1>${noticeOf(visit, texts.notices)}${filter}${list}${pagerOf(visit, next, searched)}`;
+  const filter = filters(request, [
+    filterSelect(request, { name: 'show', label: texts.filter, choices: texts.filters }),
+  ]);
+  const main = html`<h1>${texts.title}</h1>${noticeOf(request, texts.notices)}${filter}${list}${pagerOf(request, next, searched)}`;
   return page(texts.title, main, { current: 'queue' });
 };
 
-async function openList(visit: Visit, rows: readonly Row[], live: SelectableList['live']): Promise<Html> {
-  const all = await pageAfter(visit, true, ALL_MAX, null);
+async function openList(request: PageRequest, rows: readonly Row[], live: SelectableList['live']): Promise<Html> {
+  const all = await pageAfter(request, true, ALL_MAX, null);
   return selectableList({
     texts,
     action: HERE,
@@ -141,7 +143,7 @@ async function openList(visit: Visit, rows: readonly Row[], live: SelectableList
   });
 }
 
-const rowsOf = ({ zone }: Visit, items: readonly Queued[]): Row[] =>
+const rowsOf = ({ zone }: PageRequest, items: readonly Queued[]): Row[] =>
   items.map(({ username, id, state, dueAt, attempts, held, connector, reason }) => ({
     key: `${username}/${id}`,
     name: texts.message(username, id),
@@ -157,15 +159,15 @@ const rowsOf = ({ zone }: Visit, items: readonly Queued[]): Row[] =>
     ],
   }));
 
-const decide = async (visit: Visit): Promise<View> => {
-  const { form, act } = visit;
+const decide = async (request: PageRequest): Promise<View> => {
+  const { form, act } = request;
   const back = `${HERE}?show=open`;
   const [decision, said] = texts.decisions.find(([value]) => value === form.text('act')) ?? ['submitted', ''];
   const isConfirmed = form.text('confirmed') === 'yes';
   // The page that asks names each message, so exactly those are decided.
   const keys =
     form.text('scope') === 'all' && !isConfirmed
-      ? (await pageAfter(visit, true, ALL_MAX, null)).items.map(({ username, id }) => `${username}/${id}`)
+      ? (await pageAfter(request, true, ALL_MAX, null)).items.map(({ username, id }) => `${username}/${id}`)
       : form.all('id');
   const chosen = keys.slice(0, ALL_MAX).flatMap((key) => {
     const at = key.lastIndexOf('/');

@@ -5,8 +5,8 @@ import type { Output } from '../../operator/action.ts';
 import { personErase } from '../../operator/actions/persons.ts';
 import { retentionSet, retentionShow } from '../../operator/actions/retention.ts';
 import { asking, field, hidden, noticeOf, problemNote, refusalOf, screen } from '../lists.ts';
+import { get, noticed, type PageRequest, post, type View } from '../page-request.ts';
 import { reporting } from '../progress.ts';
-import { get, noticed, post, type View, type Visit } from '../visit.ts';
 import { counted, grouped } from '../words.ts';
 
 /** For how long data is kept, and erasing one person. */
@@ -66,8 +66,8 @@ const LABELS = { ...Object.fromEntries(DAYS), number: texts.number, account: tex
 const tooOld = (older: Output<typeof retentionShow>['older']): Html =>
   html`${RETENTION_KINDS.map((kind) => html`<li data-key="${kind}"><strong>${grouped(older[kind])}</strong>${texts.kinds[kind]}</li>`)}`;
 
-const show = async (visit: Visit, problem: Problem | null = null): Promise<View> => {
-  const { act, form, query } = visit;
+const show = async (request: PageRequest, problem: Problem | null = null): Promise<View> => {
+  const { act, form, query } = request;
   const { days, older } = await act.run(retentionShow);
   if (query.get('part') === 'counts') return { kind: 'fragment', html: tooOld(older) };
   const inputs = DAYS.map(([kind, label]) =>
@@ -78,7 +78,7 @@ const show = async (visit: Visit, problem: Problem | null = null): Promise<View>
       type: 'number',
     }),
   );
-  const main = html`<h1>${texts.title}</h1>${noticeOf(visit, texts.notices)}${problemNote(problem, LABELS)}<p class="lead">${texts.lead}</p>
+  const main = html`<h1>${texts.title}</h1>${noticeOf(request, texts.notices)}${problemNote(problem, LABELS)}<p class="lead">${texts.lead}</p>
 <form method="post" action="${HERE}" class="fields">${inputs}<button class="main">${texts.preview}</button></form>
 <h2>${texts.progress}</h2><p>${texts.progressLead}</p><ul class="tiles" data-live="${HERE}?part=counts" data-mode="whole">${tooOld(older)}</ul>
 <h2>${texts.person}</h2><p>${texts.personLead}</p><form method="post" action="${HERE}/person" class="fields">
@@ -87,8 +87,8 @@ ${field({ name: 'account', label: texts.account, value: form.text('account'), le
   return screen(texts.title, 'retention', main, problem);
 };
 
-const set = async (visit: Visit): Promise<View> => {
-  const { act, form } = visit;
+const set = async (request: PageRequest): Promise<View> => {
+  const { act, form } = request;
   try {
     const body = Object.fromEntries(
       RETENTION_KINDS.map((kind) => [kind, form.text(kind) === '' ? null : Number(form.text(kind))]),
@@ -107,7 +107,7 @@ const set = async (visit: Visit): Promise<View> => {
     const given = { question: texts.question, details, action: HERE, fields, submit: texts.save, back: HERE };
     return asking('retention', given);
   } catch (thrown) {
-    return show(visit, refusalOf(thrown));
+    return show(request, refusalOf(thrown));
   }
 };
 
@@ -116,13 +116,13 @@ const COUNTED = Object.entries(texts.counts) as [Counted, string][];
 const rowsOf = (counts: Counts): number =>
   COUNTED.reduce((sum, [name]) => sum + (name === 'movements' || name === 'profiles' ? 0 : counts[name]), 0);
 
-const person = async (visit: Visit): Promise<View> => {
-  const { act, form } = visit;
+const person = async (request: PageRequest): Promise<View> => {
+  const { act, form } = request;
   const number = form.text('number');
   const account = form.text('account');
   const query = account === '' ? {} : { account };
   if (form.text('confirmed') === 'yes') {
-    return { kind: 'progress', title: texts.person, pieces: erasing(visit, number, query) };
+    return { kind: 'progress', title: texts.person, pieces: erasing(request, number, query) };
   }
   try {
     const counts = await act.run(personErase, {
@@ -142,12 +142,12 @@ const person = async (visit: Visit): Promise<View> => {
       back: HERE,
     });
   } catch (thrown) {
-    return show(visit, refusalOf(thrown, 'not-found'));
+    return show(request, refusalOf(thrown, 'not-found'));
   }
 };
 
 /** Every account is looked through, so it may take a while: the page says so before it begins. */
-async function* erasing({ act }: Visit, number: string, query: Record<string, string>): AsyncGenerator<Html> {
+async function* erasing({ act }: PageRequest, number: string, query: Record<string, string>): AsyncGenerator<Html> {
   yield html`<h1>${texts.person}</h1><p role="status">${texts.erasing}</p>`;
   try {
     const given = { params: { number }, query: { dry_run: 'false', ...query } };
@@ -160,7 +160,7 @@ async function* erasing({ act }: Visit, number: string, query: Record<string, st
 }
 
 export const retentionRoutes = [
-  get('/retention', (visit) => show(visit)),
+  get('/retention', (request) => show(request)),
   post('/retention', set),
   post('/retention/person', person),
 ];

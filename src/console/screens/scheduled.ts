@@ -6,9 +6,9 @@ import type { Cursor } from '../../store/cursor.ts';
 import { actOnRows, idBatches, selectableList } from '../bulk.ts';
 import { contactNames } from '../contact-names.ts';
 import { addressWith, noticeOf, pager, type Row, tableRows } from '../lists.ts';
+import { get, noticed, type PageRequest, page, post, type View } from '../page-request.ts';
 import { readCursor, scan } from '../scan.ts';
 import { listTexts } from '../texts.ts';
-import { get, noticed, page, post, type View, type Visit } from '../visit.ts';
 import { counted, grouped, instantOf, localTime, messageText, party, time, zoneName } from '../words.ts';
 
 /** Messages that wait for their time: cancel them, or move the time. */
@@ -49,7 +49,7 @@ const texts = {
 const COUNTED_MAX = 1_000;
 const UNUSED = { reference: null, recipient: null, text: null, createdAt: 0 };
 
-const scanScheduled = ({ domain, account }: Visit, after: Cursor | undefined, rowsMax?: number) =>
+const scanScheduled = ({ domain, account }: PageRequest, after: Cursor | undefined, rowsMax?: number) =>
   scan<ScheduledMessage>({
     page: (limit, cursor) =>
       domain.scheduled.soonest(account.id, limit, cursor && { ...UNUSED, scheduledAt: cursor.at, id: cursor.id }),
@@ -58,10 +58,10 @@ const scanScheduled = ({ domain, account }: Visit, after: Cursor | undefined, ro
     ...(rowsMax === undefined ? {} : { rowsMax }),
   });
 
-async function rowsOf(visit: Visit, messages: readonly ScheduledMessage[]): Promise<Row[]> {
-  const { base, zone, domain, account } = visit;
+async function rowsOf(request: PageRequest, messages: readonly ScheduledMessage[]): Promise<Row[]> {
+  const { base, zone, domain, account } = request;
   const names = await contactNames(
-    visit,
+    request,
     messages.map(({ recipient }) => recipient),
   );
   const rows: Row[] = [];
@@ -84,13 +84,13 @@ async function rowsOf(visit: Visit, messages: readonly ScheduledMessage[]): Prom
   return rows;
 }
 
-const show = async (visit: Visit): Promise<View> => {
-  const { query, base, zone, services, account, now } = visit;
+const show = async (request: PageRequest): Promise<View> => {
+  const { query, base, zone, services, account, now } = request;
   const snapshot = await snapshotOf(services.database, account.id, 'message');
-  const found = await scanScheduled(visit, readCursor(query.get('after')));
-  const rows = await rowsOf(visit, found.rows);
+  const found = await scanScheduled(request, readCursor(query.get('after')));
+  const rows = await rowsOf(request, found.rows);
   if (query.get('part') === 'rows') return { kind: 'fragment', html: html`${tableRows(texts.columns, rows, true)}` };
-  const counted = (await scanScheduled(visit, undefined, COUNTED_MAX)).rows.length;
+  const counted = (await scanScheduled(request, undefined, COUNTED_MAX)).rows.length;
   const list = selectableList({
     texts,
     action: `${base}/scheduled`,
@@ -99,9 +99,9 @@ const show = async (visit: Visit): Promise<View> => {
     all: listTexts.onAll(counted >= COUNTED_MAX ? `${grouped(counted)}+` : counted),
     snapshot,
     buttons: html`<button name="act" value="delete" class="danger">${texts.cancel}</button>${moveFields(now, zone)}`,
-    live: query.has('after') ? undefined : { url: addressWith(visit, { part: 'rows' }), mode: 'replace' },
+    live: query.has('after') ? undefined : { url: addressWith(request, { part: 'rows' }), mode: 'replace' },
   });
-  const main = html`<h1>${texts.title}</h1>${noticeOf(visit, texts.notices)}<p class="quiet">${texts.zone(zoneName(zone))}</p>${list}${pager(visit, found)}`;
+  const main = html`<h1>${texts.title}</h1>${noticeOf(request, texts.notices)}<p class="quiet">${texts.zone(zoneName(zone))}</p>${list}${pager(request, found)}`;
   return page(texts.title, main, { current: 'scheduled' });
 };
 
@@ -109,15 +109,15 @@ const moveFields = (now: number, zone: string): Html =>
   html`<label for="when">${texts.moveTo}</label> <input id="when" name="when" type="datetime-local" min="${localTime(now, zone)}">
 <button name="act" value="move">${texts.move}</button>`;
 
-const act = async (visit: Visit): Promise<View> => {
-  const { form, base, account, zone, now } = visit;
+const act = async (request: PageRequest): Promise<View> => {
+  const { form, base, account, zone, now } = request;
   const isMove = form.text('act') === 'move';
   const back = `${base}/scheduled`;
   const at = isMove ? instantOf(form.text('when'), zone) : null;
   if (isMove && (at === null || at <= now)) return noticed(back, 'badTime');
   const params = { username: account.username };
   let tooLate = 0;
-  return actOnRows(visit, {
+  return actOnRows(request, {
     title: isMove ? texts.moving : texts.acting,
     back,
     current: 'scheduled',
@@ -125,15 +125,15 @@ const act = async (visit: Visit): Promise<View> => {
     ...(isMove ? {} : { ask: (total: number) => ({ question: texts.question(total), submit: texts.submit(total) }) }),
     act: async (ids) => {
       if (at === null) {
-        return (await visit.act.run(messageCancelMany, { params, body: { ids } })).cancelled;
+        return (await request.act.run(messageCancelMany, { params, body: { ids } })).cancelled;
       }
       const body = { ids, sendAt: new Date(at).toISOString() };
-      const done = await visit.act.run(messageReschedule, { params, body });
+      const done = await request.act.run(messageReschedule, { params, body });
       tooLate += done.tooLate;
       return done.moved;
     },
     batches: (snapshot) =>
-      idBatches((after, rowsMax) => scanScheduled(visit, after, rowsMax), snapshot, { once: isMove }),
+      idBatches((after, rowsMax) => scanScheduled(request, after, rowsMax), snapshot, { once: isMove }),
   });
 };
 

@@ -23,9 +23,9 @@ import {
   type MessageFilter,
   readFilter,
 } from '../message-filter.ts';
+import { get, noticed, type PageRequest, page, post, type View } from '../page-request.ts';
 import { justAfter, readCursor, type Scanned, SEARCHED_ROWS_MAX, scan } from '../scan.ts';
 import { isFailed, isResting, statusCell } from '../status-cell.ts';
-import { get, noticed, page, post, type View, type Visit } from '../visit.ts';
 import { counted, grouped, messageText, party, time } from '../words.ts';
 
 /** Sent messages and what became of them. */
@@ -84,7 +84,7 @@ function wantedBy(filter: MessageFilter) {
 
 /** Those with a new state have an index of their own, oldest change first. */
 function scanSent(
-  { domain, account }: Visit,
+  { domain, account }: PageRequest,
   filter: MessageFilter,
   after: Cursor | undefined,
   rowsMax?: number,
@@ -112,25 +112,25 @@ function scanSent(
 }
 
 /** Marking is about new states. So "all" are those that match the filter and have one. */
-function scanNew(visit: Visit, filter: MessageFilter, after: Cursor | undefined, rowsMax: number) {
-  if (isPlain(filter)) return scanSent(visit, { ...filter, state: 'unseen' }, after, rowsMax);
+function scanNew(request: PageRequest, filter: MessageFilter, after: Cursor | undefined, rowsMax: number) {
+  if (isPlain(filter)) return scanSent(request, { ...filter, state: 'unseen' }, after, rowsMax);
   const isWanted = wantedBy(filter);
-  return scanSent(visit, filter, after, rowsMax, (message) => !message.marked && isWanted(message));
+  return scanSent(request, filter, after, rowsMax, (message) => !message.marked && isWanted(message));
 }
 
 /** How many these are: exact, as far as a search goes. `shown` is the page of the list. */
-async function countNew(visit: Visit, filter: MessageFilter, shown: Scanned<SentMessage>): Promise<bigint> {
-  const { domain, account, query } = visit;
+async function countNew(request: PageRequest, filter: MessageFilter, shown: Scanned<SentMessage>): Promise<bigint> {
+  const { domain, account, query } = request;
   if (isPlain(filter)) return domain.sent.countUnmarked(account.id);
   const isWhole = shown.next === null && !query.has('after');
-  const { rows } = isWhole ? shown : await scanNew(visit, filter, undefined, SEARCHED_ROWS_MAX);
+  const { rows } = isWhole ? shown : await scanNew(request, filter, undefined, SEARCHED_ROWS_MAX);
   return BigInt(rows.filter(({ marked }) => !marked).length);
 }
 
-async function rowsOf(visit: Visit, messages: readonly SentMessage[]): Promise<Row[]> {
-  const { base, zone } = visit;
+async function rowsOf(request: PageRequest, messages: readonly SentMessage[]): Promise<Row[]> {
+  const { base, zone } = request;
   const names = await contactNames(
-    visit,
+    request,
     messages.map(({ recipient }) => recipient),
   );
   return messages.map(({ id, recipient, text, status, reference, sentAt, marked }) => {
@@ -154,65 +154,65 @@ async function rowsOf(visit: Visit, messages: readonly SentMessage[]): Promise<R
   });
 }
 
-const show = async (visit: Visit): Promise<View> => {
-  const { query, base, services, account } = visit;
-  const filter = readFilter(visit, texts, (name) => query.get(name) ?? '');
+const show = async (request: PageRequest): Promise<View> => {
+  const { query, base, services, account } = request;
+  const filter = readFilter(request, texts, (name) => query.get(name) ?? '');
   const snapshot = await snapshotOf(services.database, account.id, 'message');
-  const found = await scanSent(visit, filter, readCursor(query.get('after')));
-  const rows = await rowsOf(visit, found.rows);
+  const found = await scanSent(request, filter, readCursor(query.get('after')));
+  const rows = await rowsOf(request, found.rows);
   if (query.get('part') === 'rows') return { kind: 'fragment', html: html`${tableRows(texts.columns, rows, true)}` };
   const list = selectableList({
     texts,
     action: `${base}/sent`,
     rows,
     isFiltered: isFilter(filter),
-    all: texts.allNew(await countNew(visit, filter, found), !isPlain(filter)),
+    all: texts.allNew(await countNew(request, filter, found), !isPlain(filter)),
     snapshot,
-    kept: html`${keptFilter(visit)}${hidden({ key: randomBytes(16).toString('hex') })}`,
+    kept: html`${keptFilter(request)}${hidden({ key: randomBytes(16).toString('hex') })}`,
     buttons: html`<button name="act" value="mark">${texts.mark}</button>
 <button name="act" value="resend">${texts.resend}</button>`,
-    live: query.has('after') ? undefined : { url: addressWith(visit, { part: 'rows' }), mode: 'replace' },
+    live: query.has('after') ? undefined : { url: addressWith(request, { part: 'rows' }), mode: 'replace' },
   });
-  const main = html`<h1>${texts.title}</h1>${noticeOf(visit, texts.notices)}${filterForm(visit, texts)}${list}${pager(visit, found)}
-<p>${csvLink(visit, isFilter(filter))}</p>`;
+  const main = html`<h1>${texts.title}</h1>${noticeOf(request, texts.notices)}${filterForm(request, texts)}${list}${pager(request, found)}
+<p>${csvLink(request, isFilter(filter))}</p>`;
   return page(texts.title, main, { current: 'sent' });
 };
 
-const act = async (visit: Visit): Promise<View> => {
-  const { base, account, domain, form } = visit;
+const act = async (request: PageRequest): Promise<View> => {
+  const { base, account, domain, form } = request;
   const params = { username: account.username };
   const isResend = form.text('act') === 'resend';
-  const filter = readFilter(visit, texts, (name) => form.raw(name));
+  const filter = readFilter(request, texts, (name) => form.raw(name));
   const action = `${base}/sent`;
-  const list = { title: texts.acting, back: filteredList(action, visit), action, current: 'sent' };
+  const list = { title: texts.acting, back: filteredList(action, request), action, current: 'sent' };
   if (isResend && form.text('scope') === 'all') return noticed(list.back, 'selectFirst');
   if (isResend) {
-    return actOnRows(visit, {
+    return actOnRows(request, {
       ...list,
       notice: 'resent',
       ask: (total) => ({ question: texts.resendQuestion(total), submit: texts.resendSubmit(total) }),
-      act: (ids) => resendEach(visit, ids),
+      act: (ids) => resendEach(request, ids),
       batches: noBatches,
     });
   }
-  return actOnRows(visit, {
+  return actOnRows(request, {
     ...list,
     notice: 'mark',
-    act: async (ids) => (await visit.act.run(messageChangeMany, { params, body: { ids, change: 'mark' } })).done,
+    act: async (ids) => (await request.act.run(messageChangeMany, { params, body: { ids, change: 'mark' } })).done,
     batches: (snapshot) =>
-      idBatches((after, rowsMax) => scanNew(visit, filter, after, rowsMax), snapshot, { isSearch: !isPlain(filter) }),
+      idBatches((after, rowsMax) => scanNew(request, filter, after, rowsMax), snapshot, { isSearch: !isPlain(filter) }),
     ...(isPlain(filter) ? { count: async () => Number(await domain.sent.countUnmarked(account.id)) } : {}),
   });
 };
 
 /** Each once, however often the button is pressed. How many were accepted. */
-async function resendEach(visit: Visit, ids: readonly string[]): Promise<number> {
-  const key = visit.form.text('key');
+async function resendEach(request: PageRequest, ids: readonly string[]): Promise<number> {
+  const key = request.form.text('key');
   let accepted = 0;
   for (const id of ids) {
-    const given = { params: { username: visit.account.username, id } };
+    const given = { params: { username: request.account.username, id } };
     try {
-      await visit.act.once(`${key}/${id}`, messageResend, given, () => true);
+      await request.act.once(`${key}/${id}`, messageResend, given, () => true);
       accepted += 1;
     } catch (thrown) {
       if (!(thrown instanceof Problem) || !['conflict', 'not-found'].includes(thrown.kind)) throw thrown;

@@ -4,8 +4,8 @@ import type { Origin, Session } from '../../domain/access/sessions.ts';
 import type { SignedIn, SignIn } from '../../domain/access/sign-in.ts';
 import { STATUS } from '../../operator/problem-json.ts';
 import { createForm, type Form, readForm, type SentForm } from '../form.ts';
+import { page, redirect, type View } from '../page-request.ts';
 import { noCookie, type Site, sessionCookie } from '../session.ts';
-import { page, redirect, type View } from '../visit.ts';
 
 /** Signing in and out: what somebody without a session can do. */
 
@@ -75,7 +75,7 @@ const GUEST_FORM_BYTES_MAX = 64 * 1_024;
  */
 const KEPT_BYTES_MAX = GUEST_FORM_BYTES_MAX * (3 / 4);
 
-/** Null where the visitor is signed in and wants a screen. */
+/** Null where the person is signed in and wants a screen. */
 export type SignInPages = (guest: Guest) => Promise<View | null>;
 
 export function createSignInPages(signIn: SignIn): SignInPages {

@@ -4,7 +4,7 @@ import { TEMPLATE_LENGTH_MAX } from '../../domain/contacts/templates.ts';
 import { templateAdd, templateList, templateRemove } from '../../operator/actions/templates.ts';
 import { partsOf } from '../../sms/parts.ts';
 import { asking, hidden, listOf, noticeOf, pageQuery, pagerOf, problemNote, refusalOf, screen } from '../lists.ts';
-import { get, noticed, post, type View, type Visit } from '../visit.ts';
+import { get, noticed, type PageRequest, post, type View } from '../page-request.ts';
 import { messageText } from '../words.ts';
 
 /** Texts that are sent often. */
@@ -29,11 +29,11 @@ const texts = {
 
 const SHOWN_MAX = 500;
 
-const show = async (visit: Visit, problem: Problem | null = null): Promise<View> => {
-  const { act, base, account, form } = visit;
+const show = async (request: PageRequest, problem: Problem | null = null): Promise<View> => {
+  const { act, base, account, form } = request;
   const { items, next } = await act.run(templateList, {
     params: { username: account.username },
-    query: pageQuery(visit),
+    query: pageQuery(request),
   });
   const rows = items.map(({ id, text }) => ({
     key: id,
@@ -45,14 +45,14 @@ const show = async (visit: Visit, problem: Problem | null = null): Promise<View>
     ],
   }));
   const list = listOf(texts, rows);
-  const main = html`<h1>${texts.title}</h1>${noticeOf(visit, texts.notices)}${problemNote(problem, { text: texts.text })}${list}${pagerOf(visit, next)}
+  const main = html`<h1>${texts.title}</h1>${noticeOf(request, texts.notices)}${problemNote(problem, { text: texts.text })}${list}${pagerOf(request, next)}
 <h2>${texts.add}</h2><form method="post" action="${base}/templates" class="fields"><p><label for="text">${texts.text}</label>
 <textarea id="text" name="text" required maxlength="${TEMPLATE_LENGTH_MAX}">${form.raw('text')}</textarea></p><button class="main">${texts.submit}</button></form>`;
   return screen(texts.title, 'templates', main, problem);
 };
 
-const add = async (visit: Visit): Promise<View> => {
-  const { act, account, form, base } = visit;
+const add = async (request: PageRequest): Promise<View> => {
+  const { act, account, form, base } = request;
   try {
     const { status } = await act.full(templateAdd, {
       params: { username: account.username },
@@ -60,11 +60,11 @@ const add = async (visit: Visit): Promise<View> => {
     });
     return noticed(`${base}/templates`, status === 200 ? 'there' : 'added');
   } catch (thrown) {
-    return show(visit, refusalOf(thrown));
+    return show(request, refusalOf(thrown));
   }
 };
 
-const remove = async ({ act, account, params, base, form, path }: Visit): Promise<View> => {
+const remove = async ({ act, account, params, base, form, path }: PageRequest): Promise<View> => {
   if (form.text('confirmed') !== 'yes') {
     return asking('templates', {
       question: texts.question,
@@ -79,7 +79,7 @@ const remove = async ({ act, account, params, base, form, path }: Visit): Promis
 };
 
 export const templateRoutes = [
-  get('/templates', (visit) => show(visit)),
+  get('/templates', (request) => show(request)),
   post('/templates', add),
   post('/templates/:id/remove', remove),
 ];

@@ -14,7 +14,7 @@ import {
   refusalOf,
   screen,
 } from '../lists.ts';
-import { get, noticed, page, post, type View, type Visit } from '../visit.ts';
+import { get, noticed, type PageRequest, page, post, type View } from '../page-request.ts';
 import { time } from '../words.ts';
 
 /** Bearer tokens of the JSON API, of operators and of accounts. */
@@ -54,10 +54,10 @@ const texts = {
 const HERE = '/console/tokens';
 const LABELS = { name: texts.name, username: texts.username, scope: texts.scopes };
 
-const show = async (visit: Visit, problem: Problem | null = null): Promise<View> => {
-  const { act, zone, form } = visit;
+const show = async (request: PageRequest, problem: Problem | null = null): Promise<View> => {
+  const { act, zone, form } = request;
   const { items, next } = await act.run(tokenList, {
-    query: pageQuery(visit),
+    query: pageQuery(request),
   });
   const rows = items.map((token) => ({
     key: token.id,
@@ -78,14 +78,14 @@ const show = async (visit: Visit, problem: Problem | null = null): Promise<View>
     (scope) =>
       html`<label class="choice"><input type="checkbox" name="scope" value="${scope}"${form.all('scope').includes(scope) ? html` checked` : ''}> ${texts.scopeWords[scope] ?? scope} <span class="quiet">${scope}</span></label>`,
   );
-  const main = html`<h1>${texts.title}</h1><p class="lead">${texts.lead}</p>${noticeOf(visit, texts.notices)}${problemNote(problem, LABELS)}${list}${pagerOf(visit, next)}
+  const main = html`<h1>${texts.title}</h1><p class="lead">${texts.lead}</p>${noticeOf(request, texts.notices)}${problemNote(problem, LABELS)}${list}${pagerOf(request, next)}
 <h2>${texts.add}</h2><form method="post" action="${HERE}" class="fields">${field({ name: 'name', label: texts.name, value: form.text('name'), isRequired: true, lengthMax: 100 })}
 ${field({ name: 'username', label: texts.username, value: form.text('username'), lengthMax: 200, autocomplete: 'off' })}<fieldset><legend>${texts.scopes}</legend>${choices}</fieldset><button class="main">${texts.submit}</button></form>`;
   return screen(texts.title, 'tokens', main, problem);
 };
 
-const add = async (visit: Visit): Promise<View> => {
-  const { act, form } = visit;
+const add = async (request: PageRequest): Promise<View> => {
+  const { act, form } = request;
   const username = form.text('username');
   try {
     const body = { name: form.text('name'), scope: form.all('scope'), ...(username === '' ? {} : { username }) };
@@ -96,11 +96,11 @@ const add = async (visit: Visit): Promise<View> => {
       { current: 'tokens' },
     );
   } catch (thrown) {
-    return show(visit, refusalOf(thrown, 'not-found'));
+    return show(request, refusalOf(thrown, 'not-found'));
   }
 };
 
-const revoke = async ({ act, form }: Visit): Promise<View> => {
+const revoke = async ({ act, form }: PageRequest): Promise<View> => {
   const fields = { token: form.text('token'), name: form.text('name') };
   if (form.text('confirmed') !== 'yes') {
     const question = texts.question(fields.name);
@@ -117,7 +117,7 @@ const revoke = async ({ act, form }: Visit): Promise<View> => {
 };
 
 export const tokenRoutes = [
-  get('/tokens', (visit) => show(visit)),
+  get('/tokens', (request) => show(request)),
   post('/tokens', add),
   post('/tokens/revoke', revoke),
 ];

@@ -15,7 +15,7 @@ import {
   screen,
   table,
 } from '../lists.ts';
-import { get, noticed, post, type View, type Visit } from '../visit.ts';
+import { get, noticed, type PageRequest, post, type View } from '../page-request.ts';
 import { counted, messageText, party, time } from '../words.ts';
 
 /** Incoming messages without a route, and the routes. */
@@ -63,10 +63,10 @@ const LABELS = {
   username: texts.username,
 };
 
-const show = async (visit: Visit, problem: Problem | null = null): Promise<View> => {
-  const { act, zone, form } = visit;
+const show = async (request: PageRequest, problem: Problem | null = null): Promise<View> => {
+  const { act, zone, form } = request;
   const { items, next } = await act.run(unroutedList, {
-    query: pageQuery(visit),
+    query: pageQuery(request),
   });
   const rows = items.map(({ id, connector, sender, destination, text, receivedAt }) => ({
     key: id,
@@ -84,11 +84,11 @@ const show = async (visit: Visit, problem: Problem | null = null): Promise<View>
     rows.length === 0
       ? empty(texts.empty, texts.emptyHint)
       : html`${table({ caption: texts.title, columns: texts.columns, rows })}<form method="post" action="${HERE}" class="buttons"><button name="act" value="replay">${texts.replay}</button></form>`;
-  const main = html`<h1>${texts.title}</h1><p class="lead">${texts.lead}</p>${noticeOf(visit, texts.notices)}${problemNote(problem, LABELS)}${list}${pagerOf(visit, next)}${await routes(visit)}`;
+  const main = html`<h1>${texts.title}</h1><p class="lead">${texts.lead}</p>${noticeOf(request, texts.notices)}${problemNote(problem, LABELS)}${list}${pagerOf(request, next)}${await routes(request)}`;
   return screen(texts.title, 'unrouted', main, problem);
 };
 
-async function routes({ act, form }: Visit): Promise<Html> {
+async function routes({ act, form }: PageRequest): Promise<Html> {
   const { items } = await act.run(routeList, { query: { limit: String(ROUTES_MAX) } });
   const rows = items.map(({ name, destination, keyword, priority, username }) => ({
     key: name,
@@ -114,15 +114,15 @@ ${field({ name: 'routeTo', label: texts.username, value: form.text('routeTo'), i
 <button class="main" name="act" value="save-route">${texts.save}</button></form>`;
 }
 
-const act = async (visit: Visit): Promise<View> => {
+const act = async (request: PageRequest): Promise<View> => {
   try {
-    return (await change(visit)) ?? (await show(visit));
+    return (await change(request)) ?? (await show(request));
   } catch (thrown) {
-    return show(visit, refusalOf(thrown, 'not-found'));
+    return show(request, refusalOf(thrown, 'not-found'));
   }
 };
 
-async function change({ act: acting, form }: Visit): Promise<View | null> {
+async function change({ act: acting, form }: PageRequest): Promise<View | null> {
   const [id, name] = [form.text('id'), form.text('name')];
   const isConfirmed = form.text('confirmed') === 'yes';
   switch (form.text('act')) {
@@ -158,4 +158,4 @@ async function change({ act: acting, form }: Visit): Promise<View | null> {
 const ask = (question: string, fields: Record<string, string>, submit: string): View =>
   asking('unrouted', { question, action: HERE, fields: hidden(fields), submit, back: HERE });
 
-export const unroutedRoutes = [get('/unrouted', (visit) => show(visit)), post('/unrouted', act)];
+export const unroutedRoutes = [get('/unrouted', (request) => show(request)), post('/unrouted', act)];

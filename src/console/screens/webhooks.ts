@@ -25,7 +25,7 @@ import {
   screen,
   table,
 } from '../lists.ts';
-import { get, noticed, page, post, type View, type Visit } from '../visit.ts';
+import { get, noticed, type PageRequest, page, post, type View } from '../page-request.ts';
 import { time } from '../words.ts';
 
 /** Addresses that are told about events, and every attempt to tell them. */
@@ -76,10 +76,10 @@ const texts = {
 const HERE = '/console/webhooks';
 const LABELS = { url: texts.url, events: texts.events, username: texts.username };
 
-const show = async (visit: Visit, problem: Problem | null = null): Promise<View> => {
-  const { act, form } = visit;
+const show = async (request: PageRequest, problem: Problem | null = null): Promise<View> => {
+  const { act, form } = request;
   const { items, next } = await act.run(webhookList, {
-    query: pageQuery(visit),
+    query: pageQuery(request),
   });
   const button = (value: string, label: string, url: string) =>
     html`<button name="act" value="${value}" aria-label="${label}: ${url}">${label}</button>`;
@@ -98,7 +98,7 @@ const show = async (visit: Visit, problem: Problem | null = null): Promise<View>
     (event) =>
       html`<label class="choice"><input type="checkbox" name="event" value="${event}"${form.has('event') && !form.all('event').includes(event) ? '' : html` checked`}> ${texts.eventWords[event] ?? event} <span class="quiet">${event}</span></label>`,
   );
-  const main = html`<h1>${texts.title}</h1><p class="lead">${texts.lead}</p>${noticeOf(visit, texts.notices)}${problemNote(problem, LABELS)}${list}${pagerOf(visit, next)}
+  const main = html`<h1>${texts.title}</h1><p class="lead">${texts.lead}</p>${noticeOf(request, texts.notices)}${problemNote(problem, LABELS)}${list}${pagerOf(request, next)}
 <h2>${texts.add}</h2><form method="post" action="${HERE}" class="fields">${field({ name: 'url', label: texts.url, type: 'url', value: form.text('url'), isRequired: true, lengthMax: 2_000 })}
 <fieldset><legend>${texts.events}</legend>${choices}</fieldset>${field({ name: 'username', label: texts.username, value: form.text('username'), lengthMax: 200, autocomplete: 'off' })}
 <p><label class="choice"><input type="checkbox" name="full"> ${texts.full}</label></p><button class="main" name="act" value="add">${texts.submit}</button></form>`;
@@ -112,8 +112,8 @@ const secretPage = (secret: string): View =>
     { current: 'webhooks' },
   );
 
-const act = async (visit: Visit): Promise<View> => {
-  const { act: acting, form } = visit;
+const act = async (request: PageRequest): Promise<View> => {
+  const { act: acting, form } = request;
   const params = { id: form.text('id') };
   try {
     switch (form.text('act')) {
@@ -151,16 +151,16 @@ const act = async (visit: Visit): Promise<View> => {
       }
     }
   } catch (thrown) {
-    return show(visit, refusalOf(thrown, 'not-found'));
+    return show(request, refusalOf(thrown, 'not-found'));
   }
 };
 
-const attempts = async (visit: Visit): Promise<View> => {
-  const { act: acting, params, zone } = visit;
+const attempts = async (request: PageRequest): Promise<View> => {
+  const { act: acting, params, zone } = request;
   const id = params.id ?? '';
   const { items, next } = await acting.run(webhookAttempts, {
     params: { id },
-    query: pageQuery(visit),
+    query: pageQuery(request),
   });
   const rows = items.map(({ eventId, type, number, at, status, error, nextAt }) => ({
     key: `${eventId}/${number}`,
@@ -177,20 +177,20 @@ const attempts = async (visit: Visit): Promise<View> => {
     rows.length > 0
       ? table({ caption: texts.attempts, columns: texts.attemptColumns, rows })
       : empty(texts.noAttempts, texts.noAttemptsHint);
-  if (visit.query.get('part') === 'rows') return { kind: 'fragment', html: list };
-  const live = visit.query.has('after') ? '' : html` data-live="${visit.path}?part=rows" data-mode="whole"`;
-  const main = html`<h1>${texts.attempts}</h1>${noticeOf(visit, texts.notices)}<div${live}>${list}</div>${pagerOf(visit, next)}`;
+  if (request.query.get('part') === 'rows') return { kind: 'fragment', html: list };
+  const live = request.query.has('after') ? '' : html` data-live="${request.path}?part=rows" data-mode="whole"`;
+  const main = html`<h1>${texts.attempts}</h1>${noticeOf(request, texts.notices)}<div${live}>${list}</div>${pagerOf(request, next)}`;
   return page(texts.attempts, main, { current: 'webhooks' });
 };
 
-const resend = async ({ act: acting, params, form }: Visit): Promise<View> => {
+const resend = async ({ act: acting, params, form }: PageRequest): Promise<View> => {
   const id = params.id ?? '';
   await acting.run(webhookResend, { params: { id }, body: { eventId: form.text('event') } });
   return noticed(`${HERE}/${id}`, 'resent');
 };
 
 export const webhookRoutes = [
-  get('/webhooks', (visit) => show(visit)),
+  get('/webhooks', (request) => show(request)),
   post('/webhooks', act),
   get('/webhooks/:id', attempts),
   post('/webhooks/:id', resend),

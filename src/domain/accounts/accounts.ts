@@ -2,7 +2,7 @@ import { conflict, denied, notFound, Problem } from '../../base/problem.ts';
 import { randomId } from '../../base/random.ts';
 import { regionOf } from '../../sms/numbers.ts';
 import { pick } from '../../store/columns.ts';
-import type { AccountKey, Database, Queries, Writing } from '../../store/database.ts';
+import type { AccountKey, Database, Queries, TransactionQueries } from '../../store/database.ts';
 import * as sql from './accounts.sql.ts';
 import { createCallers } from './callers.ts';
 import { hashUserId, newUserId } from './credentials.ts';
@@ -233,7 +233,7 @@ export async function setProfile(queries: Queries, account: bigint, profile: Acc
 }
 
 /** For a transaction of several accounts: from here on no other call moves its credits. */
-export const lockAccount = (queries: Writing, account: bigint): Promise<number> =>
+export const lockAccount = (queries: TransactionQueries, account: bigint): Promise<number> =>
   queries.run(sql.lockAccount, { account });
 
 /** The number of rows of each kind that were deleted with an account. */
@@ -250,7 +250,7 @@ export interface RemovedAccount {
 }
 
 /** Removes what a table without a foreign key has of an account, before the account goes. */
-export type AccountRemoval = (queries: Writing, account: bigint) => Promise<unknown>;
+export type AccountRemoval = (queries: TransactionQueries, account: bigint) => Promise<unknown>;
 
 /**
  * Deletes a disabled account. An enabled one is refused, so that a mistake deletes no account in

@@ -1,6 +1,6 @@
 import { badField, notFound } from '../../base/problem.ts';
 import { cursorBefore, LAST, pages } from '../../store/cursor.ts';
-import type { AccountKey, Database, Queries, Writing } from '../../store/database.ts';
+import type { AccountKey, Database, Queries, TransactionQueries } from '../../store/database.ts';
 import { elementsOf } from '../../store/json.ts';
 import { accountNamed, allAccounts } from './accounts.ts';
 import { emitEvent } from './events.ts';
@@ -62,7 +62,7 @@ export async function balancesOf(queries: Queries, account: AccountKey): Promise
  * call moves its credits.
  */
 export async function move(
-  queries: Writing,
+  queries: TransactionQueries,
   account: AccountKey,
   at: number,
   movements: readonly NewMovement[],
@@ -119,7 +119,7 @@ function checkBalances(old: Balances, changed: Balances): void {
  * largest number takes no more: the rest goes back to the operator.
  */
 export async function releaseHeld(
-  queries: Writing,
+  queries: TransactionQueries,
   account: AccountKey,
   at: number,
   messages: readonly HeldMessage[],
@@ -208,7 +208,7 @@ export function createLedger(database: Database, now: () => number) {
 }
 
 async function adjustBalance(
-  queries: Writing,
+  queries: TransactionQueries,
   account: AccountKey,
   at: number,
   { amount, reason, reference }: Adjustment,
@@ -257,7 +257,7 @@ export const countMovementsBefore = async (queries: Queries, account: AccountKey
  * next sum includes it.
  */
 export async function carryForward(
-  queries: Writing,
+  queries: TransactionQueries,
   account: bigint,
   olderThan: number,
   limit: number,

@@ -8,7 +8,7 @@ import {
   sameNumber,
   writtenKey,
 } from '../../sms/numbers.ts';
-import type { AccountKey, Database, Queries, Transaction, Writing } from '../../store/database.ts';
+import type { AccountKey, Database, Queries, Transaction, TransactionQueries } from '../../store/database.ts';
 import { recordsOf } from '../../store/json.ts';
 import * as sql from './blacklist.sql.ts';
 import { BEFORE_ERASED, findErasedEntry, findErasedNumbers, isErasedEntry, newErasedEntry } from './erased-number.ts';
@@ -170,14 +170,18 @@ export const allBlocked = async (queries: Queries, account: bigint): Promise<Blo
     .map(({ number, sample, blockedAt }) => ({ number, sample, blockedAt }));
 
 /** Of a new account. */
-export const addBlocked = (queries: Writing, account: bigint, entries: readonly KeyedNumber[]): Promise<void> =>
+export const addBlocked = (
+  queries: TransactionQueries,
+  account: bigint,
+  entries: readonly KeyedNumber[],
+): Promise<void> =>
   queries.runAll(
     sql.add,
     entries.map((entry) => ({ account, ...entry, origin: null })),
   );
 
 /** Of an import into an account that is there. False where this very text is there already. */
-export const putBlocked = async (queries: Writing, account: bigint, entry: KeyedNumber): Promise<boolean> =>
+export const putBlocked = async (queries: TransactionQueries, account: bigint, entry: KeyedNumber): Promise<boolean> =>
   (await queries.run(sql.block, { account, ...entry, origin: 'import' })) > 0;
 
 /** The entries with these texts. */

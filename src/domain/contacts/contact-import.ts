@@ -2,7 +2,7 @@ import { createPauses, nextTurn } from '../../base/event-loop.ts';
 import { type FieldError, Problem } from '../../base/problem.ts';
 import type { Progress } from '../../base/progress.ts';
 import { hasDigit, numberEnd, numberFault, numberKey } from '../../sms/numbers.ts';
-import type { AccountKey, Database, Queries, Writing } from '../../store/database.ts';
+import type { AccountKey, Database, Queries, TransactionQueries } from '../../store/database.ts';
 import { takeIds } from '../accounts/ids.ts';
 import {
   addContacts,
@@ -262,7 +262,7 @@ async function contactsByKey(
 }
 
 async function carryOut(
-  queries: Writing,
+  queries: TransactionQueries,
   account: AccountKey,
   { newGroups, groups, add, change }: Plan,
   progress: Progress,

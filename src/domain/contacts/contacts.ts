@@ -1,7 +1,7 @@
 import { badField, notFound } from '../../base/problem.ts';
 import { hasDigit, numberEnd, type SameNumber, sameNumber, writtenKey } from '../../sms/numbers.ts';
 import { EVERYTHING, FIRST_ID, LAST_ID, pages } from '../../store/cursor.ts';
-import type { AccountKey, Database, Queries, Writing } from '../../store/database.ts';
+import type { AccountKey, Database, Queries, TransactionQueries } from '../../store/database.ts';
 import { elementsOf, recordsOf } from '../../store/json.ts';
 import { takeIds } from '../accounts/ids.ts';
 import { checkOperatorsNumber } from './blacklist.ts';
@@ -332,13 +332,21 @@ export async function contactsWithNumber(queries: Queries, account: AccountKey, 
 }
 
 /** Of an import: contacts with their ids. */
-export const addContacts = (queries: Writing, account: AccountKey, contacts: readonly KeyedContact[]): Promise<void> =>
+export const addContacts = (
+  queries: TransactionQueries,
+  account: AccountKey,
+  contacts: readonly KeyedContact[],
+): Promise<void> =>
   queries.runAll(
     sql.addContact,
     contacts.map((contact) => ({ account, ...contact })),
   );
 /** Adds the contacts, and changes those that are there. */
-export const putContacts = (queries: Writing, account: AccountKey, contacts: readonly KeyedContact[]): Promise<void> =>
+export const putContacts = (
+  queries: TransactionQueries,
+  account: AccountKey,
+  contacts: readonly KeyedContact[],
+): Promise<void> =>
   queries.runAll(
     sql.putContact,
     contacts.map((contact) => ({ account, ...contact })),

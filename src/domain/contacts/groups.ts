@@ -1,6 +1,6 @@
 import { badField, notFound } from '../../base/problem.ts';
 import { EVERYTHING, FIRST_ID, LAST_ID, pages } from '../../store/cursor.ts';
-import type { AccountKey, Database, Queries, Writing } from '../../store/database.ts';
+import type { AccountKey, Database, Queries, TransactionQueries } from '../../store/database.ts';
 import { elementsOf } from '../../store/json.ts';
 import { takeIds } from '../accounts/ids.ts';
 import * as sql from './groups.sql.ts';
@@ -95,10 +95,10 @@ const rowsOf = (account: bigint, groups: readonly NamedGroup[]) =>
   groups.map(({ id, name }) => ({ account, group: BigInt(id), name }));
 
 /** Of an import: groups with their ids. */
-export const addGroups = (queries: Writing, account: bigint, groups: readonly NamedGroup[]): Promise<void> =>
+export const addGroups = (queries: TransactionQueries, account: bigint, groups: readonly NamedGroup[]): Promise<void> =>
   queries.runAll(sql.addGroup, rowsOf(account, groups));
 /** Adds the groups, and renames those that are there. */
-export const putGroups = (queries: Writing, account: bigint, groups: readonly NamedGroup[]): Promise<void> =>
+export const putGroups = (queries: TransactionQueries, account: bigint, groups: readonly NamedGroup[]): Promise<void> =>
   queries.runAll(sql.putGroup, rowsOf(account, groups));
 /** Groups without contacts. */
 export const deleteGroups = (queries: Queries, account: bigint, ids: readonly bigint[]): Promise<number> =>

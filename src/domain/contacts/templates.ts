@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { Problem } from '../../base/problem.ts';
 import { EVERYTHING, FIRST_ID } from '../../store/cursor.ts';
-import type { AccountKey, Database, Queries, Writing } from '../../store/database.ts';
+import type { AccountKey, Database, Queries, TransactionQueries } from '../../store/database.ts';
 import { takeIds } from '../accounts/ids.ts';
 import * as sql from './templates.sql.ts';
 
@@ -53,7 +53,11 @@ export const allTemplates = async (queries: Queries, account: bigint): Promise<s
   (await queries.all(sql.templates, { account, ...EVERYTHING })).map(({ text }) => text);
 
 /** Replaces all templates. */
-export async function replaceTemplates(queries: Writing, account: bigint, texts: readonly string[]): Promise<void> {
+export async function replaceTemplates(
+  queries: TransactionQueries,
+  account: bigint,
+  texts: readonly string[],
+): Promise<void> {
   await queries.run(sql.deleteTemplates, { account });
   await addTemplates(queries, account, texts);
 }
@@ -66,7 +70,11 @@ export function checkTemplate(text: string): void {
 }
 
 /** Adds the missing templates in this order. Call it in a transaction of the account. */
-export async function addTemplates(queries: Writing, account: AccountKey, texts: readonly string[]): Promise<void> {
+export async function addTemplates(
+  queries: TransactionQueries,
+  account: AccountKey,
+  texts: readonly string[],
+): Promise<void> {
   if (texts.length === 0) return;
   const rows = await queries.all(sql.templateHashes, { account });
   const present = new Set(rows.map(({ text_hash }) => text_hash));
@@ -76,7 +84,7 @@ export async function addTemplates(queries: Writing, account: AccountKey, texts:
 }
 
 async function insertTemplates(
-  queries: Writing,
+  queries: TransactionQueries,
   account: AccountKey,
   present: number,
   templates: readonly { hash: string; text: string }[],

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { notFound } from '../../base/problem.ts';
 import { cursorAfter, cursorBefore, FIRST, FIRST_ID, LAST, pages } from '../../store/cursor.ts';
-import type { AccountKey, Database, Queries, Transaction, Writing } from '../../store/database.ts';
+import type { AccountKey, Database, Queries, Transaction, TransactionQueries } from '../../store/database.ts';
 import { elementsOf } from '../../store/json.ts';
 import { emitEvent } from '../accounts/events.ts';
 import { takeIds } from '../accounts/ids.ts';
@@ -220,7 +220,7 @@ export async function deleteReceivedAmong(queries: Queries, account: AccountKey,
 
 /** Adds received messages, each with its id, as read or unread. A new account's generation is 0. */
 export async function addReceived(
-  queries: Writing,
+  queries: TransactionQueries,
   account: bigint,
   generation: number,
   messages: readonly InboxMessage[],
@@ -240,7 +240,7 @@ export async function markReceivedRead(queries: Queries, account: bigint, ids: r
 
 /** Makes messages unread that are read. */
 export async function markReceivedUnread(
-  queries: Writing,
+  queries: TransactionQueries,
   account: bigint,
   messages: readonly InboxMessage[],
 ): Promise<void> {

@@ -1,7 +1,7 @@
 import { notFound } from '../../base/problem.ts';
 import type { SameNumber } from '../../sms/numbers.ts';
 import { cursorAfter, FIRST, pages } from '../../store/cursor.ts';
-import type { AccountKey, Database, Queries, Writing } from '../../store/database.ts';
+import type { AccountKey, Database, Queries, TransactionQueries } from '../../store/database.ts';
 import { elementsOf } from '../../store/json.ts';
 import { type HeldMessage, releaseHeld } from '../accounts/ledger.ts';
 import * as sql from './scheduled.sql.ts';
@@ -84,7 +84,7 @@ export async function takeScheduled(
 }
 
 export async function addScheduled(
-  queries: Writing,
+  queries: TransactionQueries,
   account: AccountKey,
   messages: readonly NewScheduled[],
 ): Promise<void> {

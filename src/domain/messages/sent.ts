@@ -1,6 +1,6 @@
 import { conflict, notFound } from '../../base/problem.ts';
 import { cursorAfter, cursorBefore, FIRST, LAST, pages } from '../../store/cursor.ts';
-import type { AccountKey, Database, Queries, Transaction, Writing } from '../../store/database.ts';
+import type { AccountKey, Database, Queries, Transaction, TransactionQueries } from '../../store/database.ts';
 import { accountRecordsOf, elementsOf, recordsOf } from '../../store/json.ts';
 import { emitEvent, emitStatuses } from '../accounts/events.ts';
 import { takeIds } from '../accounts/ids.ts';
@@ -157,12 +157,20 @@ export async function addQueued(
 }
 
 /** Sent messages of an import, each with its id. */
-export async function addSent(queries: Writing, account: bigint, messages: readonly SentMessage[]): Promise<void> {
+export async function addSent(
+  queries: TransactionQueries,
+  account: bigint,
+  messages: readonly SentMessage[],
+): Promise<void> {
   await queries.runAll(sql.addSent, messages.map(rowOf(account)));
 }
 
 /** Adds messages, or changes those with these ids. A mark stays while the status is the same. */
-export async function putSent(queries: Writing, account: bigint, messages: readonly SentMessage[]): Promise<void> {
+export async function putSent(
+  queries: TransactionQueries,
+  account: bigint,
+  messages: readonly SentMessage[],
+): Promise<void> {
   await queries.runAll(sql.putSent, messages.map(rowOf(account)));
 }
 

@@ -2,7 +2,7 @@ import { Problem } from '../../base/problem.ts';
 import { NO_PROGRESS, type Progress } from '../../base/progress.ts';
 import { numberEnd, type SameNumber, sameNumber } from '../../sms/numbers.ts';
 import { pages } from '../../store/cursor.ts';
-import type { Database, Queries, Writing } from '../../store/database.ts';
+import type { Database, Queries, TransactionQueries } from '../../store/database.ts';
 import { accountNamed, allAccounts, effectiveRegion, lockAccount, type StoredAccount } from '../accounts/accounts.ts';
 import { balancesOf, eraseWords, movementsWhere, releaseHeld } from '../accounts/ledger.ts';
 import { entriesNamed, entriesOf, eraseEntries } from '../contacts/blacklist.ts';
@@ -255,7 +255,7 @@ async function heldByWaiting(queries: Queries, { account, sent }: Found): Promis
 }
 
 /** Returns the released credits. */
-async function eraseFrom(queries: Writing, found: Found, number: string, at: number): Promise<bigint> {
+async function eraseFrom(queries: TransactionQueries, found: Found, number: string, at: number): Promise<bigint> {
   const { contacts, received, sent, scheduled, entries, movements, region } = found;
   const account = found.account.id;
   await lockAccount(queries, account);

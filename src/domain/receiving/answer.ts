@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { Problem } from '../../base/problem.ts';
 import { e164 } from '../../sms/numbers.ts';
 import { partsOf } from '../../sms/parts.ts';
-import type { Database, Writing } from '../../store/database.ts';
+import type { Database, TransactionQueries } from '../../store/database.ts';
 import { joined } from '../../store/transactions.ts';
 import { balancesOf } from '../accounts/ledger.ts';
 import { createAccepting, type SendingAccount } from '../sending/accept.ts';
@@ -30,7 +30,7 @@ const NUMBER = /^\+?\d{1,15}$/;
  */
 export async function sendAnswer(
   database: Database,
-  queries: Writing,
+  queries: TransactionQueries,
   account: bigint,
   settings: SendingAccount,
   { word, sender, destination, text }: Answer,

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { randomId } from '../../base/random.ts';
 import { numberFault, numberKey } from '../../sms/numbers.ts';
-import type { Database, Queries, Writing } from '../../store/database.ts';
+import type { Database, Queries, TransactionQueries } from '../../store/database.ts';
 import { joined } from '../../store/transactions.ts';
 import { effectiveRegion, lockAccount } from '../accounts/accounts.ts';
 import { addAuditEntry } from '../accounts/audit.ts';
@@ -114,7 +114,7 @@ const hashOf = (fields: readonly string[]): string =>
     .digest('hex');
 
 /** Whether it has come before; from now on it has. */
-async function isRepeated(queries: Writing, message: ArrivedMessage, now: number): Promise<boolean> {
+async function isRepeated(queries: TransactionQueries, message: ArrivedMessage, now: number): Promise<boolean> {
   const { connector, gatewayId, sender, destination, text, receivedAt, part } = message;
   const position = part ? [part.reference, part.total, part.number].map(String) : [];
   if (gatewayId !== null) {
@@ -133,7 +133,12 @@ async function isRepeated(queries: Writing, message: ArrivedMessage, now: number
  * now. Another part may have the number already: then the sender uses its reference again. What is
  * held is then ready as it is, and the new part begins another message.
  */
-async function addPart(queries: Writing, message: ArrivedMessage, part: Part, now: number): Promise<WholeMessage[]> {
+async function addPart(
+  queries: TransactionQueries,
+  message: ArrivedMessage,
+  part: Part,
+  now: number,
+): Promise<WholeMessage[]> {
   const { connector, sender, destination, text, receivedAt } = message;
   const { reference, total, number } = part;
   const hash = hashOf([connector, sender, destination, String(reference), String(total)]);
@@ -179,7 +184,7 @@ export function joinParts(held: sql.HeldIncomingRow): WholeMessage {
 }
 
 /** Inside a transaction of no account: the account that the route names is locked first. */
-async function routeNow(storing: Storing, queries: Writing, message: WholeMessage): Promise<void> {
+async function routeNow(storing: Storing, queries: TransactionQueries, message: WholeMessage): Promise<void> {
   const route = await findRoute(queries, message.destination, message.text, storing.defaultRegion);
   if (!route) return keepUnrouted(queries, message);
   const accounts = await concernedBy(queries, route, message.text);
@@ -204,7 +209,7 @@ export async function concernedBy(queries: Queries, route: FoundRoute, text: str
 export const inOrder = (accounts: readonly bigint[]): bigint[] =>
   [...new Set(accounts)].sort((one, other) => (one < other ? -1 : 1));
 
-async function keepUnrouted(queries: Writing, message: WholeMessage): Promise<void> {
+async function keepUnrouted(queries: TransactionQueries, message: WholeMessage): Promise<void> {
   const { connector, sender, destination, text, receivedAt } = message;
   // Random, so that several processes need no common counter. 62 bits: positive in 64.
   const id = randomId();
@@ -220,7 +225,7 @@ async function keepUnrouted(queries: Writing, message: WholeMessage): Promise<vo
  */
 export async function storeFor(
   { database, now, defaultRegion }: Storing,
-  queries: Writing,
+  queries: TransactionQueries,
   account: bigint,
   message: WholeMessage,
   keyword: string | null,

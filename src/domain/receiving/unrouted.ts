@@ -1,7 +1,7 @@
 import { notFound } from '../../base/problem.ts';
 import { numberEnd, type SameNumber } from '../../sms/numbers.ts';
 import { FIRST_AT } from '../../store/cursor.ts';
-import type { Database, Queries, Writing } from '../../store/database.ts';
+import type { Database, Queries, TransactionQueries } from '../../store/database.ts';
 import { accountId, lockAccount } from '../accounts/accounts.ts';
 import * as sql from './incoming.sql.ts';
 import { concernedBy, inOrder, joinParts, storeFor, type WholeMessage } from './incoming.ts';
@@ -34,7 +34,7 @@ export type Unrouted = ReturnType<typeof createUnrouted>;
 export function createUnrouted(database: Database, now: () => number, defaultRegion: string | null) {
   const storing = { database, now, defaultRegion };
 
-  async function routed(queries: Writing, rows: readonly sql.UnroutedRow[]): Promise<RoutedMessage[]> {
+  async function routed(queries: TransactionQueries, rows: readonly sql.UnroutedRow[]): Promise<RoutedMessage[]> {
     const found: RoutedMessage[] = [];
     for (const message of rows.map(toUnrouted)) {
       const route = await findRoute(queries, message.destination, message.text, defaultRegion);
@@ -47,7 +47,7 @@ export function createUnrouted(database: Database, now: () => number, defaultReg
    * Locks all accounts first, by id as a shared STOP does, and only then takes the messages, so
    * that no two transactions wait for each other.
    */
-  async function storeAll(queries: Writing, found: readonly RoutedMessage[]): Promise<Replayed> {
+  async function storeAll(queries: TransactionQueries, found: readonly RoutedMessage[]): Promise<Replayed> {
     for (const account of inOrder(found.flatMap(({ accounts }) => accounts))) await lockAccount(queries, account);
     let stored = 0;
     for (const { message, route, accounts } of found) {

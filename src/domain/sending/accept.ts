@@ -2,7 +2,7 @@ import { createPauses } from '../../base/event-loop.ts';
 import { badField, conflict } from '../../base/problem.ts';
 import { e164, exponentFault, writtenKey } from '../../sms/numbers.ts';
 import { charactersBeyondGsm7, type Encoding, PARTS_MAX, splitText } from '../../sms/parts.ts';
-import type { AccountKey, Database, Queries, Writing } from '../../store/database.ts';
+import type { AccountKey, Database, Queries, TransactionQueries } from '../../store/database.ts';
 import { takeIds } from '../accounts/ids.ts';
 import { balancesOf, move } from '../accounts/ledger.ts';
 import { blacklistedOf } from '../contacts/blacklist.ts';
@@ -182,7 +182,7 @@ function checkSendAt(sendAt: number | null, at: number): void {
 
 /** Writes the messages and holds their credits. Returns the first of their ids. */
 async function hold(
-  queries: Writing,
+  queries: TransactionQueries,
   account: AccountKey,
   given: NewMessages,
   { at, dueAt, planned }: Plan,

@@ -2,7 +2,7 @@ import { conflict, notFound, Problem } from '../../base/problem.ts';
 import type { SameNumber } from '../../sms/numbers.ts';
 import { accountIdOf } from '../../store/caller.ts';
 import { pages } from '../../store/cursor.ts';
-import type { AccountKey, Database, Queries, Transaction, Writing } from '../../store/database.ts';
+import type { AccountKey, Database, Queries, Transaction, TransactionQueries } from '../../store/database.ts';
 import { elementsOf } from '../../store/json.ts';
 import { balancesOf, releaseHeld } from '../accounts/ledger.ts';
 import { takeOneScheduled } from '../messages/scheduled.ts';
@@ -84,7 +84,7 @@ export function createCancellation(database: Database, now: () => number) {
    * A scheduled message is gone, one that is due and waits ends as DELETED. Returns the credits
    * that are free again. A message that is claimed or was sent cannot be cancelled.
    */
-  async function cancel(queries: Writing, account: AccountKey, id: bigint): Promise<bigint> {
+  async function cancel(queries: TransactionQueries, account: AccountKey, id: bigint): Promise<bigint> {
     const taken = await takeOneScheduled(queries, account, id);
     if (taken.length > 0) return releaseHeld(queries, account, now(), taken, CANCELLED.reason);
     return cancelWaiting(queries, account, id, now());
@@ -116,7 +116,12 @@ export function createCancellation(database: Database, now: () => number) {
 }
 
 /** Cancels a message that has left the schedule. Returns the credits that are free again. */
-async function cancelWaiting(queries: Writing, account: AccountKey, id: bigint, at: number): Promise<bigint> {
+async function cancelWaiting(
+  queries: TransactionQueries,
+  account: AccountKey,
+  id: bigint,
+  at: number,
+): Promise<bigint> {
   const [row] = await queries.all(sql.of, { account, ids: elementsOf([id]) });
   if (row?.state !== 'waiting') throw await refusalOf(queries, account, id, at, row);
   const before = await balancesOf(queries, account);
@@ -126,7 +131,7 @@ async function cancelWaiting(queries: Writing, account: AccountKey, id: bigint, 
 
 /** Why a message that does not wait cannot be cancelled. */
 async function refusalOf(
-  queries: Writing,
+  queries: TransactionQueries,
   account: AccountKey,
   id: bigint,
   at: number,

@@ -1,7 +1,7 @@
 import { nextTurn } from '../../base/event-loop.ts';
 import { isLockedOut, isUnavailable } from '../../base/problem.ts';
 import { splitText } from '../../sms/parts.ts';
-import type { Database, Transaction, Writing } from '../../store/database.ts';
+import type { Database, Transaction, TransactionQueries } from '../../store/database.ts';
 import { elementsOf } from '../../store/json.ts';
 import { effectiveRegion } from '../accounts/accounts.ts';
 import * as attemptSql from './attempts.sql.ts';
@@ -73,7 +73,7 @@ export function createClaiming(database: Database, settings: ClaimingSettings) {
    * rarely free. Where another transaction keeps that one for long, the others are claimed.
    */
   const claimFrom = async (ids: readonly bigint[], share: ConnectorShare, at: number, limit: number) => {
-    const work = (queries: Writing) => claimWithin(queries, settings, ids, share, at, limit);
+    const work = (queries: TransactionQueries) => claimWithin(queries, settings, ids, share, at, limit);
     try {
       return await database.transaction(ids[0] as bigint, work, LOCK_WAIT_MS);
     } catch (thrown) {
@@ -129,7 +129,7 @@ export function createClaiming(database: Database, settings: ClaimingSettings) {
 
 /** Inside a transaction. lockAccounts skips accounts in use. */
 async function claimWithin(
-  queries: Writing,
+  queries: TransactionQueries,
   settings: ClaimingSettings,
   accountIds: readonly bigint[],
   { connector, isDefault }: ConnectorShare,
@@ -198,7 +198,7 @@ async function dueAccounts(database: Database, share: ConnectorShare, now: numbe
 }
 
 async function claimOf(
-  queries: Writing,
+  queries: TransactionQueries,
   settings: ClaimingSettings,
   row: sql.DueAccountRow,
   connector: string,

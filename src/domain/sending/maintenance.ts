@@ -1,5 +1,5 @@
 import { isOutage } from '../../base/problem.ts';
-import type { Database, Writing } from '../../store/database.ts';
+import type { Database, TransactionQueries } from '../../store/database.ts';
 import { elementsOf } from '../../store/json.ts';
 import { eachAccount } from '../../store/transactions.ts';
 import { removeUseless } from './attempts.sql.ts';
@@ -56,7 +56,7 @@ export function createMaintenance(database: Database, incoming: IncomingMaintena
   async function matchHeld(): Promise<number> {
     const rows = await database.all(sql.heldMatches, { limit: BATCH });
     for (const { account_id: account, message_id } of rows) {
-      const apply = (queries: Writing) => applyHeldReceipts({ queries, account, at: now() }, [message_id]);
+      const apply = (queries: TransactionQueries) => applyHeldReceipts({ queries, account, at: now() }, [message_id]);
       await skipping(() => database.transaction(account, apply));
     }
     return rows.length;

@@ -6,7 +6,7 @@ import { addCredentials, type Credential, ownerOfUserId } from '../../domain/acc
 import { allContacts, type Contact, deleteContacts, putContacts, withKey } from '../../domain/contacts/contacts.ts';
 import { allGroups, deleteGroups, putGroups } from '../../domain/contacts/groups.ts';
 import { allTemplates, replaceTemplates } from '../../domain/contacts/templates.ts';
-import type { Database, Queries, Writing } from '../../store/database.ts';
+import type { Database, Queries, TransactionQueries } from '../../store/database.ts';
 import type { AccountArchive } from '../../transfer/archive-rows.ts';
 import {
   beginCopy,
@@ -87,7 +87,7 @@ const REASON = 'import';
 
 /** Both balances as the old server shows them, by movements. */
 async function setCredits(
-  queries: Writing,
+  queries: TransactionQueries,
   account: bigint,
   { credits, usedCredits }: Account,
   at: number,
@@ -106,7 +106,12 @@ export function adjusting(side: Side, amount: bigint, messageId?: bigint): NewMo
     : [{ kind: 'adjust', from: side, to: 'operator', amount: -amount, ...words }];
 }
 
-async function copyRows(queries: Writing, account: bigint, copied: CopiedAccount, highest: HighestIds): Promise<void> {
+async function copyRows(
+  queries: TransactionQueries,
+  account: bigint,
+  copied: CopiedAccount,
+  highest: HighestIds,
+): Promise<void> {
   const { groups, contacts } = copied;
   const groupsHere = new Map((await allGroups(queries, account)).map((each) => [each.id, each]));
   const contactsHere = new Map((await allContacts(queries, account)).map((each) => [each.id, each]));
@@ -144,7 +149,7 @@ function gone(here: readonly bigint[], there: readonly bigint[], highest: bigint
 }
 
 /** The order is that of saving, so another order is another list. */
-async function copyTemplates(queries: Writing, account: bigint, texts: readonly string[]): Promise<void> {
+async function copyTemplates(queries: TransactionQueries, account: bigint, texts: readonly string[]): Promise<void> {
   const here = await allTemplates(queries, account);
   if (here.length === texts.length && here.every((text, index) => text === texts[index])) return;
   await replaceTemplates(queries, account, texts);

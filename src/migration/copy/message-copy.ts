@@ -23,7 +23,7 @@ import {
 import { writtenKey } from '../../sms/numbers.ts';
 import { partsOf } from '../../sms/parts.ts';
 import { pages } from '../../store/cursor.ts';
-import type { Database, Queries, Writing } from '../../store/database.ts';
+import type { Database, Queries, TransactionQueries } from '../../store/database.ts';
 import {
   copyProgress,
   deletedHere,
@@ -328,7 +328,7 @@ const isSameScheduled = (one: ScheduledMessage, other: ScheduledHere | undefined
   one.createdAt === Number(other.created_at);
 
 async function replaceScheduled(
-  queries: Writing,
+  queries: TransactionQueries,
   account: bigint,
   at: number,
   put: readonly ScheduledMessage[],

@@ -2,7 +2,7 @@ import { conflict } from '../../base/problem.ts';
 import { snapshotOf, takeIds } from '../../domain/accounts/ids.ts';
 import { addSent, type SentMessage, sentAmong } from '../../domain/messages/sent.ts';
 import { numberKey } from '../../sms/numbers.ts';
-import type { Database, Queries, Writing } from '../../store/database.ts';
+import type { Database, Queries, TransactionQueries } from '../../store/database.ts';
 import { elementsOf, recordsOf } from '../../store/json.ts';
 import { copyProgress, deletedHere, MESSAGE_ID_GAP, noteCopiedIds } from '../stages/migrated-accounts.ts';
 import * as sql from './messages.sql.ts';
@@ -166,7 +166,7 @@ async function contentsHere(
   );
 }
 
-async function addAll(queries: Writing, account: bigint, rows: readonly SentRow[]): Promise<void> {
+async function addAll(queries: TransactionQueries, account: bigint, rows: readonly SentRow[]): Promise<void> {
   const own = rows.filter(({ id }) => id === null).length;
   const kept = rows.flatMap(({ id }) => (id === null ? [] : [id]));
   await noteCopiedIds(queries, account, { messages: kept });

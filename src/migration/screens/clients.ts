@@ -14,7 +14,7 @@ import {
   refusalOf,
   screen,
 } from '../../console/lists.ts';
-import { get, noticed, post, type View, type Visit } from '../../console/visit.ts';
+import { get, noticed, type PageRequest, post, type View } from '../../console/page-request.ts';
 import { counted, grouped, time } from '../../console/words.ts';
 import type { Item } from '../../operator/action.ts';
 import { migrateClientRule, migrateClientRules, migrateClients, migrateRemoveClientRule } from '../actions/clients.ts';
@@ -78,27 +78,27 @@ const LABELS = {
   stage: texts.reads,
 };
 
-const show = async (visit: Visit, problem: Problem | null = null): Promise<View> => {
-  const isFiltered = isFilteredBy(visit, 'username', 'silent');
-  const { silent, ...query } = pageQuery(visit, 'username', 'silent');
+const show = async (request: PageRequest, problem: Problem | null = null): Promise<View> => {
+  const isFiltered = isFilteredBy(request, 'username', 'silent');
+  const { silent, ...query } = pageQuery(request, 'username', 'silent');
   const isDays = silent !== undefined && /^[1-9]\d{0,2}$/.test(silent);
   const given = { query: { ...query, ...(isDays ? { silent } : {}) } };
-  const { items, next } = await visit.act.run(migrateClients, given);
-  const filter = filters(visit, [
-    filterField(visit, 'username', texts.account),
-    filterField(visit, 'silent', texts.silentFilter, 'number'),
+  const { items, next } = await request.act.run(migrateClients, given);
+  const filter = filters(request, [
+    filterField(request, 'username', texts.account),
+    filterField(request, 'silent', texts.silentFilter, 'number'),
   ]);
   const list = listOf(
     texts,
-    items.map((client, index) => ({ key: String(index), cells: cellsOf(visit, client) })),
+    items.map((client, index) => ({ key: String(index), cells: cellsOf(request, client) })),
     isFiltered,
   );
   const main = html`<h1>${texts.title}</h1><p class="lead">${texts.lead}</p><p><a href="${MIGRATION}">${texts.back}</a></p>
-${noticeOf(visit, texts.notices)}${problemNote(problem, LABELS)}${filter}${list}${pagerOf(visit, next)}${await rules(visit)}`;
+${noticeOf(request, texts.notices)}${problemNote(problem, LABELS)}${filter}${list}${pagerOf(request, next)}${await rules(request)}`;
   return screen(texts.title, 'migration', main, problem);
 };
 
-function cellsOf({ zone }: Visit, client: Client): Html[] {
+function cellsOf({ zone }: PageRequest, client: Client): Html[] {
   const { agent, address, account, isKnown, calls, silentDays } = client;
   const owner = isKnown
     ? html`<a href="/console/accounts/${encodeURIComponent(account)}">${account}</a>`
@@ -125,7 +125,7 @@ function callList(calls: Client['calls']): Html {
   return html`${list(lines.slice(0, CALLS_SHOWN))}<details><summary>${texts.more(calls.length - CALLS_SHOWN)}</summary>${list(lines.slice(CALLS_SHOWN))}</details>`;
 }
 
-async function rules({ act, form }: Visit): Promise<Html> {
+async function rules({ act, form }: PageRequest): Promise<Html> {
   const { rules: all } = await act.run(migrateClientRules);
   const rows = all.map(({ name, stage, address, header, username }) => ({
     key: name,
@@ -151,8 +151,8 @@ ${field({ name: 'username', label: texts.onlyAccount, value: form.text('username
 <p><label for="rule-stage">${texts.reads}</label><select id="rule-stage" name="stage">${options}</select></p><button>${texts.set}</button></form>`;
 }
 
-const setRule = async (visit: Visit): Promise<View> => {
-  const { act, form } = visit;
+const setRule = async (request: PageRequest): Promise<View> => {
+  const { act, form } = request;
   const given = ['address', 'header', 'username'].flatMap((name) => {
     const value = form.text(name).trim();
     return value === '' ? [] : [[name, value] as const];
@@ -164,21 +164,21 @@ const setRule = async (visit: Visit): Promise<View> => {
     });
     return noticed(HERE, 'set');
   } catch (thrown) {
-    return show(visit, refusalOf(thrown, 'not-found'));
+    return show(request, refusalOf(thrown, 'not-found'));
   }
 };
 
-const removeRule = async (visit: Visit): Promise<View> => {
+const removeRule = async (request: PageRequest): Promise<View> => {
   try {
-    await visit.act.run(migrateRemoveClientRule, { params: { name: visit.form.text('name') } });
+    await request.act.run(migrateRemoveClientRule, { params: { name: request.form.text('name') } });
     return noticed(HERE, 'removed');
   } catch (thrown) {
-    return show(visit, refusalOf(thrown, 'not-found'));
+    return show(request, refusalOf(thrown, 'not-found'));
   }
 };
 
 export const migrationClientRoutes = [
-  get('/migration/clients', (visit) => show(visit)),
+  get('/migration/clients', (request) => show(request)),
   post('/migration/clients', setRule),
   post('/migration/clients/remove', removeRule),
 ];

@@ -13,7 +13,7 @@ import {
   refusalOf,
   screen,
 } from '../../console/lists.ts';
-import { get, noticed, page, post, type View, type Visit } from '../../console/visit.ts';
+import { get, noticed, type PageRequest, page, post, type View } from '../../console/page-request.ts';
 import { counted, grouped, time } from '../../console/words.ts';
 import type { Output } from '../../operator/action.ts';
 import {
@@ -139,7 +139,7 @@ const CALLS_MAX = 1_000_000;
 const DETAIL_LENGTH_MAX = 120;
 
 /** The settings of the verdict in the address; what is no such number is left out. */
-function settingsOf({ query }: Visit): { days?: string; calls?: string } {
+function settingsOf({ query }: PageRequest): { days?: string; calls?: string } {
   const given = (name: string, max: number) => {
     const value = query.get(name) ?? '';
     return /^[1-9]\d{0,6}$/.test(value) && Number(value) <= max ? { [name]: value } : {};
@@ -147,25 +147,25 @@ function settingsOf({ query }: Visit): { days?: string; calls?: string } {
   return { ...given('days', DAYS_MAX), ...given('calls', CALLS_MAX) };
 }
 
-const show = async (visit: Visit, problem: Problem | null = null): Promise<View> => {
-  const { act, query } = visit;
-  const report = await act.run(migrateReport, { query: settingsOf(visit) });
-  const counts = html`${verdict(visit, report)}${operations(report)}`;
+const show = async (request: PageRequest, problem: Problem | null = null): Promise<View> => {
+  const { act, query } = request;
+  const report = await act.run(migrateReport, { query: settingsOf(request) });
+  const counts = html`${verdict(request, report)}${operations(report)}`;
   if (query.get('part') === 'counts') return { kind: 'fragment', html: counts };
-  const address = `${HERE}?${new URLSearchParams({ ...settingsOf(visit), part: 'counts' })}`;
-  const filter = filters(visit, [
+  const address = `${HERE}?${new URLSearchParams({ ...settingsOf(request), part: 'counts' })}`;
+  const filter = filters(request, [
     field({ isFilter: true, name: 'days', label: texts.days, type: 'number', value: String(report.days) }),
     field({ isFilter: true, name: 'calls', label: texts.calls, type: 'number', value: String(report.callsMin) }),
   ]);
   const due = await act.run(migrateNext);
-  const main = html`<h1>${texts.title}</h1><p class="lead">${texts.lead}</p>${noticeOf(visit, texts.notices)}${problemNote(problem, { username: texts.username, stage: texts.stage })}
+  const main = html`<h1>${texts.title}</h1><p class="lead">${texts.lead}</p>${noticeOf(request, texts.notices)}${problemNote(problem, { username: texts.username, stage: texts.stage })}
 ${nextStep(due)}${filter}<div data-live="${address}" data-mode="whole">${counts}</div>
-<p><a href="${HERE}/report?${new URLSearchParams(settingsOf(visit)).toString()}">${texts.print}</a></p>
-${await stages(visit, report)}${differences(visit, report)}${masks(report)}${unseen(report)}${unknown(report)}${acceptances(visit, report)}`;
+<p><a href="${HERE}/report?${new URLSearchParams(settingsOf(request)).toString()}">${texts.print}</a></p>
+${await stages(request, report)}${differences(request, report)}${masks(report)}${unseen(report)}${unknown(report)}${acceptances(request, report)}`;
   return screen(texts.title, 'migration', main, problem);
 };
 
-function verdict({ zone }: Visit, { isSafe, days, rules, waitingWrites: { total, oldestAt } }: Report): Html {
+function verdict({ zone }: PageRequest, { isSafe, days, rules, waitingWrites: { total, oldestAt } }: Report): Html {
   const rows = rules.map(({ name, isMet, detail }) => ({
     key: name,
     cells: [
@@ -224,14 +224,14 @@ const stageForm = (username: string | null, stage: string, name: string): Html =
 <label class="unseen" for="stage-${name}">${texts.stage} ${username ?? ''}</label><select id="stage-${name}" name="stage">${options(stage)}</select>
 <button aria-label="${texts.change} ${username ?? texts.defaultStage}">${texts.change}</button></form>`;
 
-async function stages(visit: Visit, { defaultStage }: Report): Promise<Html> {
-  const { items, next } = await visit.act.run(migrateAccounts, { query: pageQuery(visit) });
+async function stages(request: PageRequest, { defaultStage }: Report): Promise<Html> {
+  const { items, next } = await request.act.run(migrateAccounts, { query: pageQuery(request) });
   const rows = items.map(({ username, stage, isDefault, since, days, title, isReady, blocks }, index) => ({
     key: username,
     cells: [
       html`<a href="/console/accounts/${encodeURIComponent(username)}">${username}</a>`,
       html`${texts.stageNames[stage] ?? stage}${isDefault ? html` <span class="quiet">${texts.byDefault}</span>` : ''}`,
-      since === null ? html`–` : time(since, visit.zone),
+      since === null ? html`–` : time(since, request.zone),
       html`${grouped(Math.floor(days[stage] ?? 0))}`,
       html`${title} ${isReady ? html`<span class="good">${texts.ready}</span>` : html`<small class="quiet">${texts.blocked(blocks)}</small>`}`,
       stageForm(username, stage, String(index)),
@@ -242,12 +242,12 @@ async function stages(visit: Visit, { defaultStage }: Report): Promise<Html> {
     rows,
   );
   return html`<h2>${texts.stages}</h2><p>${texts.defaultStage}: ${texts.stageNames[defaultStage] ?? defaultStage}</p>${stageForm(null, defaultStage, 'default')}
-${list}${pagerOf(visit, next)}
-<h3>${texts.setStage}</h3><form method="post" action="${HERE}/stage" class="fields">${field({ name: 'username', label: texts.username, value: visit.form.text('username'), isRequired: true, lengthMax: 200, autocomplete: 'off' })}
-<p><label for="stage">${texts.stage}</label><select id="stage" name="stage">${options(visit.form.text('stage') || 'compare')}</select></p><button>${texts.change}</button></form>`;
+${list}${pagerOf(request, next)}
+<h3>${texts.setStage}</h3><form method="post" action="${HERE}/stage" class="fields">${field({ name: 'username', label: texts.username, value: request.form.text('username'), isRequired: true, lengthMax: 200, autocomplete: 'off' })}
+<p><label for="stage">${texts.stage}</label><select id="stage" name="stage">${options(request.form.text('stage') || 'compare')}</select></p><button>${texts.change}</button></form>`;
 }
 
-function differences({ zone }: Visit, { examples }: Report): Html {
+function differences({ zone }: PageRequest, { examples }: Report): Html {
   const rows = examples.map(({ operation, protocol, name, example, at }, index) => ({
     key: String(index),
     cells: [html`<code>${operation}</code>`, html`${protocol}`, time(at, zone), html`${name}: ${example}`],
@@ -288,7 +288,7 @@ function unknown({ unknown: all }: Report): Html {
   return acceptForm(texts.unknown, texts.unknownLead, choices);
 }
 
-function acceptances({ zone }: Visit, { acceptances: all }: Report): Html {
+function acceptances({ zone }: PageRequest, { acceptances: all }: Report): Html {
   const rows = all.map(({ operation, by, at, reason }) => ({
     key: operation,
     cells: [
@@ -304,8 +304,8 @@ function acceptances({ zone }: Visit, { acceptances: all }: Report): Html {
 }
 
 /** Asks first: clients notice a stage. Back from alone the question says what is lost. */
-const setStage = async (visit: Visit): Promise<View> => {
-  const { act, form } = visit;
+const setStage = async (request: PageRequest): Promise<View> => {
+  const { act, form } = request;
   const [username, stage] = [form.text('username'), form.text('stage')];
   const isDefault = form.text('isDefault') === 'yes';
   const isForced = form.text('force') === 'yes';
@@ -330,12 +330,12 @@ const setStage = async (visit: Visit): Promise<View> => {
       back: HERE,
     });
   } catch (thrown) {
-    return show(visit, refusalOf(thrown, 'not-found'));
+    return show(request, refusalOf(thrown, 'not-found'));
   }
 };
 
-const accept = async (visit: Visit): Promise<View> => {
-  const { act, form } = visit;
+const accept = async (request: PageRequest): Promise<View> => {
+  const { act, form } = request;
   const chosen = [...new Set(form.all('operation'))].slice(0, 100);
   if (chosen.length === 0) return noticed(HERE, 'nothing');
   if (form.text('confirmed') !== 'yes') {
@@ -355,27 +355,27 @@ const accept = async (visit: Visit): Promise<View> => {
     const body = { reason: form.text('reason') };
     for (const operation of chosen) await act.run(migrateAccept, { params: { operation }, body });
   } catch (thrown) {
-    return show(visit, refusalOf(thrown));
+    return show(request, refusalOf(thrown));
   }
   return noticed(HERE, 'accepted', chosen.length);
 };
 
-const withdraw = async ({ act, form }: Visit): Promise<View> => {
+const withdraw = async ({ act, form }: PageRequest): Promise<View> => {
   await act.run(migrateWithdraw, { params: { operation: form.text('operation') } });
   return noticed(HERE, 'withdrawn');
 };
 
 /** The same numbers as one page to print. */
-const printed = async (visit: Visit): Promise<View> => {
-  const { days = '7', calls = '100' } = settingsOf(visit);
-  const { database, now } = visit.services;
+const printed = async (request: PageRequest): Promise<View> => {
+  const { days = '7', calls = '100' } = settingsOf(request);
+  const { database, now } = request.services;
   const report = await migrationReport(database, now, { days: Number(days), callsMin: Number(calls) });
   const main = html`<div class="report" role="region" tabindex="0" aria-label="${texts.print}">${reportMain(report, decisionPart(await migrationPlan(database, now), report))}</div><p class="unprinted"><a href="${HERE}">${texts.title}</a></p>`;
   return page(texts.print, main, { current: 'migration' });
 };
 
 export const migrationRoutes = [
-  get('/migration', (visit) => show(visit)),
+  get('/migration', (request) => show(request)),
   get('/migration/report', printed),
   post('/migration/stage', setStage),
   post('/migration/accept', accept),

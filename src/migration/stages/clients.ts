@@ -1,6 +1,6 @@
 import { accountId } from '../../domain/accounts/accounts.ts';
 import type { RetentionRule } from '../../domain/privacy/extension.ts';
-import type { Database, Queries, Writing } from '../../store/database.ts';
+import type { Database, Queries, TransactionQueries } from '../../store/database.ts';
 import { recordsOf } from '../../store/json.ts';
 import * as sql from './clients.sql.ts';
 import { DAY_MS } from './figures.ts';
@@ -103,7 +103,7 @@ export const clientRetention: RetentionRule = {
   remove: (database, before, limit) => database.run(sql.deleteClientsBefore, { before, limit }),
 };
 
-export const forgetClientsOf = (queries: Writing | Database, account: bigint): Promise<number> =>
+export const forgetClientsOf = (queries: TransactionQueries | Database, account: bigint): Promise<number> =>
   queries.run(sql.deleteClientsOf, { account });
 
 async function clientOf(queries: Queries, row: sql.ClientRow): Promise<Client> {

@@ -1,7 +1,7 @@
 import { findAccountNamed } from '../../domain/accounts/accounts.ts';
 import { reserveIds } from '../../domain/accounts/ids.ts';
 import { pages } from '../../store/cursor.ts';
-import type { Database, Queries, Writing } from '../../store/database.ts';
+import type { Database, Queries, TransactionQueries } from '../../store/database.ts';
 import * as sql from './migrated-accounts.sql.ts';
 import { countWritesOf } from './traffic.sql.ts';
 
@@ -36,7 +36,7 @@ export async function copyProgress(queries: Queries, account: bigint): Promise<C
 }
 
 /** In the transaction that makes the account. */
-export const beginCopy = (queries: Writing, account: bigint, at: number): Promise<number> =>
+export const beginCopy = (queries: TransactionQueries, account: bigint, at: number): Promise<number> =>
   queries.run(sql.begin, { account, at });
 
 export const accountIdNamed = async (queries: Queries, username: string): Promise<bigint | null> =>
@@ -58,14 +58,14 @@ export const MESSAGE_ID_GAP = 1_000_000n;
 const CONTACT_ID_GAP = 10_000n;
 
 /** Also where the old server has nothing yet: what comes there later has the first ids. */
-export async function reserveFirstIds(queries: Writing, account: bigint): Promise<void> {
+export async function reserveFirstIds(queries: TransactionQueries, account: bigint): Promise<void> {
   await reserveIds(queries, account, 'message', [MESSAGE_ID_GAP]);
   await reserveIds(queries, account, 'contact', [CONTACT_ID_GAP]);
   await reserveIds(queries, account, 'group', [CONTACT_ID_GAP]);
 }
 
 /** Call it in the transaction that adds the rows. */
-export async function noteCopiedIds(queries: Writing, account: bigint, ids: CopiedIds): Promise<void> {
+export async function noteCopiedIds(queries: TransactionQueries, account: bigint, ids: CopiedIds): Promise<void> {
   const { messages = [], contacts = [], groups = [] } = ids;
   if (messages.length + contacts.length + groups.length === 0) return;
   const highest = (list: readonly bigint[]): bigint => list.reduce((most, id) => (id > most ? id : most), 0n);

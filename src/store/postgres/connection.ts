@@ -2,7 +2,7 @@ import type pg from 'pg';
 import { denied, Problem } from '../../base/problem.ts';
 import { Caller, isAdmitted } from '../caller.ts';
 import { identify } from '../callers.sql.ts';
-import type { Writing } from '../database.ts';
+import type { TransactionQueries } from '../database.ts';
 import { deletionOf } from '../deletion.ts';
 import type { Migratable } from '../schema/migrations.ts';
 import { readRecords, render, type SqlDialect, type Statement, type Value } from '../statement.ts';
@@ -105,7 +105,7 @@ function unidentifiedCaller(parameters: object): Caller | undefined {
 }
 
 /** One client of the pool. Each statement is prepared by name, once per connection. */
-export class Connection implements Migratable, Writing {
+export class Connection implements Migratable, TransactionQueries {
   readonly #client: pg.PoolClient;
   readonly #executePrepared: Execute;
   /** The driver's time-out, where it differs from that of the pool. */
@@ -175,7 +175,7 @@ export class Connection implements Migratable, Writing {
   /** `begin` and the statements of `first` are sent together, in one round trip. */
   async within<T>(
     first: readonly pg.QueryConfig[],
-    work: (queries: Writing) => Promise<T>,
+    work: (queries: TransactionQueries) => Promise<T>,
     timeoutMs?: number,
     account?: bigint | Caller,
   ): Promise<T> {

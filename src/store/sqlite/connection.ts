@@ -3,7 +3,7 @@ import { Problem } from '../../base/problem.ts';
 import { type AccountKey, Caller } from '../caller.ts';
 import { addDeletion } from '../callers.sql.ts';
 import { emptyRecord } from '../columns.ts';
-import type { Writing } from '../database.ts';
+import type { TransactionQueries } from '../database.ts';
 import { deletionOf } from '../deletion.ts';
 import type { Migratable } from '../schema/migrations.ts';
 import { readRecords, render, type SqlDialect, type Statement, type Value } from '../statement.ts';
@@ -62,7 +62,7 @@ const SETTINGS = `
   pragma secure_delete = on;
 `;
 
-export class Connection implements Migratable, Writing, Transactional {
+export class Connection implements Migratable, TransactionQueries, Transactional {
   readonly #path: string;
   readonly #database: DatabaseSync;
   readonly #prepared = new Map<unknown, Prepared>();
@@ -140,7 +140,7 @@ export class Connection implements Migratable, Writing, Transactional {
     }
   }
 
-  async within<T>(begin: string, work: (queries: Writing) => Promise<T>): Promise<T> {
+  async within<T>(begin: string, work: (queries: TransactionQueries) => Promise<T>): Promise<T> {
     this.exec(begin);
     try {
       const result = await work(this);

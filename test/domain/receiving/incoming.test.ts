@@ -11,7 +11,7 @@ import {
 } from '../../../src/domain/receiving/incoming.ts';
 import { ROUTES_MAX } from '../../../src/domain/receiving/routes.ts';
 import { createUnrouted } from '../../../src/domain/receiving/unrouted.ts';
-import type { Database, Writing } from '../../../src/store/database.ts';
+import type { Database, TransactionQueries } from '../../../src/store/database.ts';
 import { type ActionBench, openActions } from '../../support/actions.ts';
 import { onEveryEngine } from '../../support/engines.ts';
 import { sql } from '../../support/opened-database.ts';
@@ -136,7 +136,7 @@ onEveryEngine('incoming messages', (engine) => {
       if (name === 'accounts.lock') steps.push(String(account));
       if (name === 'incoming.takeUnrouted') steps.push('take');
     };
-    const noting = (queries: Writing): Writing =>
+    const noting = (queries: TransactionQueries): TransactionQueries =>
       new Proxy(queries, {
         get(target, name) {
           const method = Reflect.get(target, name);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as inboxSql from '../../../src/domain/messages/received.sql.ts';
 import * as outboxSql from '../../../src/domain/messages/sent.sql.ts';
-import type { Writing } from '../../../src/store/database.ts';
+import type { TransactionQueries } from '../../../src/store/database.ts';
 import { createRandom, SEED } from '../../durability/random.ts';
 import { onEveryEngine } from '../../support/engines.ts';
 import {
@@ -131,7 +131,7 @@ onEveryEngine('the tally', (engine) => {
     const { database, inbox, add, check } = await openDomain(engine, t);
     const account = await add('one', [received(1, false), received(2, true)], [sent(1, false)]);
     const before = await check(account, 'before');
-    const works: ((queries: Writing) => Promise<unknown>)[] = [
+    const works: ((queries: TransactionQueries) => Promise<unknown>)[] = [
       (queries) => arrive(queries, account, [3, 4], false),
       (queries) => queries.run(inboxSql.markRead, { account, id: 1n }),
       (queries) => queries.run(inboxSql.deleteReceived, { account, id: 2n }),

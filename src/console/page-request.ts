@@ -8,7 +8,7 @@ import type { Form } from './form.ts';
 import type { Site } from './session.ts';
 
 /** One request of somebody who is signed in, as a screen gets it. */
-export interface Visit {
+export interface PageRequest {
   readonly session: Session;
   readonly isOperator: boolean;
   /** `/console` for a holder; `/console/accounts/acme` where an operator looks at an account. */
@@ -60,7 +60,7 @@ export interface Route {
   readonly method: 'GET' | 'POST';
   /** Below the base, with `:name` for parameters. */
   readonly path: string;
-  readonly show: (visit: Visit) => Promise<View>;
+  readonly show: (request: PageRequest) => Promise<View>;
   /** The most bytes of a form; 256 KiB where it is not given. */
   readonly bytesMax?: number;
 }
