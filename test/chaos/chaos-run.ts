@@ -1,5 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
+import { check } from '../../proof/checker/checker.ts';
+import type { Event, Outcome } from '../../proof/checker/history.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { readConfig } from '../../src/config/settings.ts';
 import { createAccount, type UnsurePolicy } from '../../src/domain/accounts/accounts.ts';
@@ -8,8 +10,6 @@ import { createRandom } from '../durability/random.ts';
 import { sql } from '../support/opened-database.ts';
 import { createCarrier, type SubmittedEvent, textOf, tokenOf } from './carrier.ts';
 import { type ChaosNode, startNode } from './chaos-node.ts';
-import { check } from './checker.ts';
-import type { Event, Outcome } from './history.ts';
 import type { Ask } from './protocol.ts';
 
 /**
@@ -271,7 +271,7 @@ async function createRun(options: ChaosOptions) {
         ({ username, side, stored, counted }) => `${username}: ${side} ${stored}, ${counted}`,
       );
       const kills = events.filter(({ kind }) => kind === 'killed').length;
-      return { faults: [...faults, ...ledger], messages: tokens, kills, events };
+      return { faults: [...faults.map(({ text }) => text), ...ledger], messages: tokens, kills, events };
     },
 
     async end(): Promise<void> {

@@ -1,9 +1,9 @@
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Event } from '../../proof/checker/history.ts';
 import { createPostgresServer } from '../support/postgres-server.ts';
 import { runChaos } from './chaos-run.ts';
-import type { Event } from './history.ts';
 
 /**
  * `npm run chaos`: kills by the hundred, on SQLite. ENGINE=postgres starts a PostgreSQL, which is

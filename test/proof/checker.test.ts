@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { check } from './checker.ts';
-import type { Event, History } from './history.ts';
+import { check } from '../../proof/checker/checker.ts';
+import type { Event, History } from '../../proof/checker/history.ts';
 
 /** A run in which everything went right: one message is delivered, one cancelled, one refused by the carrier. */
 const RIGHT: readonly Event[] = [
@@ -21,7 +21,7 @@ const RIGHT: readonly Event[] = [
 ];
 const OUTCOMES: History['outcomes'] = [{ token: 'a', list: 'sent', status: 'DELIVERED', captured: 2 }];
 const checked = (events: readonly Event[], outcomes = OUTCOMES, more: Partial<History> = {}) =>
-  check({ events, outcomes, unsurePolicy: 'never-twice', pendingReason: null, ...more });
+  check({ events, outcomes, unsurePolicy: 'never-twice', pendingReason: null, ...more }).map(({ text }) => text);
 const found = (faults: readonly string[], pattern: RegExp) => {
   assert.equal(faults.length, 1, faults.join('\n'));
   assert.match(faults[0] as string, pattern);

@@ -1,14 +1,22 @@
 import { type Event, FINAL, type History, type Outcome } from './history.ts';
 
+/** A promise that was broken: the name of the rule, and a sentence that begins with the message. */
+export interface Fault {
+  readonly rule: string;
+  readonly text: string;
+}
+
 /**
- * Reads the history of a chaos run and names every promise that it breaks, in a sentence each. The
- * checker knows nothing of the service but what was seen from outside.
+ * Reads the history of a run with real processes or of a simulated one, and names every promise
+ * that it breaks. The checker knows nothing of the service but what was seen from outside.
  */
-export function check(history: History): string[] {
+export function check(history: History): Fault[] {
+  const named = (rule: { readonly name: string }, texts: readonly string[]): Fault[] =>
+    texts.map((text) => ({ rule: rule.name, text }));
   const messages = byToken(history);
   return [
-    ...[...messages.values()].flatMap((message) => RULES.flatMap((rule) => rule(message, history))),
-    ...ledgerFaults(history.events),
+    ...[...messages.values()].flatMap((message) => RULES.flatMap((rule) => named(rule, rule(message, history)))),
+    ...named(balancesAddUp, balancesAddUp(history.events)),
   ];
 }
 
@@ -178,7 +186,7 @@ const RULES: readonly Rule[] = [
   },
 ];
 
-function ledgerFaults(events: readonly Event[]): string[] {
+function balancesAddUp(events: readonly Event[]): string[] {
   return events.flatMap((event) => {
     if (event.kind !== 'balances') return [];
     const { account, granted, free, held, used } = event;
