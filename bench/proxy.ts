@@ -9,8 +9,8 @@ import { runInNewContext } from 'node:vm';
 import { systemClock } from '../src/base/clock.ts';
 import { createKeyedQueue } from '../src/base/keyed-queue.ts';
 import { createComparing } from '../src/migration/compare/comparing.ts';
+import { createPendingCounts } from '../src/migration/proxy/pending-counts.ts';
 import { createShadow } from '../src/migration/proxy/shadow.ts';
-import { createTally } from '../src/migration/proxy/tally.ts';
 import { startColumba } from './columba.ts';
 import { answers, endAll, freePort, launch, temporaryFolder, untilReady } from './processes.ts';
 import { heading, megabytes, printTable, say } from './report.ts';
@@ -138,7 +138,7 @@ async function memoryOfDifferences(): Promise<string[][]> {
     listLimit: 10_000,
     pseudonyms: false,
   });
-  const tally = createTally(async () => {}, Date.now);
+  const pendingCounts = createPendingCounts(async () => {}, Date.now);
   const queue = createKeyedQueue({ itemsMax: 1_000, bytesMax: 64 * 1_048_576, concurrency: 8 }, () => {});
   const answer = (value: number) => ({
     status: 200,
@@ -148,7 +148,7 @@ async function memoryOfDifferences(): Promise<string[][]> {
   });
   let asked = 0;
   const server = { exchange: async () => answer(++asked) };
-  const common = { queue, tally, recorder: undefined, columba: server, old: server, comparing };
+  const common = { queue, pendingCounts, recorder: undefined, columba: server, old: server, comparing };
   const shadow = createShadow({
     ...common,
     sync: undefined,
@@ -170,7 +170,7 @@ async function memoryOfDifferences(): Promise<string[][]> {
   for (let calls = 0; calls <= CALLS; calls++) {
     if (calls % Math.ceil(CALLS / 4) === 0) {
       await queue.idle();
-      await tally.flush();
+      await pendingCounts.flush();
       await collectAll();
       rows.push([calls.toLocaleString('en'), megabytes(process.memoryUsage().heapUsed)]);
       say(`${calls} different answers`);

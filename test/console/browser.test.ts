@@ -8,7 +8,7 @@ import { type OperatorApi, startOperatorApi } from '../operator/operator-api.ts'
 import { engines } from '../support/engines.ts';
 import { chromium, testWith } from '../support/peers.ts';
 import { act, linkFor } from './console-client.ts';
-import { addFigures } from './migration-figures.ts';
+import { addFigures } from './migration-counts.ts';
 import { HOLDER_SCREENS, OPERATOR_SCREENS } from './screens.ts';
 
 /** The console in a real browser. No page reports an error or asks another server. */

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createMigrationFigures } from '../../src/migration/stages/figures.ts';
+import { createMigrationCounts } from '../../src/migration/stages/counts.ts';
 import { type OperatorApi, startOperatorApi } from '../operator/operator-api.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { act, type ConsoleClient, signedIn } from './console-client.ts';
-import { addClients, addFigures } from './migration-figures.ts';
+import { addClients, addFigures } from './migration-counts.ts';
 
 /** The operator's screen of a migration. */
 
@@ -22,7 +22,7 @@ onEveryEngine('the screen of a migration', (engine) => {
       (each) => each.username === username,
     )?.stage;
 
-  test('the screen of a migration shows the verdict by its rules, the counts of each operation, differences and masks', async (t) => {
+  test('the screen of a migration shows the verdict by its rules, the counts of each operation, differences and known differences', async (t) => {
     const { api, client } = await opened(t);
     assert.match((await client.get(HERE)).text, /Not safe yet.*No call was seen yet.*No answer differs/s);
     await addFigures(api);
@@ -67,7 +67,7 @@ onEveryEngine('the screen of a migration', (engine) => {
     const { api, client } = await opened(t);
     const operation = 'compose.SendMessage';
     const { database, now } = api.services;
-    await createMigrationFigures(database, now).add([{ operation, protocol: 'get', name: 'unknown', total: 3 }], []);
+    await createMigrationCounts(database, now).add([{ operation, protocol: 'get', name: 'unknown', total: 3 }], []);
     const { text } = await client.get(HERE);
     assert.match(
       text,

@@ -4,7 +4,7 @@ import { chromium as launcher } from 'playwright-core';
 import { startOperatorApi } from '../operator/operator-api.ts';
 import { engines } from '../support/engines.ts';
 import { act, linkFor } from './console-client.ts';
-import { addClients, addFigures } from './migration-figures.ts';
+import { addClients, addFigures } from './migration-counts.ts';
 
 /** Makes the pictures of docs/: `node bin/node.cjs test/console/screenshots.ts [CHROMIUM]`. */
 

@@ -69,7 +69,7 @@ function recorded(protocol: Protocol, userId: string, mobile: string, sample: st
       old,
       ours: null,
       outcome: 'recorded',
-      masks: [],
+      knownDifferences: [],
     },
     accountName,
   );

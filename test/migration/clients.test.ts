@@ -293,7 +293,7 @@ test('a recording with pseudonyms has no address of a client', async () => {
   const key = Buffer.from('a key for tests');
   const settings = { dialect: {}, zone: 'UTC', disabled: [], key, listLimit: 100 };
   const request = { method: 'GET', target: '/api/inbox.asmx?WSDL', rawHeaders: [], body: new Uint8Array() };
-  const names = { group: null, operation: null, protocol: null, outcome: 'recorded', masks: [] } as const;
+  const names = { group: null, operation: null, protocol: null, outcome: 'recorded', knownDifferences: [] } as const;
   const observed = { ...names, at: 0, userId: null, client: '203.0.113.9', request, old: null, ours: null };
   assert.equal(recordedOf(observed, () => '').client, '203.0.113.9');
   assert.match(createInlineWork({ ...settings, pseudonyms: false }).line(observed), /203\.0\.113\.9/);

@@ -3,7 +3,7 @@ import { Agent } from 'node:http';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { createMigrationProxy } from '../../src/migration/proxy/migration-proxy.ts';
-import { createMigrationFigures } from '../../src/migration/stages/figures.ts';
+import { createMigrationCounts } from '../../src/migration/stages/counts.ts';
 import { engines } from '../support/engines.ts';
 import { ACME } from '../support/service.ts';
 import { type Proxied, send, startProxied } from './proxied.ts';
@@ -74,7 +74,7 @@ async function startLed(t: TestContext, more: Parameters<typeof startProxied>[2]
 const templatesOf = async ({ call }: Pick<Proxied['service'], 'call'>): Promise<string> =>
   (await call('get', 'account', 'FetchSavedMessages', { user_id: ACME })).text;
 const waitingOf = ({ service }: Proxied): Promise<{ total: number }> =>
-  createMigrationFigures(service.app.database, () => service.clock.now).waitingWrites();
+  createMigrationCounts(service.app.database, () => service.clock.now).waitingWrites();
 async function until(what: string, isTrue: () => Promise<boolean>): Promise<void> {
   for (let tries = 0; tries < 500; tries++) {
     if (await isTrue()) return;
@@ -101,15 +101,15 @@ for (const mode of ['refuses', 'stalls', 'answers 503', 'cuts'] as const) {
     assert.match(during, /Before it failed.*While it failed/s);
     assert.match(await templatesOf(oldService), /While it failed/);
     await gate.become('open');
-    const led = migration.tally.totals.get('led') ?? 0;
+    const led = migration.pendingCounts.totals.get('led') ?? 0;
     await until('Columba answers again', async () => {
       const { text } = await call('get', 'account', 'FetchSavedMessages', { user_id: ACME });
       assert.match(text, /While it failed/);
-      return (migration.tally.totals.get('led') ?? 0) > led;
+      return (migration.pendingCounts.totals.get('led') ?? 0) > led;
     });
     assert.equal((await templatesOf(service)).split('While it failed').length, 2);
     assert.equal((await waitingOf(proxied)).total, 0);
-    assert.ok((migration.tally.totals.get('failed') ?? 0) > 0);
+    assert.ok((migration.pendingCounts.totals.get('failed') ?? 0) > 0);
   });
 }
 
@@ -247,7 +247,7 @@ test('two proxies give one write to the old server once', async (t) => {
   const args = { user_id: ACME, message: 'Once' };
   await send(`http://127.0.0.1:${port}`, 'get', 'account', 'SaveMessageTemplate', args);
   await Promise.all(both.map((each) => each.deliver()));
-  const figures = createMigrationFigures(service.app.database, () => service.clock.now);
-  await until('it is delivered', async () => (await figures.waitingWrites()).total === 0);
+  const migrationCounts = createMigrationCounts(service.app.database, () => service.clock.now);
+  await until('it is delivered', async () => (await migrationCounts.waitingWrites()).total === 0);
   assert.equal(asked.filter((text) => text.includes('SaveMessageTemplate')).length, 1);
 });

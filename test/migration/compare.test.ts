@@ -4,11 +4,11 @@ import { gzipSync } from 'node:zlib';
 import type { Dialect } from '../../src/asmx/dialect/dialect.ts';
 import { type ComparedCall, type Comparison, compareAnswers } from '../../src/migration/compare/compare.ts';
 import type { CompareSettings } from '../../src/migration/compare/compare-values.ts';
-import { MASKS, type MaskName } from '../../src/migration/compare/masks.ts';
+import { KNOWN_DIFFERENCES, type KnownDifference } from '../../src/migration/compare/known-differences.ts';
 import { createPseudonyms } from '../../src/migration/compare/pseudonyms.ts';
 import type { RawAnswer } from '../../src/migration/compare/redaction.ts';
 
-const settingsOf = (dialect: Dialect = {}, disabled: readonly MaskName[] = []): CompareSettings => ({
+const settingsOf = (dialect: Dialect = {}, disabled: readonly KnownDifference[] = []): CompareSettings => ({
   dialect,
   zone: 'UTC',
   disabled: new Set(disabled),
@@ -40,7 +40,7 @@ const messages = (...items: string[]) =>
 const compared = (name: string, old: RawAnswer, ours: RawAnswer, settings = settingsOf()): Comparison =>
   compareAnswers(call(name), old, ours, settings);
 
-describe('what is never masked', () => {
+describe('what is always compared', () => {
   const DIFFERENT: Readonly<Record<string, [string, string, string]>> = {
     'a count': ['inbox.CountUnread', long('4'), long('5')],
     'an id': ['inbox.Unread', messages(message(1, 'a')), messages(message(2, 'a'))],
@@ -55,7 +55,7 @@ describe('what is never masked', () => {
     'a namespace': ['inbox.CountUnread', long('4'), long('4').replace('sms.example', 'other.example')],
   };
   for (const [name, [operation, old, ours]] of Object.entries(DIFFERENT)) {
-    test(`two answers that differ by ${name} are different, and no mask hides it`, () => {
+    test(`two answers that differ by ${name} are different, whatever is known`, () => {
       const { outcome, differences } = compared(operation, answer(old), answer(ours));
       assert.equal(outcome, 'different');
       assert.ok(differences.length > 0);
@@ -63,7 +63,7 @@ describe('what is never masked', () => {
     });
   }
 
-  test('two answers of different media types are different, and no mask hides it', () => {
+  test('two answers of different media types are different, whatever is known', () => {
     const { outcome } = compared('inbox.CountUnread', answer(long('4')), answer(long('4'), { type: 'text/html' }));
     assert.equal(outcome, 'different');
   });
@@ -87,7 +87,7 @@ const fault = (code: string, text: string) =>
     { status: 500 },
   );
 
-interface Masked {
+interface KnownPair {
   readonly operation: string;
   readonly old: RawAnswer;
   readonly ours: RawAnswer;
@@ -96,14 +96,14 @@ interface Masked {
   readonly dialect?: Dialect;
 }
 const plainCount = answer(long('4'));
-const head = (name: string): Masked => ({
+const head = (name: string): KnownPair => ({
   operation: 'inbox.CountUnread',
   old: withField(name, '1'),
   ours: plainCount,
 });
 
-/** Every mask with two answers that differ in nothing else. */
-const MASKED: Readonly<Record<MaskName, Masked>> = {
+/** Every known difference, with two answers that differ in nothing else. */
+const KNOWN_PAIRS: Readonly<Record<KnownDifference, KnownPair>> = {
   'header-date': head('Date'),
   'header-server': head('Server'),
   'header-powered-by': head('X-Powered-By'),
@@ -210,16 +210,16 @@ const MASKED: Readonly<Record<MaskName, Masked>> = {
   },
 };
 
-describe('masks', () => {
-  for (const name of Object.keys(MASKS) as MaskName[]) {
+describe('known differences', () => {
+  for (const name of Object.keys(KNOWN_DIFFERENCES) as KnownDifference[]) {
     test(`${name} has an example, and makes a difference where it is switched off`, () => {
-      const { operation, old, ours, outcome = 'equal', protocol = 'get', dialect } = MASKED[name];
+      const { operation, old, ours, outcome = 'equal', protocol = 'get', dialect } = KNOWN_PAIRS[name];
       const found = compareAnswers(call(operation, protocol), old, ours, settingsOf(dialect));
       assert.equal(found.outcome, outcome, found.differences.join('\n'));
-      assert.ok(found.masks.get(name), [...found.masks.keys()].join());
+      assert.ok(found.knownDifferences.get(name), [...found.knownDifferences.keys()].join());
       const off = compareAnswers(call(operation, protocol), old, ours, settingsOf(dialect, [name]));
       assert.equal(off.outcome, 'different');
-      assert.match(off.differences.join('\n'), new RegExp(`mask ${name} is off`));
+      assert.match(off.differences.join('\n'), new RegExp(`the known difference ${name} is switched off`));
     });
   }
 
@@ -233,25 +233,25 @@ describe('masks', () => {
     assert.equal(compareAnswers(asked, fault('Server', 'a'), fault('Server', 'b'), settingsOf()).outcome, 'equal');
   });
 
-  test('two answers of equal bytes are equal without a mask', () => {
-    const { outcome, masks } = compared(
+  test('two answers of equal bytes are equal without a known difference', () => {
+    const { outcome, knownDifferences } = compared(
       'inbox.Unread',
       answer(messages(message(1, 'a'))),
       answer(messages(message(1, 'a'))),
     );
-    assert.deepEqual([outcome, masks.size], ['equal', 0]);
+    assert.deepEqual([outcome, knownDifferences.size], ['equal', 0]);
   });
 });
 
 describe('classes', () => {
   test('another order is different where the dialect names one', () => {
-    const { old, ours } = MASKED['list-order'];
+    const { old, ours } = KNOWN_PAIRS['list-order'];
     const dialect = { orders: { 'inbox.Unread': 'timestamp' } };
     assert.equal(compareAnswers(call('inbox.Unread'), old, ours, settingsOf(dialect)).outcome, 'different');
   });
 
   test('more rows are different where the shorter list does not end at a limit', () => {
-    const { old, ours } = MASKED['rows-beyond-cap'];
+    const { old, ours } = KNOWN_PAIRS['rows-beyond-cap'];
     assert.equal(compared('inbox.Unread', old, ours).outcome, 'different');
   });
 

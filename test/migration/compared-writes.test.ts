@@ -4,7 +4,7 @@ import { type TestContext, test } from 'node:test';
 import { accountId } from '../../src/domain/accounts/accounts.ts';
 import { listed } from '../../src/domain/contacts/blacklist.sql.ts';
 import { createMigrationProxy, type MigrationProxySettings } from '../../src/migration/proxy/migration-proxy.ts';
-import { createMigrationFigures } from '../../src/migration/stages/figures.ts';
+import { createMigrationCounts } from '../../src/migration/stages/counts.ts';
 import { CLAIM_MS } from '../../src/migration/stages/writes.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { ACME, type Service } from '../support/service.ts';
@@ -18,7 +18,7 @@ const blocking = { user_id: ACME, mobile: NUMBER, sample_message: 'STOP' };
 const saving = { user_id: ACME, message: 'Told to the client' };
 
 const waitingOf = async ({ app, clock }: Service): Promise<number> =>
-  (await createMigrationFigures(app.database, () => clock.now).waitingWrites()).total;
+  (await createMigrationCounts(app.database, () => clock.now).waitingWrites()).total;
 const templatesOf = async ({ call }: Service): Promise<string> =>
   (await call('get', 'account', 'FetchSavedMessages', { user_id: ACME })).text;
 
@@ -81,7 +81,7 @@ onEveryEngine('writes of accounts that are compared', (engine) => {
       return (await waitingOf(service)) === 0;
     });
     assert.equal(await isBlocked(service), true);
-    assert.equal(proxied.migration.tally.totals.get('late write'), 1);
+    assert.equal(proxied.migration.pendingCounts.totals.get('late write'), 1);
   });
 
   test('a write is in the database before the old server is asked, and gone when Columba has it', async (t) => {
@@ -107,7 +107,10 @@ onEveryEngine('writes of accounts that are compared', (engine) => {
     await migration.settled();
     assert.equal(await waitingOf(service), 0);
     for (const each of [service, oldService]) assert.match(await templatesOf(each), /Told to the client/);
-    assert.deepEqual([migration.tally.totals.get('equal'), migration.tally.totals.get('late write')], [1, undefined]);
+    assert.deepEqual(
+      [migration.pendingCounts.totals.get('equal'), migration.pendingCounts.totals.get('late write')],
+      [1, undefined],
+    );
   });
 
   test('what the old server refused leaves the database, and Columba does not get it', async (t) => {
@@ -117,7 +120,7 @@ onEveryEngine('writes of accounts that are compared', (engine) => {
     assert.match((await call('soap11', 'inbox', 'DeleteMessage', args)).text, />false</);
     assert.equal(await waitingOf(service), 0);
     await migration.settled();
-    assert.equal(migration.tally.totals.get('skipped'), 1);
+    assert.equal(migration.pendingCounts.totals.get('skipped'), 1);
   });
 
   test('where the answer of the old server is lost, Columba blocks the number and asks for the rest', async (t) => {

@@ -47,7 +47,7 @@ test('the thread takes secrets out of a long exchange', async (t) => {
     old: templates(3_000, SECRET),
     ours: null,
     outcome: 'recorded',
-    masks: [],
+    knownDifferences: [],
   });
   assert.ok(line instanceof Promise);
   assert.doesNotMatch(await line, /3f0d9c1e/);

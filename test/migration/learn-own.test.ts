@@ -70,7 +70,7 @@ describe('the dialect of a service', () => {
         old: { status, ms: 1, headers: [['content-type', type]], body: text, encoding: 'utf8' },
         ours: null,
         outcome: 'recorded',
-        masks: [],
+        knownDifferences: [],
       });
     }
     await service.stop();

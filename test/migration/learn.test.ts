@@ -49,7 +49,7 @@ async function record(old: OldServerProcess, calls: readonly Call[], at = NOW): 
       },
       ours: null,
       outcome: 'recorded',
-      masks: [],
+      knownDifferences: [],
     });
   }
   return exchanges;

@@ -4,7 +4,7 @@ import { contract } from '../../src/asmx/contract/contract.ts';
 import type { Contract } from '../../src/asmx/contract/types.ts';
 import { NO_DIALECT } from '../../src/asmx/dialect/dialect.ts';
 import { isReading } from '../../src/migration/old-server/old-server.ts';
-import { createMigrationFigures } from '../../src/migration/stages/figures.ts';
+import { createMigrationCounts } from '../../src/migration/stages/counts.ts';
 import { migrationReport } from '../../src/migration/stages/report.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { PROTOCOLS } from '../support/protocols.ts';
@@ -47,19 +47,19 @@ onEveryEngine('a whole move', (engine) => {
     await move.stage('compare');
     const calls = await readAll(move);
     await move.migration.settled();
-    const { totals } = move.migration.tally;
-    await move.migration.tally.flush();
+    const { totals } = move.migration.pendingCounts;
+    await move.migration.pendingCounts.flush();
     const { database } = move.service.app;
     const now = () => move.service.clock.now;
-    const figures = createMigrationFigures(database, now);
-    const { examples } = await figures.since(1);
+    const migrationCounts = createMigrationCounts(database, now);
+    const { examples } = await migrationCounts.since(1);
     assert.deepEqual(
       examples.filter(({ name }) => name === 'different'),
       [],
     );
     assert.equal((totals.get('equal') ?? 0) + (totals.get('order') ?? 0), calls);
     assert.deepEqual(move.old.data.writes, []);
-    await figures.setCheck((await move.check()).length === 0);
+    await migrationCounts.setCheck((await move.check()).length === 0);
     const report = await migrationReport(database, now, { days: 7, callsMin: 1 });
     assert.deepEqual(
       report.rules

@@ -73,7 +73,7 @@ export async function startMove(t: TestContext, engine: Engine, dialect: Dialect
       key: Buffer.from('a key for tests'),
       folder,
       pseudonyms: false,
-      disabledMasks: new Set(),
+      disabledKnownDifferences: new Set(),
       oldReadingIsSafe: false,
       ...(isSynced ? {} : { sync: null }),
       failed: (thrown) => void failures.push(String(thrown)),

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createMigrationClients } from '../../src/migration/stages/clients.ts';
-import { createMigrationFigures, DAY_MS } from '../../src/migration/stages/figures.ts';
+import { createMigrationCounts, DAY_MS } from '../../src/migration/stages/counts.ts';
 import { begin, setCompleted } from '../../src/migration/stages/migrated-accounts.sql.ts';
 import { daysIn, timeline } from '../../src/migration/stages/progress.ts';
 import { OPERATIONS } from '../../src/migration/stages/report.ts';
@@ -55,9 +55,9 @@ onEveryEngine('the next step of a move', (engine) => {
     api.clock.now += days * DAY_MS;
   };
   async function makeSafe({ services: { database, now } }: OperatorApi): Promise<void> {
-    const figures = createMigrationFigures(database, now);
+    const migrationCounts = createMigrationCounts(database, now);
     const key = { operation: 'inbox.Unread', protocol: 'soap11' };
-    await figures.add(
+    await migrationCounts.add(
       [
         { ...key, name: 'equal', total: 1_000 },
         { ...key, name: 'old ms 20', total: 1_000 },
@@ -65,8 +65,8 @@ onEveryEngine('the next step of a move', (engine) => {
       ],
       [],
     );
-    for (const operation of OPERATIONS) await figures.accept(operation, 'ann');
-    await figures.setCheck(true);
+    for (const operation of OPERATIONS) await migrationCounts.accept(operation, 'ann');
+    await migrationCounts.setCheck(true);
   }
 
   test('the next step goes from the first call to the last receipt, and each names what blocks it and its commands', async (t) => {
@@ -92,7 +92,7 @@ onEveryEngine('the next step of a move', (engine) => {
     await seen(api, api.services.now(), null);
     const check = await next();
     assert.deepEqual([check.step, check.isReady], ['check', false]);
-    await createMigrationFigures(api.services.database, api.services.now).setCheck(true);
+    await createMigrationCounts(api.services.database, api.services.now).setCheck(true);
     const compare = await next();
     assert.deepEqual(
       [compare.step, compare.isReady, compare.commands],

@@ -9,7 +9,7 @@ import { importAccounts } from '../../src/migration/copy/import.ts';
 import { createOldServer, isReading } from '../../src/migration/old-server/old-server.ts';
 import { TESTED } from '../../src/migration/old-server/read-effects.ts';
 import { createMigrationProxy } from '../../src/migration/proxy/migration-proxy.ts';
-import { createMigrationFigures } from '../../src/migration/stages/figures.ts';
+import { createMigrationCounts } from '../../src/migration/stages/counts.ts';
 import { createMigrationStages } from '../../src/migration/stages/stages.ts';
 import { verdictOf } from '../../src/migration/stages/verdict.ts';
 import { freshPath } from '../support/command.ts';
@@ -67,7 +67,7 @@ async function unmetRules(engine: Engine, dialect: Dialect): Promise<string[]> {
     key: Buffer.from('a key for tests'),
     folder: undefined,
     pseudonyms: false,
-    disabledMasks: new Set(),
+    disabledKnownDifferences: new Set(),
     oldReadingIsSafe: true,
     sync: null,
     failed: () => {},
@@ -83,9 +83,9 @@ async function unmetRules(engine: Engine, dialect: Dialect): Promise<string[]> {
     for (const protocol of PROTOCOLS) await caller.call(group, operation, args, { protocol });
   }
   await proxy.settled();
-  await proxy.tally.flush();
-  const figures = createMigrationFigures(database, now);
-  const { counts, examples } = await figures.since(7);
+  await proxy.pendingCounts.flush();
+  const migrationCounts = createMigrationCounts(database, now);
+  const { counts, examples } = await migrationCounts.since(7);
   const input = {
     counts,
     examples,

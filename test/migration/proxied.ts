@@ -71,7 +71,7 @@ export async function startProxied(
     key: Buffer.from('a key for tests'),
     folder,
     pseudonyms: false,
-    disabledMasks: new Set(),
+    disabledKnownDifferences: new Set(),
     oldReadingIsSafe: false,
     sync: null,
     failed: (thrown) => void failures.push(String((thrown as Error)?.message ?? thrown)),

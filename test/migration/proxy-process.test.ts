@@ -189,6 +189,8 @@ test('a dry run tells whether both servers answer, and a wrong address is refuse
   assert.deepEqual(JSON.parse(one.stdout), { old: 'does not answer: ECONNREFUSED', new: 'answers 200' });
   const wrong = await columba(['migrate', 'proxy', '--old', 'ftp://old'], { env });
   assert.deepEqual([wrong.code, /Expected an address such as/.test(wrong.stderr)], [2, true]);
-  const mask = await columba(['migrate', 'proxy', '--old', oldUrl, '--without-mask', 'nothing'], { env });
-  assert.deepEqual([mask.code, /Expected one of header-date, /.test(mask.stderr)], [2, true]);
+  const known = await columba(['migrate', 'proxy', '--old', oldUrl, '--without-known-difference', 'nothing'], { env });
+  assert.deepEqual([known.code, /Expected one of header-date, /.test(known.stderr)], [2, true]);
+  const former = await columba(['migrate', 'proxy', ...none, ...folder, '--without-mask', 'header-date'], { env });
+  assert.match(former.stderr, /--without-mask is called --without-known-difference now/);
 });

@@ -4,7 +4,7 @@ import { accountId } from '../../src/domain/accounts/accounts.ts';
 import type { SentMessage } from '../../src/domain/messages/sent.ts';
 import { copySent } from '../../src/migration/copy/message-copy.ts';
 import { createMigrationProxy } from '../../src/migration/proxy/migration-proxy.ts';
-import { createMigrationFigures } from '../../src/migration/stages/figures.ts';
+import { createMigrationCounts } from '../../src/migration/stages/counts.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { PROTOCOLS } from '../support/protocols.ts';
 import { ACME, type Service } from '../support/service.ts';
@@ -20,7 +20,7 @@ onEveryEngine('stages of the proxy', (engine) => {
     const [exchange] = await recorded();
     assert.deepEqual([exchange?.group, exchange?.operation, exchange?.protocol], ['inbox', 'CountUnread', 'get']);
     assert.deepEqual([exchange?.outcome, exchange?.ours, exchange?.old?.status], ['recorded', null, 200]);
-    assert.equal(totalOf(migration.tally.totals, 'recorded'), 1);
+    assert.equal(totalOf(migration.pendingCounts.totals, 'recorded'), 1);
     assert.deepEqual(service.slept, []);
   });
 
@@ -33,7 +33,10 @@ onEveryEngine('stages of the proxy', (engine) => {
       assert.equal(through.text, (await send(oldUrl, protocol, 'inbox', 'Unread', args)).text);
     }
     await migration.settled();
-    assert.deepEqual([totalOf(migration.tally.totals, 'equal'), totalOf(migration.tally.totals, 'different')], [4, 0]);
+    assert.deepEqual(
+      [totalOf(migration.pendingCounts.totals, 'equal'), totalOf(migration.pendingCounts.totals, 'different')],
+      [4, 0],
+    );
   });
 
   test('compare: a write that the old server did is done here, and one that it refused is not', async (t) => {
@@ -47,7 +50,10 @@ onEveryEngine('stages of the proxy', (engine) => {
     for (const { call: ask } of [service, oldService]) {
       assert.match((await ask('get', 'account', 'FetchSavedMessages', { user_id: ACME })).text, /Both have it/);
     }
-    assert.deepEqual([totalOf(migration.tally.totals, 'equal'), totalOf(migration.tally.totals, 'skipped')], [1, 1]);
+    assert.deepEqual(
+      [totalOf(migration.pendingCounts.totals, 'equal'), totalOf(migration.pendingCounts.totals, 'skipped')],
+      [1, 1],
+    );
   });
 
   test('compare: another text is different, and its example has no text of anybody', async (t) => {
@@ -56,9 +62,9 @@ onEveryEngine('stages of the proxy', (engine) => {
     await service.call('post', 'account', 'SaveMessageTemplate', { user_id: ACME, message: 'Only Columba has this' });
     await call('soap11', 'account', 'FetchSavedMessages', { user_id: ACME });
     await migration.settled();
-    assert.equal(totalOf(migration.tally.totals, 'different'), 1);
-    await migration.tally.flush();
-    const { examples } = await createMigrationFigures(service.app.database, () => service.clock.now).since(7);
+    assert.equal(totalOf(migration.pendingCounts.totals, 'different'), 1);
+    await migration.pendingCounts.flush();
+    const { examples } = await createMigrationCounts(service.app.database, () => service.clock.now).since(7);
     const [different] = examples.filter(({ name }) => name === 'different');
     assert.match(different?.example ?? '', /rows/);
     assert.doesNotMatch(JSON.stringify(examples), /Only Columba/);
@@ -75,9 +81,10 @@ onEveryEngine('stages of the proxy', (engine) => {
     await started.stage('compare');
     await started.oldService.call('post', 'account', 'SaveMessageTemplate', { user_id: ACME, message: 'Late' });
     await started.call('get', 'account', 'FetchSavedMessages', { user_id: ACME });
-    while (totalOf(started.migration.tally.totals, 'lag') === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    while (totalOf(started.migration.pendingCounts.totals, 'lag') === 0)
+      await new Promise((resolve) => setTimeout(resolve, 5));
     assert.ok(syncs > 0);
-    assert.equal(totalOf(started.migration.tally.totals, 'different'), 0);
+    assert.equal(totalOf(started.migration.pendingCounts.totals, 'different'), 0);
   });
 
   test('FetchSentDS of an old server that sends meanwhile is lag', async (t) => {
@@ -105,7 +112,7 @@ onEveryEngine('stages of the proxy', (engine) => {
     await started.stage('compare');
     await add(started.oldService, 901n);
     await started.call('get', 'sent', 'FetchSentDS', { user_id: ACME, max: 100 });
-    const { totals } = started.migration.tally;
+    const { totals } = started.migration.pendingCounts;
     while (totalOf(totals, 'lag') + totalOf(totals, 'different') === 0)
       await new Promise((done) => setTimeout(done, 5));
     assert.deepEqual([totalOf(totals, 'lag'), totalOf(totals, 'different')], [1, 0]);
@@ -117,21 +124,22 @@ onEveryEngine('stages of the proxy', (engine) => {
     await stage('compare');
     await oldService.call('post', 'account', 'SaveMessageTemplate', { user_id: ACME, message: 'Never here' });
     await call('get', 'account', 'FetchSavedMessages', { user_id: ACME });
-    while (totalOf(migration.tally.totals, 'different') === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    while (totalOf(migration.pendingCounts.totals, 'different') === 0)
+      await new Promise((resolve) => setTimeout(resolve, 5));
     assert.equal(syncs, 3);
   });
 
   test('lead: Columba answers, and the old server gets the write from the database', async (t) => {
     const { call, stage, migration, service, oldService } = await startProxied(t, engine);
     await stage('lead');
-    const figures = createMigrationFigures(service.app.database, () => service.clock.now);
+    const migrationCounts = createMigrationCounts(service.app.database, () => service.clock.now);
     const { text } = await call('soap12', 'account', 'SaveMessageTemplate', { user_id: ACME, message: 'Led' });
     assert.match(text, />true</);
     assert.match((await service.call('get', 'account', 'FetchSavedMessages', { user_id: ACME })).text, /Led/);
     await migration.deliver();
     assert.match((await oldService.call('get', 'account', 'FetchSavedMessages', { user_id: ACME })).text, /Led/);
-    assert.equal((await figures.waitingWrites()).total, 0);
-    assert.equal(totalOf(migration.tally.totals, 'led'), 1);
+    assert.equal((await migrationCounts.waitingWrites()).total, 0);
+    assert.equal(totalOf(migration.pendingCounts.totals, 'led'), 1);
   });
 
   test('lead: a write is neither lost nor repeated when the old server is down and the proxy is killed', async (t) => {
@@ -143,8 +151,8 @@ onEveryEngine('stages of the proxy', (engine) => {
     const args = { user_id: ACME, message: 'Waits for the old server' };
     assert.match((await call('soap11', 'account', 'SaveMessageTemplate', args)).text, />true</);
     await migration.deliver();
-    const figures = createMigrationFigures(service.app.database, () => service.clock.now);
-    assert.equal((await figures.waitingWrites()).total, 1);
+    const migrationCounts = createMigrationCounts(service.app.database, () => service.clock.now);
+    assert.equal((await migrationCounts.waitingWrites()).total, 1);
     await migration.stop();
     service.clock.now += 600_000;
     const next = createMigrationProxy({ ...settings, oldUrl, folder: undefined });
@@ -153,7 +161,7 @@ onEveryEngine('stages of the proxy', (engine) => {
     await next.deliver();
     const { text } = await oldService.call('get', 'account', 'FetchSavedMessages', { user_id: ACME });
     assert.equal(text.split('Waits for the old server').length, 2);
-    assert.equal((await figures.waitingWrites()).total, 0);
+    assert.equal((await migrationCounts.waitingWrites()).total, 0);
     const address = `http://127.0.0.1:${await next.proxy.listen(0, '127.0.0.1')}`;
     assert.equal((await send(address, 'get', 'inbox', 'CountUnread', { user_id: ACME })).status, 200);
   });
@@ -207,8 +215,8 @@ onEveryEngine('stages of the proxy', (engine) => {
     await call('get', 'account', 'SaveMessageTemplate', { user_id: ACME, message: 'Alone' });
     assert.match((await call('get', 'account', 'FetchSavedMessages', { user_id: ACME })).text, /Alone/);
     await migration.deliver();
-    const figures = createMigrationFigures(service.app.database, () => service.clock.now);
-    assert.equal((await figures.waitingWrites()).total, 0);
+    const migrationCounts = createMigrationCounts(service.app.database, () => service.clock.now);
+    assert.equal((await migrationCounts.waitingWrites()).total, 0);
   });
 
   test('the stage of one account is its own, and another proxy on the database sees its change', async (t) => {

@@ -67,7 +67,7 @@ function observed(protocol: Protocol, group: string, operation: string, args: Ar
     old: { status: 200, rawHeaders: answerHeaders, body: Buffer.from(given.answer ?? '<long>1</long>'), ms: 3 },
     ours: null,
     outcome: 'recorded',
-    masks: [],
+    knownDifferences: [],
   };
 }
 
@@ -96,6 +96,13 @@ for (const protocol of PROTOCOLS) {
     assert.deepEqual(parseExchange(line, 'line 1'), exchange);
   });
 }
+
+test('a recording of the former version, which says masks for known differences, is read', () => {
+  const exchange = recordedOf(observed('get', 'account', 'Profile', { user_id: SECRET }), accountName);
+  const { knownDifferences, ...others } = { ...exchange, knownDifferences: ['header-date'] };
+  const former = JSON.stringify({ ...others, masks: knownDifferences });
+  assert.deepEqual(parseExchange(former, 'line 1'), { ...exchange, knownDifferences });
+});
 
 /** The same user_id in other notations, each of which a server takes. */
 const hex = (text: string) => [...text].map((each) => `%${each.charCodeAt(0).toString(16)}`).join('');

@@ -40,7 +40,7 @@ onEveryEngine('operations that Columba lacks', (engine) => {
       for (let made = 0; made < 5; made++) await fetch(`${address}/api/compose.asmx/Made${made}`).then((r) => r.text());
       // A document is no call.
       await fetch(`${address}/api/compose.asmx?WSDL`).then((r) => r.text());
-      await migration.tally.flush();
+      await migration.pendingCounts.flush();
       await migration.clients.flush();
       const report = await migrationReport(service.app.database, () => service.clock.now, { days: 7, callsMin: 1 });
       assert.deepEqual(report.unknown, [

@@ -5,7 +5,7 @@ import { type Action, action, listAction, pageOf } from '../../operator/action.t
 import { instant, line, queryInteger, username } from '../../operator/schemas.ts';
 import { RULE_STAGES } from '../stages/client-rules.ts';
 import { type Client, createMigrationClients, SILENT_DAYS } from '../stages/clients.ts';
-import { DAY_MS } from '../stages/figures.ts';
+import { DAY_MS } from '../stages/counts.ts';
 import { createMigrationStages } from '../stages/stages.ts';
 
 /** The programs that call the old server through a proxy. */

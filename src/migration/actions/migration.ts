@@ -3,7 +3,7 @@ import { notFound } from '../../base/problem.ts';
 import { type Action, action, listAction, pageOf } from '../../operator/action.ts';
 import { instant, line, queryFlag, queryInteger, username } from '../../operator/schemas.ts';
 import { createMigrationBypass } from '../stages/bypass.ts';
-import { createMigrationFigures } from '../stages/figures.ts';
+import { createMigrationCounts } from '../stages/counts.ts';
 import { migrationReport, OPERATIONS } from '../stages/report.ts';
 import { createMigrationStages, STAGES } from '../stages/stages.ts';
 import { VERDICT_DEFAULTS } from '../stages/verdict.ts';
@@ -152,7 +152,7 @@ export const migrateBypassed = action({
 
 const count = z.int().min(0);
 const ms = z.number().nullable();
-const figures = z.strictObject({
+const operationCounts = z.strictObject({
   operation: z.string(),
   protocol: z.string(),
   calls: count.describe('All that was compared or tried.'),
@@ -187,8 +187,8 @@ const reportOutput = z.strictObject({
   oldP95Ms: ms,
   ourP95Ms: ms,
   rules: z.array(z.strictObject({ name: z.string(), isMet: z.boolean(), detail: z.string() })),
-  operations: z.array(figures),
-  masks: z.array(z.strictObject({ name: z.string(), total: count, example: z.string().nullable() })),
+  operations: z.array(operationCounts),
+  knownDifferences: z.array(z.strictObject({ name: z.string(), total: count, example: z.string().nullable() })),
   examples: z
     .array(
       z.strictObject({
@@ -230,7 +230,7 @@ export const migrateReport = action({
       ourP95Ms: null,
       rules: [{ name: 'different', isMet: true, detail: '0 of 812 answers' }],
       operations: [],
-      masks: [{ name: 'header-date', total: 812, example: 'date: old present, ours present, other value' }],
+      knownDifferences: [{ name: 'header-date', total: 812, example: 'date: old present, ours present, other value' }],
       examples: [],
       neverSeen: [],
       unknown: [{ operation: 'compose.SendMessage', calls: 312, isAccepted: false }],
@@ -239,9 +239,14 @@ export const migrateReport = action({
   },
   run: async ({ database, now }, { query: { days, calls } }) => {
     const found = await migrationReport(database, now, { days, callsMin: calls });
-    const { rules, operations, masks, examples, neverSeen, unknown, acceptances } = found;
+    const { rules, operations, knownDifferences, examples, neverSeen, unknown, acceptances } = found;
     // The lists of the report cannot be changed, and those of an output can.
-    const lists = { rules: [...rules], operations: [...operations], masks: [...masks], examples: [...examples] };
+    const lists = {
+      rules: [...rules],
+      operations: [...operations],
+      knownDifferences: [...knownDifferences],
+      examples: [...examples],
+    };
     return { ...found, ...lists, neverSeen: [...neverSeen], unknown: [...unknown], acceptances: [...acceptances] };
   },
 });
@@ -277,12 +282,12 @@ export const migrateAccept = action({
   problems: ['not-found'],
   command: { say: ({ operation }) => `Accepted ${operation}.` },
   run: async ({ database, now }, { params: { operation }, body: { reason } }, actor) => {
-    const figures = createMigrationFigures(database, now);
+    const migrationCounts = createMigrationCounts(database, now);
     const isKnown = OPERATIONS.includes(operation);
-    if (!isKnown && !(await figures.unknown()).some((each) => each.operation === operation)) {
+    if (!isKnown && !(await migrationCounts.unknown()).some((each) => each.operation === operation)) {
       throw notFound('such operation, neither here nor in a call of a client');
     }
-    await figures.accept(operation, actor.name, reason);
+    await migrationCounts.accept(operation, actor.name, reason);
     return { operation, by: actor.name, at: now(), reason };
   },
 });
@@ -302,7 +307,7 @@ export const migrateWithdraw = action({
   },
   command: { say: ({ operation }) => `${operation} is not accepted any more.` },
   run: async ({ database, now }, { params: { operation } }) => {
-    if (!(await createMigrationFigures(database, now).withdraw(operation))) throw notFound('such acceptance');
+    if (!(await createMigrationCounts(database, now).withdraw(operation))) throw notFound('such acceptance');
     return { operation };
   },
 });

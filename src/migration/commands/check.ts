@@ -29,7 +29,7 @@ export const checkCommand = (): Command =>
 
 async function runCheck(session: Session, users: Users, options: CheckOptions): Promise<number> {
   const { checkAccounts } = await import('../copy/check.ts');
-  const { createMigrationFigures } = await import('../stages/figures.ts');
+  const { createMigrationCounts } = await import('../stages/counts.ts');
   const { archive, database } = session.services;
   const dependencies = { ...(await copyDependencies(session, options)), archive };
   const checked = await laterInWords(() => checkAccounts(dependencies, users));
@@ -38,7 +38,7 @@ async function runCheck(session: Session, users: Users, options: CheckOptions): 
   const isEqual = checked.every((each) => each.isEqual);
   const unread = checked.filter(({ problem }) => problem !== null).length;
   const isWhole = checked.some(({ differences }) => differences.length > 0) || unread === 0;
-  await createMigrationFigures(database, systemClock.now).setCheck(isEqual, isWhole); // the verdict asks for it
+  await createMigrationCounts(database, systemClock.now).setCheck(isEqual, isWhole); // the verdict asks for it
   if (options.json) print(JSON.stringify({ isEqual, accounts: checked }, null, 2));
   else for (const line of checked.flatMap(checkLines)) print(harmless(line));
   if (unread > 0) remark(`columba: ${unread} of ${checked.length} accounts could not be checked: see above.`);

@@ -8,7 +8,16 @@ import { describeError } from '../../serve/telemetry/error-redaction.ts';
 import { createLog, type Log } from '../../serve/telemetry/log.ts';
 import type { MigrationProxy } from '../proxy/migration-proxy.ts';
 import { STAGES, type Stage } from '../stages/stages.ts';
-import { folderOption, jsonOption, maskOption, migrationSettings, readCount, readText, readUrl } from './settings.ts';
+import {
+  folderOption,
+  formerKnownDifferenceOption,
+  jsonOption,
+  knownDifferenceOption,
+  migrationSettings,
+  readCount,
+  readText,
+  readUrl,
+} from './settings.ts';
 
 /** `columba migrate proxy`: until a signal ends it. */
 interface ProxyOptions {
@@ -49,7 +58,8 @@ export const proxyCommand = (): Command =>
     .addOption(folderOption())
     .option('--no-record', 'record nothing')
     .option('--pseudonyms', 'replace numbers and texts in recordings')
-    .addOption(maskOption())
+    .addOption(knownDifferenceOption())
+    .addOption(formerKnownDifferenceOption())
     .option('--old-ca <FILE>', 'PEM certificates that the certificate of the old server may be signed by')
     .option('--old-insecure-certificate', 'take any certificate of the old server')
     .option('--old-legacy-tls', 'speak TLS 1.0 and 1.1 with the old server too')
@@ -99,7 +109,7 @@ async function runProxy(session: Session, command: Command): Promise<number> {
   const told = createRepeat({
     clock: systemClock,
     everyMs: 60_000,
-    work: async () => log.info(Object.fromEntries(created.tally.totals), 'calls so far'),
+    work: async () => log.info(Object.fromEntries(created.pendingCounts.totals), 'calls so far'),
     failed: () => {},
   });
   told.start();
@@ -138,7 +148,7 @@ async function createProxyOf({ services, config }: Session, command: Command, lo
     key,
     folder: options.record ? folder : undefined,
     pseudonyms: options.pseudonyms === true,
-    disabledMasks: compare.disabled,
+    disabledKnownDifferences: compare.disabled,
     trustedProxies: config.trustedProxies,
     oldReadingIsSafe: options.oldReadingIsSafe === true,
     failed: atMostOncePerSecond((thrown) => {

@@ -10,7 +10,16 @@ import type { Config } from '../../config/settings.ts';
 import { KEY_FILE } from '../compare/account-names.ts';
 import type { RecordingFile } from '../compare/recorder.ts';
 import type { ReplayReport } from '../compare/replay.ts';
-import { folderOption, jsonOption, maskOption, migrationSettings, readCount, readText, readUrl } from './settings.ts';
+import {
+  folderOption,
+  formerKnownDifferenceOption,
+  jsonOption,
+  knownDifferenceOption,
+  migrationSettings,
+  readCount,
+  readText,
+  readUrl,
+} from './settings.ts';
 
 /** `columba migrate har`, `recordings` and `replay`. Only removing the key needs the database. */
 
@@ -105,8 +114,8 @@ async function removeKey(command: Command, folder: string, dryRun: boolean): Pro
   const path = join(folder, KEY_FILE);
   if (!existsSync(path)) return false;
   const waiting = await withSession(command, { creates: false }, async ({ services }) => {
-    const { createMigrationFigures } = await import('../stages/figures.ts');
-    return (await createMigrationFigures(services.database, systemClock.now).waitingWrites()).total;
+    const { createMigrationCounts } = await import('../stages/counts.ts');
+    return (await createMigrationCounts(services.database, systemClock.now).waitingWrites()).total;
   });
   if (waiting > 0) {
     const what = waiting === 1 ? 'A write waits' : `${waiting} writes wait`;
@@ -152,7 +161,8 @@ export const replayCommand = (): Command =>
     .option('--copy', 'send them: the server has a copy of the data, which nobody uses')
     .option('--dry-run', 'count the calls, and send nothing')
     .addOption(folderOption())
-    .addOption(maskOption())
+    .addOption(knownDifferenceOption())
+    .addOption(formerKnownDifferenceOption())
     .addOption(jsonOption())
     .action(async (files: string[], _options, command: Command) => {
       process.exitCode = await runReplay(files, configOf(command).config, command);
@@ -221,7 +231,7 @@ function showProgress(sent: number, all: number): void {
   if (process.stderr.isTTY && sent % 25 === 0) process.stderr.write(`\r${sent} of ${all}…\u001b[K\r`);
 }
 
-const plain = ({ sent, left, rows, masks, differences }: ReplayReport, totals: Totals) => ({
+const plain = ({ sent, left, rows, knownDifferences, differences }: ReplayReport, totals: Totals) => ({
   sent,
   totals: Object.fromEntries(totals),
   leftOut: Object.fromEntries(left),
@@ -230,14 +240,14 @@ const plain = ({ sent, left, rows, masks, differences }: ReplayReport, totals: T
     protocol,
     ...Object.fromEntries(counts),
   })),
-  masks: [...masks].map(([name, { total, example }]) => ({ name, total, example })),
+  knownDifferences: [...knownDifferences].map(([name, { total, example }]) => ({ name, total, example })),
   differences,
 });
 
 type Totals = ReadonlyMap<string, number>;
 
 function linesOf(report: ReplayReport, totals: Totals, classes: Readonly<Record<string, string>>): string[] {
-  const { sent, left, rows, masks, differences } = report;
+  const { sent, left, rows, knownDifferences, differences } = report;
   const counted = (counts: ReadonlyMap<string, number>) =>
     [...counts].map(([name, total]) => `${total} ${name}`).join(', ');
   return [
@@ -245,7 +255,9 @@ function linesOf(report: ReplayReport, totals: Totals, classes: Readonly<Record<
     ...[...totals].map(([name, total]) => `${String(total).padStart(7)}  ${name.padEnd(18)}  ${classes[name]}`),
     '',
     ...[...rows.values()].map(({ operation, protocol, counts }) => `${operation} ${protocol}: ${counted(counts)}`),
-    ...[...masks].map(([name, { total, example }]) => `mask ${name}: ${total}, such as ${example}`),
+    ...[...knownDifferences].map(
+      ([name, { total, example }]) => `known difference ${name}: ${total}, such as ${example}`,
+    ),
     ...differences.map(
       ({ outcome, operation, protocol, at, example }) => `${outcome}: ${operation} ${protocol} ${at}: ${example}`,
     ),

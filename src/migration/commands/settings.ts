@@ -4,11 +4,11 @@ import { resolve } from 'node:path';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { type Dialect, NO_DIALECT } from '../../asmx/dialect/dialect.ts';
 import { requireFile } from '../../commands/input-file.ts';
-import { writeWhole } from '../../commands/output.ts';
+import { remark, writeWhole } from '../../commands/output.ts';
 import type { Config } from '../../config/settings.ts';
 import { createAccountName, migrationKey } from '../compare/account-names.ts';
 import type { CompareSettings } from '../compare/compare-values.ts';
-import { isMaskName, MASKS, type MaskName } from '../compare/masks.ts';
+import { isKnownDifference, KNOWN_DIFFERENCES, type KnownDifference } from '../compare/known-differences.ts';
 import { createPseudonyms } from '../compare/pseudonyms.ts';
 
 /** Options and settings that several commands of a migration share. */
@@ -18,13 +18,19 @@ const DEFAULT_FOLDER = 'recordings';
 export const folderOption = (): Option =>
   new Option('--folder <FOLDER>', 'where recordings are').default(DEFAULT_FOLDER);
 
-export const maskOption = (): Option =>
-  new Option('--without-mask <NAME>', 'compare what this mask hides; may be repeated')
-    .argParser((name: string, before: MaskName[] | undefined): MaskName[] => {
-      if (!isMaskName(name)) throw new InvalidArgumentError(`Expected one of ${Object.keys(MASKS).join(', ')}.`);
-      return [...(before ?? []), name];
-    })
+const addKnownDifference = (name: string, before: KnownDifference[] | undefined): KnownDifference[] => {
+  if (isKnownDifference(name)) return [...(before ?? []), name];
+  throw new InvalidArgumentError(`Expected one of ${Object.keys(KNOWN_DIFFERENCES).join(', ')}.`);
+};
+
+export const knownDifferenceOption = (): Option =>
+  new Option('--without-known-difference <NAME>', 'treat this known difference as a difference; may be repeated')
+    .argParser(addKnownDifference)
     .default([]);
+
+/** The name that `--without-known-difference` had before. */
+export const formerKnownDifferenceOption = (): Option =>
+  new Option('--without-mask <NAME>').argParser(addKnownDifference).default([]).hideHelp();
 
 export const jsonOption = (): Option => new Option('--json', 'for programs');
 
@@ -53,14 +59,27 @@ export async function dialectOf({ dialect, timeZone }: Config): Promise<Dialect>
 
 /** The key, the names of accounts, and how answers are compared. */
 export async function migrationSettings(config: Config, command: Command) {
-  const { folder: given, withoutMask } = command.opts() as { folder?: string; withoutMask?: MaskName[] };
+  const {
+    folder: given,
+    withoutKnownDifference = [],
+    withoutMask = [],
+  } = command.opts() as {
+    folder?: string;
+    withoutKnownDifference?: KnownDifference[];
+    withoutMask?: KnownDifference[];
+  };
+  if (withoutMask.length > 0) {
+    remark(
+      'columba: --without-mask is called --without-known-difference now. The next version will not know the former name.',
+    );
+  }
   const folder = resolve(given ?? DEFAULT_FOLDER);
   const key = migrationKey(config.logKey, folder);
   const dialect = await dialectOf(config);
   const compare: CompareSettings = {
     dialect,
     zone: config.timeZone,
-    disabled: new Set(withoutMask ?? []),
+    disabled: new Set([...withoutKnownDifference, ...withoutMask]),
     pseudonym: createPseudonyms(key),
     listLimit: config.listLimit,
   };

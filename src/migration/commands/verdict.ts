@@ -102,7 +102,7 @@ async function writePage(
   await writeText(file, force, page);
 }
 
-function linesOf({ isSafe, rules, operations, unknown, examples, masks, days }: MigrationReport): string[] {
+function linesOf({ isSafe, rules, operations, unknown, examples, knownDifferences, days }: MigrationReport): string[] {
   const compared = operations.filter(({ calls, dropped }) => calls + dropped > 0);
   const others = operations.length - compared.length;
   return [
@@ -121,6 +121,6 @@ function linesOf({ isSafe, rules, operations, unknown, examples, masks, days }: 
         `Columba lacks ${operation}: ${calls} calls${isAccepted ? ', accepted' : `. Accept it with: columba migrate accept ${operation}`}`,
     ),
     ...examples.map(({ operation, protocol, name, example }) => `${name}: ${operation} ${protocol}: ${example}`),
-    ...masks.map(({ name, total }) => `mask ${name}: ${total}`),
+    ...knownDifferences.map(({ name, total }) => `known difference ${name}: ${total}`),
   ];
 }

@@ -1,20 +1,20 @@
-import type { Findings } from './masks.ts';
+import type { Findings } from './known-differences.ts';
 
 /** Finds how two XML texts of equal meaning differ in their notation. */
 export function compareNotation(old: string, ours: string, findings: Findings): void {
   if (old === ours) return;
   const [theirs, own] = [notationOf(old), notationOf(ours)];
   if (theirs.declaration !== own.declaration) {
-    findings.mask('xml-declaration', `old ${theirs.declaration || 'none'}, ours ${own.declaration || 'none'}`);
+    findings.known('xml-declaration', `old ${theirs.declaration || 'none'}, ours ${own.declaration || 'none'}`);
   }
-  if (theirs.gaps !== own.gaps) findings.mask('xml-white-space', 'other white space between elements');
+  if (theirs.gaps !== own.gaps) findings.known('xml-white-space', 'other white space between elements');
   if (theirs.prefixes !== own.prefixes) {
-    findings.mask('xml-prefixes', `old ${theirs.prefixes || 'none'}, ours ${own.prefixes || 'none'}`);
+    findings.known('xml-prefixes', `old ${theirs.prefixes || 'none'}, ours ${own.prefixes || 'none'}`);
   }
-  if (theirs.rowIds !== own.rowIds) findings.mask('diffgram-row-ids', 'other ids or numbers of rows');
+  if (theirs.rowIds !== own.rowIds) findings.known('diffgram-row-ids', 'other ids or numbers of rows');
   if (theirs.tags === own.tags) return;
-  if (theirs.sortedTags === own.sortedTags) findings.mask('xml-attribute-order', 'attributes in another order');
-  else findings.mask('xml-notation', 'another notation of equal values');
+  if (theirs.sortedTags === own.sortedTags) findings.known('xml-attribute-order', 'attributes in another order');
+  else findings.known('xml-notation', 'another notation of equal values');
 }
 
 interface Notation {

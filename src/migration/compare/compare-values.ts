@@ -5,7 +5,7 @@ import { DELIVERY_STATUSES } from '../../domain/messages/statuses.ts';
 import type { RawValue, ReadAnswer } from '../old-server/answer.ts';
 import type { RawDataSet } from '../old-server/answer-dataset.ts';
 import type { RawRecord } from '../old-server/answer-values.ts';
-import { FIELD_MASKS, type Findings, type MaskName } from './masks.ts';
+import { FIELD_DIFFERENCES, type Findings, type KnownDifference } from './known-differences.ts';
 import type { Pseudonym } from './pseudonyms.ts';
 
 /** Compares results by the contract's types: names and texts of the wire, field by field. */
@@ -13,8 +13,8 @@ export interface CompareSettings {
   readonly dialect: Dialect;
   /** The zone of dates without one, where the dialect names none. */
   readonly zone: string;
-  /** Masks that are switched off. */
-  readonly disabled: ReadonlySet<MaskName>;
+  /** Known differences that are switched off. */
+  readonly disabled: ReadonlySet<KnownDifference>;
   /** Writes values of people so that they can be shown. */
   readonly pseudonym: Pseudonym;
   /** The most rows of our lists. */
@@ -102,7 +102,7 @@ function compareLists(lists: Lists, compare: FieldComparison, settings: Settings
   const isReordered = !isSameOrder(theirs, own, keyOf) && isSameOrder(sorted(theirs, keyOf), sorted(own, keyOf), keyOf);
   if (isReordered) {
     const example = `${name}: ${theirs.length} equal rows in another order`;
-    if (settings.dialect.orders?.[name] === undefined) findings.mask('list-order', example);
+    if (settings.dialect.orders?.[name] === undefined) findings.known('list-order', example);
     else findings.differ(`${example}, and the dialect names one`);
     return;
   }
@@ -132,7 +132,7 @@ function withinCap({ name, theirs, own }: Lists, keyOf: (row: Row) => string, se
   const longer = theirs.length < own.length ? own : theirs;
   const isPrefix = isSameOrder(theirs.slice(0, shorter), own.slice(0, shorter), keyOf);
   if (limit !== shorter || !isPrefix) return { theirs, own };
-  findings.mask('rows-beyond-cap', `${name}: ${shorter} rows are the limit, the other has ${longer.length}`);
+  findings.known('rows-beyond-cap', `${name}: ${shorter} rows are the limit, the other has ${longer.length}`);
   return { theirs: theirs.slice(0, shorter), own: own.slice(0, shorter) };
 }
 
@@ -165,8 +165,8 @@ class FieldComparison {
 
   #field(place: string, name: string, type: Scalar, old: string | undefined, ours: string | undefined): void {
     if (old === ours) return;
-    const mask = FIELD_MASKS[name];
-    if (mask) this.#findings.mask(mask, `${place}, ${name}`);
+    const difference = FIELD_DIFFERENCES[name];
+    if (difference) this.#findings.known(difference, `${place}, ${name}`);
     else this.texts(`${place}, ${name}`, name === STATUS_FIELD ? STATUS : type, old ?? null, ours ?? null);
   }
 
@@ -175,7 +175,7 @@ class FieldComparison {
     const example = `${place}: old ${this.#shown(type, old)}, ours ${this.#shown(type, ours)}`;
     if (old === null || ours === null || this.#meaning(type, old) !== this.#meaning(type, ours)) {
       this.#findings.differ(example);
-    } else this.#findings.mask(type === STATUS ? 'status-words' : FORM_MASKS[type.name], example);
+    } else this.#findings.known(type === STATUS ? 'status-words' : NOTATION_DIFFERENCES[type.name], example);
   }
 
   /** Equal for values of equal meaning. */
@@ -183,7 +183,7 @@ class FieldComparison {
     if (row === null || typeof row === 'string' || isScalar(item)) return JSON.stringify(row);
     const cells = Object.keys(row)
       .sort()
-      .filter((name) => !FIELD_MASKS[name])
+      .filter((name) => !FIELD_DIFFERENCES[name])
       .map((name) => [
         name,
         this.#meaning(name === STATUS_FIELD ? STATUS : (item[name] ?? STRING), row[name] as string),
@@ -211,7 +211,7 @@ const STRING: Scalar = { kind: 'scalar', name: 'string' };
 const isScalar = (item: Fields | Scalar): item is Scalar => item.kind === 'scalar';
 const presence = (row: Row): string | null => (row === null ? null : 'a record');
 
-const FORM_MASKS = {
+const NOTATION_DIFFERENCES = {
   string: 'xml-notation',
   int: 'number-form',
   long: 'number-form',

@@ -4,7 +4,7 @@ import { operationOf, type ReadAnswer, readAnswer } from '../old-server/answer.t
 import { plainBody } from '../old-server/call-reader.ts';
 import { compareNotation } from './compare-notation.ts';
 import { type CompareSettings, compareResults } from './compare-values.ts';
-import { BY_DESIGN, Findings, HEADER_MASKS, type MaskName } from './masks.ts';
+import { BY_DESIGN, Findings, HEADER_DIFFERENCES, type KnownDifference } from './known-differences.ts';
 import { fieldsOf, type RawAnswer } from './redaction.ts';
 
 /** Compares two answers to one call, as a client would see them. */
@@ -16,7 +16,7 @@ export interface ComparedCall {
 
 export interface Comparison {
   readonly outcome: 'equal' | 'order' | 'by design' | 'different' | 'failed';
-  readonly masks: ReadonlyMap<MaskName, string>;
+  readonly knownDifferences: ReadonlyMap<KnownDifference, string>;
   /** At most five, with what is personal replaced. */
   readonly differences: readonly string[];
 }
@@ -31,17 +31,21 @@ export function compareAnswers(
   const [theirs, own] = [old, ours].map((answer) => readRaw(call, answer, settings)) as [ReadAnswer, ReadAnswer];
   if (isOurFault(ours, own) && theirs.kind !== 'fault') {
     findings.differ(`old ${old.status}, ours ${describe(ours, own)}`);
-    return { outcome: 'failed', masks: findings.masks, differences: findings.differences };
+    return { outcome: 'failed', knownDifferences: findings.knownDifferences, differences: findings.differences };
   }
   compareHeads(old, ours, findings);
   compareBodies({ call, old, ours, theirs, own }, settings, findings);
-  return { outcome: outcomeOf(findings), masks: findings.masks, differences: findings.differences };
+  return {
+    outcome: outcomeOf(findings),
+    knownDifferences: findings.knownDifferences,
+    differences: findings.differences,
+  };
 }
 
-function outcomeOf({ differences, masks }: Findings): Comparison['outcome'] {
+function outcomeOf({ differences, knownDifferences }: Findings): Comparison['outcome'] {
   if (differences.length > 0) return 'different';
-  if (BY_DESIGN.some((name) => masks.has(name))) return 'by design';
-  return masks.has('list-order') ? 'order' : 'equal';
+  if (BY_DESIGN.some((name) => knownDifferences.has(name))) return 'by design';
+  return knownDifferences.has('list-order') ? 'order' : 'equal';
 }
 
 /** The result of a call that changes data; undefined where the answer has none. */
@@ -77,15 +81,18 @@ function isOurFault({ status }: RawAnswer, read: ReadAnswer): boolean {
 const describe = ({ status }: RawAnswer, read: ReadAnswer): string =>
   read.kind === 'fault' ? `${status} ${read.code}` : String(status);
 
-/** Content-Type is compared by its meaning, and no other field without a mask. */
+/** Content-Type is compared by its meaning, and every other field may differ in a known way. */
 function compareHeads(old: RawAnswer, ours: RawAnswer, findings: Findings): void {
   const [theirs, own] = [fieldsOf(old.rawHeaders), fieldsOf(ours.rawHeaders)];
   for (const name of new Set([...Object.keys(theirs), ...Object.keys(own)])) {
     const [one, other] = [theirs[name], own[name]];
     if (one === other || name === 'content-type') continue;
-    const mask = HEADER_MASKS[name] ?? 'header-other';
+    const difference = HEADER_DIFFERENCES[name] ?? 'header-other';
     const absent = (value: string | undefined) => (value === undefined ? 'absent' : 'present');
-    findings.mask(mask, `${name}: old ${absent(one)}, ours ${absent(other)}${one && other ? ', other value' : ''}`);
+    findings.known(
+      difference,
+      `${name}: old ${absent(one)}, ours ${absent(other)}${one && other ? ', other value' : ''}`,
+    );
   }
   compareContentType(theirs['content-type'], own['content-type'], old.status === ours.status, findings);
 }
@@ -98,7 +105,7 @@ function compareContentType(
 ): void {
   if (old === ours || !isSameStatus) return; // another status is another kind of answer
   const example = `Content-Type: old ${old ?? 'absent'}, ours ${ours ?? 'absent'}`;
-  if (mediaKey(old) === mediaKey(ours)) findings.mask('content-type-form', example);
+  if (mediaKey(old) === mediaKey(ours)) findings.known('content-type-form', example);
   else findings.differ(example);
 }
 
@@ -146,10 +153,10 @@ function compareFaults({ old, ours, theirs, own }: BothAnswers, findings: Findin
   const example = `old ${describe(old, theirs)}, ours ${describe(ours, own)}`;
   const [isPlainThere, isPlainHere] = [theirs, own].map(({ code }) => code.startsWith('HTTP '));
   if (isPlainThere && isPlainHere) {
-    if (old.status !== ours.status) findings.mask('error-status', example);
-  } else if (isPlainHere || isPlainThere) findings.mask('plain-error', example);
+    if (old.status !== ours.status) findings.known('error-status', example);
+  } else if (isPlainHere || isPlainThere) findings.known('plain-error', example);
   else if (theirs.code !== own.code) findings.differ(`${example}: set faultCode in the dialect`);
-  if (theirs.text !== own.text) findings.mask('fault-text', `another text for ${describe(ours, own)}`);
+  if (theirs.text !== own.text) findings.known('fault-text', `another text for ${describe(ours, own)}`);
 }
 
 const isSameBytes = (one: RawAnswer, other: RawAnswer): boolean =>

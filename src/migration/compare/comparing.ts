@@ -4,7 +4,7 @@ import type { Dialect } from '../../asmx/dialect/dialect.ts';
 import { createAccountName } from './account-names.ts';
 import { type ComparedCall, type Comparison, compareAnswers } from './compare.ts';
 import type { CompareSettings } from './compare-values.ts';
-import type { MaskName } from './masks.ts';
+import type { KnownDifference } from './known-differences.ts';
 import { createPseudonyms, pseudonymize } from './pseudonyms.ts';
 import { type Observed, recordedOf } from './recorder.ts';
 import { formatExchange } from './recording.ts';
@@ -17,7 +17,7 @@ import type { RawAnswer } from './redaction.ts';
 export interface ComparingSettings {
   readonly dialect: Dialect;
   readonly zone: string;
-  readonly disabled: readonly MaskName[];
+  readonly disabled: readonly KnownDifference[];
   readonly key: Uint8Array;
   readonly listLimit: number;
   /** In recordings. */

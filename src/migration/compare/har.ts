@@ -96,7 +96,7 @@ function exchangeOf({ startedDateTime, time, request, response }: HarEntry): Obs
     },
     ours: null,
     outcome: 'recorded',
-    masks: [],
+    knownDifferences: [],
   };
 }
 

@@ -40,7 +40,8 @@ export const RECORDER_LIMITS = {
 } as const;
 
 /** What is to be recorded, with its secrets. */
-export interface Observed extends Pick<RecordedExchange, 'group' | 'operation' | 'protocol' | 'outcome' | 'masks'> {
+export interface Observed
+  extends Pick<RecordedExchange, 'group' | 'operation' | 'protocol' | 'outcome' | 'knownDifferences'> {
   readonly at: number;
   readonly userId: string | null;
   readonly client?: string;
@@ -58,7 +59,7 @@ export interface Recorder {
 
 /** The exchange without its secrets. */
 export function recordedOf(observed: Observed, accountName: AccountName): RecordedExchange {
-  const { at, userId, client, request, old, ours, group, operation, protocol, outcome, masks } = observed;
+  const { at, userId, client, request, old, ours, group, operation, protocol, outcome, knownDifferences } = observed;
   const account = userId === null ? null : accountName(userId);
   const secret = userId !== null && account !== null && isSearchable(userId) ? { userId, name: account } : null;
   return {
@@ -73,7 +74,7 @@ export function recordedOf(observed: Observed, accountName: AccountName): Record
     old: old && redactAnswer(old, secret, request),
     ours: ours && redactAnswer(ours, secret, request),
     outcome,
-    masks,
+    knownDifferences,
   };
 }
 

@@ -26,8 +26,8 @@ export interface RecordedExchange {
   /** Null where Columba was not asked, or did not answer. */
   readonly ours: RecordedAnswer | null;
   readonly outcome: ExchangeOutcome;
-  /** The names of the masks without which the answers would differ. */
-  readonly masks: readonly string[];
+  /** The names of the known differences that were found. */
+  readonly knownDifferences: readonly string[];
   /** Numbers and texts are not those that were sent. */
   readonly pseudonyms?: true;
 }
@@ -97,6 +97,7 @@ export function parseExchange(line: string, place: string): RecordedExchange {
   } catch {
     throw wrong('expected JSON');
   }
+  value = withPresentNames(value);
   const mistake = mistakeIn(value);
   if (mistake !== undefined) throw wrong(mistake);
   return value as RecordedExchange;
@@ -108,6 +109,13 @@ const isObject = (value: unknown): value is Json =>
 const isTextOrNull = (value: unknown): boolean => value === null || typeof value === 'string';
 const PROTOCOLS: readonly unknown[] = ['soap11', 'soap12', 'get', 'post', null];
 
+/** Recordings of the version before have `masks` instead of `knownDifferences`. */
+function withPresentNames(value: unknown): unknown {
+  if (!isObject(value) || !('masks' in value)) return value;
+  const { masks, ...rest } = value;
+  return { knownDifferences: masks, ...rest };
+}
+
 function mistakeIn(value: unknown): string | undefined {
   if (!isObject(value)) return 'expected an exchange';
   if (value.version !== 1) return 'expected an exchange of version 1';
@@ -118,8 +126,8 @@ function mistakeIn(value: unknown): string | undefined {
   if (value.client !== undefined && typeof value.client !== 'string') return 'client: expected an address';
   if (!PROTOCOLS.includes(value.protocol)) return 'protocol: expected soap11, soap12, get, post or null';
   if (!(EXCHANGE_OUTCOMES as readonly unknown[]).includes(value.outcome)) return 'outcome: not known';
-  if (!Array.isArray(value.masks) || !value.masks.every((each) => typeof each === 'string')) {
-    return 'masks: expected a list of names';
+  if (!Array.isArray(value.knownDifferences) || !value.knownDifferences.every((each) => typeof each === 'string')) {
+    return 'knownDifferences: expected a list of names';
   }
   const { request, old, ours } = value;
   if (!isMessage(request) || typeof request.method !== 'string' || typeof request.target !== 'string') {

@@ -5,7 +5,7 @@ import type { RawRecord, ValueRecord } from '../old-server/answer-values.ts';
 import { readCall } from '../old-server/call-reader.ts';
 import { booleanResult, type ComparedCall, readRaw } from './compare.ts';
 import { type CompareSettings, compareResults } from './compare-values.ts';
-import { Findings } from './masks.ts';
+import { Findings } from './known-differences.ts';
 import { bodyBytes, fieldOf, type RecordedAnswer, type RecordedExchange } from './recording.ts';
 import type { RawAnswer } from './redaction.ts';
 

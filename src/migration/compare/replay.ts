@@ -31,7 +31,7 @@ export interface ReplayReport {
   /** By the reason why a call was left out. */
   readonly left: Map<string, number>;
   readonly rows: Map<string, ReplayRow>;
-  readonly masks: Map<string, { total: number; example: string }>;
+  readonly knownDifferences: Map<string, { total: number; example: string }>;
   /** Different or failed; at most 50. */
   readonly differences: { outcome: string; operation: string; protocol: string; at: string; example: string }[];
 }
@@ -42,7 +42,7 @@ export const newReport = (): ReplayReport => ({
   sent: 0,
   left: new Map(),
   rows: new Map(),
-  masks: new Map(),
+  knownDifferences: new Map(),
   differences: [],
 });
 
@@ -109,14 +109,14 @@ export async function replayOne(
   });
   if (!answer) return count(row.counts, 'failed');
   const recorded = withName(rawOf(old as RecordedAnswer), exchange, settings.users);
-  const { outcome, masks, differences } = compareAnswers(call, recorded, answer, settings.compare);
+  const { outcome, knownDifferences, differences } = compareAnswers(call, recorded, answer, settings.compare);
   const isChanged = outcome === 'different' && (await isChangedSince(exchange, call, recorded, answer, settings));
   count(row.counts, isChanged ? CHANGED : outcome);
   if (isChanged) return;
-  for (const [mask, example] of masks) {
-    const found = report.masks.get(mask) ?? { total: 0, example };
+  for (const [name, example] of knownDifferences) {
+    const found = report.knownDifferences.get(name) ?? { total: 0, example };
     found.total += 1;
-    report.masks.set(mask, found);
+    report.knownDifferences.set(name, found);
   }
   if (differences[0] === undefined) return;
   const texts = faultTexts(call, recorded, answer, settings.compare).map((text) =>

@@ -312,6 +312,6 @@ function toExchange({ group, operation, url, request, answer }: ObservedCall, in
     },
     ours: null,
     outcome: 'recorded',
-    masks: [],
+    knownDifferences: [],
   };
 }

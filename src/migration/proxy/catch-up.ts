@@ -7,8 +7,8 @@ import type { Sync } from '../copy/syncs.ts';
 import type { Availability } from '../old-server/availability.ts';
 import { isTemporary, type Upstream } from '../old-server/upstream.ts';
 import { CLAIM_MS, type MigrationWrites, type WaitingWrite } from '../stages/writes.ts';
+import type { PendingCounts } from './pending-counts.ts';
 import { bodyOfWrite, openWrite, type SealedWrite, writeOfAll } from './sealed-write.ts';
-import type { Tally } from './tally.ts';
 import type { Seal } from './write-seal.ts';
 
 /**
@@ -42,7 +42,7 @@ export interface CatchUpSettings {
   /** Waits for its turn in the queue of the account. Undefined: nobody brings anything over. */
   readonly sync: Sync | undefined;
   readonly compare: CompareSettings;
-  readonly tally: Tally;
+  readonly pendingCounts: PendingCounts;
   readonly clock: Clock;
   readonly failed: (thrown: unknown) => void;
 }
@@ -219,9 +219,14 @@ async function applyOne(
   return 'nothing';
 }
 
-function countLate({ tally, compare }: CatchUpSettings, operation: string, sealed: SealedWrite, ours: RawAnswer) {
+function countLate(
+  { pendingCounts, compare }: CatchUpSettings,
+  operation: string,
+  sealed: SealedWrite,
+  ours: RawAnswer,
+) {
   const key = { operation, protocol: sealed.protocol };
-  tally.add(key, 'late write');
+  pendingCounts.add(key, 'late write');
   if (booleanResult(sealed, ours, compare) !== undefined) return;
-  tally.add(key, 'failed', `Columba answered ${ours.status} to a write that the old server has done`);
+  pendingCounts.add(key, 'failed', `Columba answered ${ours.status} to a write that the old server has done`);
 }

@@ -29,7 +29,7 @@ const PAUSE_MS_MAX = 60_000;
 const COLUMBA_PAUSE_MS = 1_000;
 
 export function createDeliveries(settings: DeliverySettings): Deliveries {
-  const { writes, seal, availability, tally, clock, failed } = settings;
+  const { writes, seal, availability, pendingCounts, clock, failed } = settings;
   const catching = createCatchingUp(settings);
   const { behind } = catching;
   let delivering: Promise<void> | undefined;
@@ -50,11 +50,11 @@ export function createDeliveries(settings: DeliverySettings): Deliveries {
     const isTaken = await whileHeld(settings, waiting, giving).catch(failed);
     if (isTaken === undefined) {
       await writes.postpone(account, id, backOffMs(attempts + 1, PAUSE_FIRST_MS, PAUSE_MS_MAX));
-      tally.add(key, 'old write postponed');
+      pendingCounts.add(key, 'old write postponed');
       return false;
     }
     await writes.remove(account, id);
-    if (isTaken !== null) tally.add(key, isTaken ? 'old write' : 'old write refused');
+    if (isTaken !== null) pendingCounts.add(key, isTaken ? 'old write' : 'old write refused');
     return true;
   }
 

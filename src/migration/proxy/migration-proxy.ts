@@ -5,7 +5,7 @@ import { createRepeat } from '../../base/repeat.ts';
 import type { Database } from '../../store/transactions.ts';
 import { createAccountName } from '../compare/account-names.ts';
 import { type Comparing, createComparing } from '../compare/comparing.ts';
-import type { MaskName } from '../compare/masks.ts';
+import type { KnownDifference } from '../compare/known-differences.ts';
 import { createRecorder, RECORDER_LIMITS, type Recorder } from '../compare/recorder.ts';
 import { createSyncs, type Sync } from '../copy/syncs.ts';
 import { createAvailability } from '../old-server/availability.ts';
@@ -14,7 +14,7 @@ import { createOutageWatch, type ToldOutage } from '../old-server/outages.ts';
 import type { OldServerTls } from '../old-server/server-tls.ts';
 import { createUpstream, type Upstream } from '../old-server/upstream.ts';
 import { createMigrationClients } from '../stages/clients.ts';
-import { createMigrationFigures } from '../stages/figures.ts';
+import { createMigrationCounts } from '../stages/counts.ts';
 import { createMigrationStages } from '../stages/stages.ts';
 import { createMigrationWrites } from '../stages/writes.ts';
 import { createBypass } from './bypass.ts';
@@ -22,11 +22,11 @@ import { type ClientInventory, createClientAddress, createClientInventory } from
 import { createComparedWrites } from './compared-writes.ts';
 import { createDeliveries } from './deliveries.ts';
 import { createLead } from './lead.ts';
+import { createPendingCounts, type PendingCounts } from './pending-counts.ts';
 import { createProxy, type ReverseProxy } from './proxy.ts';
 import { createProxySync } from './proxy-sync.ts';
 import { createShadow, type Shadow } from './shadow.ts';
 import { createStageCache } from './stage-cache.ts';
-import { createTally, type Tally } from './tally.ts';
 import { createSeal } from './write-seal.ts';
 
 /** The proxy of a migration with all its parts. */
@@ -48,7 +48,7 @@ export interface MigrationProxySettings {
   /** Where recordings go; undefined for none. */
   readonly folder: string | undefined;
   readonly pseudonyms: boolean;
-  readonly disabledMasks: ReadonlySet<MaskName>;
+  readonly disabledKnownDifferences: ReadonlySet<KnownDifference>;
   /** Their X-Forwarded-For names the client. */
   readonly trustedProxies?: readonly string[];
   /** The operator says that reading marks nothing there. Else the tests of the import decide. */
@@ -67,7 +67,7 @@ export interface MigrationProxySettings {
 
 export interface MigrationProxy {
   readonly proxy: ReverseProxy;
-  readonly tally: Tally;
+  readonly pendingCounts: PendingCounts;
   readonly clients: ClientInventory;
   readonly recorder: Recorder | undefined;
   readonly shadow: Shadow;
@@ -101,8 +101,8 @@ export function createMigrationProxy(settings: MigrationProxySettings): Migratio
   const { old, columba, oldCalls, columbaCalls } = servers;
   const comparing = comparingOf(settings);
   const compare = comparing.settings;
-  const figures = createMigrationFigures(database, now);
-  const tally = createTally((counts, examples) => figures.add(counts, examples), now);
+  const migrationCounts = createMigrationCounts(database, now);
+  const pendingCounts = createPendingCounts((counts, examples) => migrationCounts.add(counts, examples), now);
   const limits = { itemsMax: settings.queueItemsMax ?? QUEUE_ITEMS_MAX, bytesMax: QUEUE_BYTES_MAX };
   const queue = createKeyedQueue({ ...limits, concurrency: CONCURRENCY }, failed);
   const recorder = settings.folder === undefined ? undefined : recorderOf(settings, settings.folder, comparing);
@@ -123,7 +123,7 @@ export function createMigrationProxy(settings: MigrationProxySettings): Migratio
     availability,
     sync: syncs?.whole,
     compare,
-    tally,
+    pendingCounts,
     clock,
     failed,
   };
@@ -132,20 +132,20 @@ export function createMigrationProxy(settings: MigrationProxySettings): Migratio
   const bypass = createBypass({ database, name: settings.name ?? 'proxy', stages, syncs, clock, failed }, () => proxy);
   const lead = createLead({ ...both, columbaCalls, deliveries, bypass });
   const compared = createComparedWrites(both, deliveries);
-  const observing = { queue, tally, recorder, columba, old, comparing, leavesMarks, deliveries, clock, failed };
+  const observing = { queue, pendingCounts, recorder, columba, old, comparing, leavesMarks, deliveries, clock, failed };
   const shadow = createShadow({ ...observing, sync: syncs?.now });
   const clients = clientsOf(settings);
   const answering = { stages, shadow, lead, compared, compareSoon: bypass.compareSoon, syncs };
-  const proxy = createProxy({ old, columba, ...answering, tally, clients, now, failed });
+  const proxy = createProxy({ old, columba, ...answering, pendingCounts, clients, now, failed });
   const repeats = [
-    createRepeat({ clock, everyMs: FLUSH_EVERY_MS, work: () => tally.flush(), failed }),
+    createRepeat({ clock, everyMs: FLUSH_EVERY_MS, work: () => pendingCounts.flush(), failed }),
     createRepeat({ clock, everyMs: CLIENTS_FLUSH_EVERY_MS, work: () => clients.flush(), failed }),
-    createRepeat({ clock, everyMs: REMOVE_OLD_EVERY_MS, work: () => figures.removeOld(), failed }),
+    createRepeat({ clock, everyMs: REMOVE_OLD_EVERY_MS, work: () => migrationCounts.removeOld(), failed }),
   ];
 
   return {
     proxy,
-    tally,
+    pendingCounts,
     clients,
     recorder,
     shadow,
@@ -172,7 +172,7 @@ export function createMigrationProxy(settings: MigrationProxySettings): Migratio
       await queue.idle();
       shadow.stop();
       for (const each of repeats) await each.stop();
-      for (const each of [tally, clients]) await each.flush().catch(failed);
+      for (const each of [pendingCounts, clients]) await each.flush().catch(failed);
       await recorder?.close();
       await comparing.close();
       for (const server of Object.values(servers)) server.close();
@@ -212,8 +212,15 @@ const probed = (server: Upstream): Promise<string> =>
     (thrown: NodeJS.ErrnoException) => `does not answer: ${thrown.code ?? thrown.message}`,
   );
 
-const comparingOf = ({ dialect, zone, key, disabledMasks, listLimit, pseudonyms }: MigrationProxySettings): Comparing =>
-  createComparing({ dialect, zone, disabled: [...disabledMasks], key, listLimit, pseudonyms });
+const comparingOf = ({
+  dialect,
+  zone,
+  key,
+  disabledKnownDifferences,
+  listLimit,
+  pseudonyms,
+}: MigrationProxySettings): Comparing =>
+  createComparing({ dialect, zone, disabled: [...disabledKnownDifferences], key, listLimit, pseudonyms });
 
 const recorderOf = ({ clock, failed }: MigrationProxySettings, folder: string, { line }: Comparing): Recorder =>
   createRecorder({ ...RECORDER_LIMITS, folder, line, now: clock.now, failed });

@@ -17,21 +17,20 @@ import {
   pairsOf,
   type Upstream,
 } from '../old-server/upstream.ts';
-import { UNKNOWN } from '../stages/figures.ts';
+import { UNKNOWN } from '../stages/counts.ts';
 import { AnswerCopy } from './answer-copy.ts';
 import type { ClientInventory } from './client-inventory.ts';
 import { stageOfRead } from './client-rules.ts';
 import type { ComparedWrites } from './compared-writes.ts';
 import { type Lead, NotNow } from './lead.ts';
+import { keyOf, type PendingCounts } from './pending-counts.ts';
 import { withClient } from './sealed-write.ts';
 import { queueKeyOf, type Shadow } from './shadow.ts';
 import type { AccountOfCall, StageCache } from './stage-cache.ts';
-import { keyOf, type Tally } from './tally.ts';
 
 /**
  * A reverse proxy in front of the old server and Columba. Which of them answers a call depends on
- * the stage of its account. The bytes of bodies are not changed, nor are head fields from end to
- * end.
+ * the stage of its account. Bodies and end-to-end header fields pass unchanged.
  */
 export interface ProxySettings {
   readonly old: Upstream;
@@ -44,7 +43,7 @@ export interface ProxySettings {
   readonly compareSoon: (account: bigint | null, userId: string) => void;
   /** Undefined: nothing is brought over. */
   readonly syncs: Pick<Syncs, 'freshen'> | undefined;
-  readonly tally: Tally;
+  readonly pendingCounts: PendingCounts;
   readonly clients: Pick<ClientInventory, 'note' | 'addressOf'>;
   readonly now: () => number;
   readonly failed: (thrown: unknown) => void;
@@ -227,26 +226,27 @@ class ProxyExchange {
   #countUnknown({ target, body = new Uint8Array() }: RawRequest, answer: RawAnswer | undefined): void {
     const { method = '', headers } = this.#request;
     const unknown = answer && answer.status < 300 ? unknownCall({ method, target, headers, body }) : null;
-    if (unknown) this.#settings.tally.add(keyOf(unknown), UNKNOWN);
+    if (unknown) this.#settings.pendingCounts.add(keyOf(unknown), UNKNOWN);
     this.#settings.clients.note(this.#request, unknown);
   }
 
   /** A body that is too long to be read may have changed data there. */
   #countDropped(body: Uint8Array): void {
-    const { method = '', url = '/', headers } = this.#request;
-    const call = nameCall({ method, target: url, headers, body });
-    if (call) this.#settings.tally.add(keyOf(call), 'dropped');
+    const { method = '', url: target = '/', headers } = this.#request;
+    const call = nameCall({ method, target, headers, body });
+    if (call) this.#settings.pendingCounts.add(keyOf(call), 'dropped');
   }
 
   #countMissed(call: SeenCall): void {
-    this.#settings.tally.add(keyOf(call), 'failed', 'Columba did not answer, and the old server did');
+    this.#settings.pendingCounts.add(keyOf(call), 'failed', 'Columba did not answer, and the old server did');
   }
 
   #countLed(call: SeenCall, { status, ms }: RawAnswer): void {
+    const { pendingCounts } = this.#settings;
     const key = keyOf(call);
     const isFault = status >= 500 && (status !== 500 || call.protocol === 'get' || call.protocol === 'post');
-    this.#settings.tally.add(key, isFault ? 'failed' : 'led', isFault ? `Columba answered ${status}` : undefined);
-    this.#settings.tally.addLatency(key, 'our', ms);
+    pendingCounts.add(key, isFault ? 'failed' : 'led', isFault ? `Columba answered ${status}` : undefined);
+    pendingCounts.addLatency(key, 'our', ms);
   }
 
   #raw(body: Uint8Array | undefined): RawRequest {

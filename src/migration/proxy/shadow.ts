@@ -8,9 +8,10 @@ import type { RawAnswer, RawRequest } from '../compare/redaction.ts';
 import type { Sync } from '../copy/syncs.ts';
 import type { SeenCall } from '../old-server/call-reader.ts';
 import { isTemporary, type Upstream } from '../old-server/upstream.ts';
+import { KNOWN_DIFFERENCE_PREFIX } from '../stages/counts.ts';
 import type { Stage } from '../stages/stages.ts';
 import type { Deliveries } from './deliveries.ts';
-import type { Tally } from './tally.ts';
+import type { PendingCounts } from './pending-counts.ts';
 
 /**
  * What happens after the old server has answered its client: the exchange is recorded, and Columba
@@ -30,7 +31,7 @@ export interface Answered {
 
 export interface ShadowSettings {
   readonly queue: KeyedQueue;
-  readonly tally: Tally;
+  readonly pendingCounts: PendingCounts;
   /** Undefined: nothing is recorded. */
   readonly recorder: Recorder | undefined;
   readonly columba: Pick<Upstream, 'exchange'>;
@@ -76,13 +77,13 @@ interface Decided {
 }
 
 export function createShadow(settings: ShadowSettings): Shadow {
-  const { queue, tally, comparing, sync, deliveries } = settings;
+  const { queue, pendingCounts, comparing, sync, deliveries } = settings;
   const decide = createDeciding(settings);
   const undecided = createUndecided(settings, decide);
 
   const drop = (call: SeenCall | null): void => {
     const key = keyOf(call);
-    if (key) tally.add(key, 'dropped');
+    if (key) pendingCounts.add(key, 'dropped');
   };
 
   /** A read: both answers, side by side. */
@@ -147,15 +148,16 @@ type Decide = (answered: Answered, decided: Decided) => void;
 
 /** Counts what became of an exchange, and records it. */
 const createDeciding =
-  ({ tally, recorder }: ShadowSettings): Decide =>
+  ({ pendingCounts, recorder }: ShadowSettings): Decide =>
   (answered, { outcome, ours, comparison, example }) => {
     const { call, client, request, old, at } = answered;
     const key = keyOf(call);
     if (key) {
-      tally.add(key, outcome, example ?? comparison?.differences[0]);
-      for (const [name, shown] of comparison?.masks ?? []) tally.add(key, `mask ${name}`, shown);
-      tally.addLatency(key, 'old', old.ms);
-      if (ours) tally.addLatency(key, 'our', ours.ms);
+      pendingCounts.add(key, outcome, example ?? comparison?.differences[0]);
+      for (const [name, shown] of comparison?.knownDifferences ?? [])
+        pendingCounts.add(key, KNOWN_DIFFERENCE_PREFIX + name, shown);
+      pendingCounts.addLatency(key, 'old', old.ms);
+      if (ours) pendingCounts.addLatency(key, 'our', ours.ms);
     }
     recorder?.record({
       at,
@@ -168,7 +170,7 @@ const createDeciding =
       old,
       ours,
       outcome,
-      masks: [...(comparison?.masks.keys() ?? [])],
+      knownDifferences: [...(comparison?.knownDifferences.keys() ?? [])],
     });
   };
 

@@ -97,10 +97,10 @@ const texts = {
   differenceColumns: ['Operation', 'Protocol', 'When', 'What differs'],
   noDifferences: 'No answer differs.',
   noDifferencesHint: 'Texts and numbers would be shown as pseudonyms.',
-  masks: 'What is not compared',
-  maskColumns: ['Mask', 'Times', 'Example'],
-  noMasks: 'No mask was needed.',
-  noMasksHint: 'Header fields and notations that may differ appear here, with their number.',
+  knownDifferences: 'What is not compared',
+  knownDifferenceColumns: ['Known difference', 'Times', 'Example'],
+  noKnownDifferences: 'No known difference was found.',
+  noKnownDifferencesHint: 'Header fields and notations that may differ appear here, with their number.',
   unseen: 'Operations that nobody called',
   unseenLead: 'Accept those that no client of yours uses. Then the verdict does not wait for them.',
   unseenNone: 'Every operation was called or is accepted.',
@@ -161,7 +161,7 @@ const show = async (request: PageRequest, problem: Problem | null = null): Promi
   const main = html`<h1>${texts.title}</h1><p class="lead">${texts.lead}</p>${noticeOf(request, texts.notices)}${problemNote(problem, { username: texts.username, stage: texts.stage })}
 ${nextStep(due)}${filter}<div data-live="${address}" data-mode="whole">${counts}</div>
 <p><a href="${HERE}/report?${new URLSearchParams(settingsOf(request)).toString()}">${texts.print}</a></p>
-${await stages(request, report)}${differences(request, report)}${masks(report)}${unseen(report)}${unknown(report)}${acceptances(request, report)}`;
+${await stages(request, report)}${differences(request, report)}${knownDifferences(report)}${unseen(report)}${unknown(report)}${acceptances(request, report)}`;
   return screen(texts.title, 'migration', main, problem);
 };
 
@@ -256,12 +256,17 @@ function differences({ zone }: PageRequest, { examples }: Report): Html {
   return html`<h2>${title}</h2>${listOf({ title, columns, empty, emptyHint }, rows)}`;
 }
 
-function masks({ masks: all }: Report): Html {
+function knownDifferences({ knownDifferences: all }: Report): Html {
   const rows = all.map(({ name, total, example }) => ({
     key: name,
     cells: [html`<code>${name}</code>`, html`${grouped(total)}`, html`${example ?? ''}`],
   }));
-  const { noMasks: empty, noMasksHint: emptyHint, masks: title, maskColumns: columns } = texts;
+  const {
+    noKnownDifferences: empty,
+    noKnownDifferencesHint: emptyHint,
+    knownDifferences: title,
+    knownDifferenceColumns: columns,
+  } = texts;
   return html`<h2>${title}</h2>${listOf({ title, columns, empty, emptyHint }, rows)}`;
 }
 

@@ -3,7 +3,7 @@ import type { RetentionRule } from '../../domain/privacy/extension.ts';
 import type { Database, Queries, TransactionQueries } from '../../store/database.ts';
 import { recordsOf } from '../../store/json.ts';
 import * as sql from './clients.sql.ts';
-import { DAY_MS } from './figures.ts';
+import { DAY_MS } from './counts.ts';
 
 /** The programs that call the old server through a proxy: who calls what, and when last. */
 export interface ClientCall {

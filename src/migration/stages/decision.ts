@@ -1,5 +1,5 @@
 import { type Html, html } from '../../base/html.ts';
-import type { Acceptance } from './figures.ts';
+import type { Acceptance } from './counts.ts';
 import type { AccountPlan, MigrationPlan } from './plan.ts';
 import { instantOf, type MigrationReport, RULES } from './report.ts';
 import { STAGES } from './stages.ts';

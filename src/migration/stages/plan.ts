@@ -1,6 +1,6 @@
 import type { Database } from '../../store/transactions.ts';
 import { createMigrationClients, SILENT_DAYS } from './clients.ts';
-import { DAY_MS } from './figures.ts';
+import { DAY_MS } from './counts.ts';
 import { createMigrationProgress, type MovingAccount } from './progress.ts';
 import { type MigrationReport, migrationReport, RULES } from './report.ts';
 import { STAGES, type Stage } from './stages.ts';

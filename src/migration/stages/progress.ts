@@ -1,5 +1,5 @@
 import type { Database, Queries } from '../../store/database.ts';
-import { DAY_MS } from './figures.ts';
+import { DAY_MS } from './counts.ts';
 import { copyProgress } from './migrated-accounts.ts';
 import * as sql from './rules.sql.ts';
 import { createMigrationStages, STAGES, type Stage, toStage } from './stages.ts';

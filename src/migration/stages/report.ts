@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto';
 import { contract } from '../../asmx/contract/contract.ts';
 import { type Html, html } from '../../base/html.ts';
 import type { Database } from '../../store/transactions.ts';
-import { type Acceptance, createMigrationFigures, DAY_MS } from './figures.ts';
+import { type Acceptance, createMigrationCounts, DAY_MS } from './counts.ts';
 import { createMigrationStages, type Stage } from './stages.ts';
-import { type OperationFigures, type Verdict, type VerdictSettings, verdictOf } from './verdict.ts';
+import { type OperationCounts, type Verdict, type VerdictSettings, verdictOf } from './verdict.ts';
 
 /** The report of a migration: as data, and as a page that can be printed. */
 export interface MigrationReport extends Verdict {
@@ -26,12 +26,12 @@ export async function migrationReport(
   now: () => number,
   settings: VerdictSettings,
 ): Promise<MigrationReport> {
-  const figures = createMigrationFigures(database, now);
-  const { counts, examples } = await figures.since(settings.days);
-  const acceptances = await figures.acceptances();
+  const migrationCounts = createMigrationCounts(database, now);
+  const { counts, examples } = await migrationCounts.since(settings.days);
+  const acceptances = await migrationCounts.acceptances();
   const since = now() - settings.days * DAY_MS;
-  const check = await figures.check();
-  const unknown = await figures.unknown();
+  const check = await migrationCounts.check();
+  const unknown = await migrationCounts.unknown();
   const input = { counts, examples, unknown, acceptances, check, operations: OPERATIONS, since };
   const { stage: defaultStage } = await createMigrationStages(database, now).defaultStage();
   return {
@@ -40,7 +40,7 @@ export async function migrationReport(
     days: settings.days,
     callsMin: settings.callsMin,
     defaultStage,
-    waitingWrites: await figures.waitingWrites(),
+    waitingWrites: await migrationCounts.waitingWrites(),
     acceptances,
   };
 }
@@ -93,9 +93,9 @@ ${
           html`<li><code>${each.operation}</code> ${each.protocol}, ${instantOf(each.at)}: ${each.example}</li>`,
       )}</ul>`
 }
-<h2>Masks</h2>
+<h2>Known differences</h2>
 <p>What was not compared. Texts and numbers in examples are pseudonyms.</p>
-${report.masks.length === 0 ? html`<p>None was needed.</p>` : maskTable(report)}`;
+${report.knownDifferences.length === 0 ? html`<p>None was needed.</p>` : knownDifferenceTable(report)}`;
 
 const HEADS = [
   'Operation',
@@ -114,7 +114,7 @@ const HEADS = [
   'Our p95 ms',
 ];
 
-const operationTable = (operations: readonly OperationFigures[]): Html =>
+const operationTable = (operations: readonly OperationCounts[]): Html =>
   html`<table><thead><tr>${HEADS.map((head) => html`<th scope="col">${head}</th>`)}</tr></thead><tbody>${operations.map(
     (each) =>
       html`<tr><th scope="row"><code>${each.operation}</code></th><td>${each.protocol}</td>${[
@@ -133,8 +133,8 @@ const operationTable = (operations: readonly OperationFigures[]): Html =>
       )}</td></tr>`,
   )}</tbody></table>`;
 
-const maskTable = ({ masks }: MigrationReport): Html =>
-  html`<table><thead><tr><th scope="col">Mask</th><th scope="col">Times</th><th scope="col">Example</th></tr></thead><tbody>${masks.map(
+const knownDifferenceTable = ({ knownDifferences }: MigrationReport): Html =>
+  html`<table><thead><tr><th scope="col">Known difference</th><th scope="col">Times</th><th scope="col">Example</th></tr></thead><tbody>${knownDifferences.map(
     ({ name, total, example }) =>
       html`<tr><th scope="row"><code>${name}</code></th><td>${total.toLocaleString('en')}</td><td>${example ?? ''}</td></tr>`,
   )}</tbody></table>`;

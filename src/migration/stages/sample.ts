@@ -1,15 +1,15 @@
 import type { Database } from '../../store/database.ts';
-import { createMigrationFigures, latencyStep } from './figures.ts';
+import { createMigrationCounts, KNOWN_DIFFERENCE_PREFIX, latencyStep } from './counts.ts';
 
 /** What the demo shows of a move, as a proxy would have counted it. */
 export async function addSample(database: Database, now: () => number): Promise<void> {
   const examples = MIGRATION_EXAMPLES.map((each) => ({ ...each, at: now() }));
-  await createMigrationFigures(database, now).add(MIGRATION_COUNTS, examples);
+  await createMigrationCounts(database, now).add(MIGRATION_COUNTS, examples);
 }
 
 const PROTOCOL = { protocol: 'SOAP 1.1' };
 const DIFFERENT = { ...PROTOCOL, operation: 'inbox.Unread', name: 'different' };
-const DATE_MASKED = { ...PROTOCOL, operation: 'inbox.Unread', name: 'mask header-date' };
+const KNOWN_DATE = { ...PROTOCOL, operation: 'inbox.Unread', name: `${KNOWN_DIFFERENCE_PREFIX}header-date` };
 
 /** As a proxy counts: calls of an account that is compared with its old server. */
 const MIGRATION_COUNTS = [
@@ -22,9 +22,9 @@ const MIGRATION_COUNTS = [
     { ...PROTOCOL, operation, name: `our ms ${latencyStep(ourMs)}`, total: equal },
   ]),
   { ...DIFFERENT, total: 1 },
-  { ...DATE_MASKED, total: 812 },
+  { ...KNOWN_DATE, total: 812 },
 ];
 const MIGRATION_EXAMPLES = [
   { ...DIFFERENT, example: 'rows: old 3 rows, ours 2' },
-  { ...DATE_MASKED, example: 'date: old present, ours present, other value' },
+  { ...KNOWN_DATE, example: 'date: old present, ours present, other value' },
 ];

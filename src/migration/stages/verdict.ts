@@ -1,4 +1,11 @@
-import { type Acceptance, type CheckState, type Counted, type Example, latencyOfStep } from './figures.ts';
+import {
+  type Acceptance,
+  type CheckState,
+  type Counted,
+  type Example,
+  KNOWN_DIFFERENCE_PREFIX,
+  latencyOfStep,
+} from './counts.ts';
 
 /** Whether it is safe to leave the old server, by what was counted. */
 export interface VerdictSettings {
@@ -29,7 +36,7 @@ export interface Rule {
   readonly detail: string;
 }
 
-export interface OperationFigures {
+export interface OperationCounts {
   readonly operation: string;
   readonly protocol: string;
   /** All that was compared or tried here. */
@@ -48,7 +55,7 @@ export interface OperationFigures {
   readonly ourP95Ms: number | null;
 }
 
-export interface MaskFigures {
+export interface KnownDifferenceCounts {
   readonly name: string;
   readonly total: number;
   readonly example: string | null;
@@ -57,8 +64,8 @@ export interface MaskFigures {
 export interface Verdict {
   readonly isSafe: boolean;
   readonly rules: readonly Rule[];
-  readonly operations: readonly OperationFigures[];
-  readonly masks: readonly MaskFigures[];
+  readonly operations: readonly OperationCounts[];
+  readonly knownDifferences: readonly KnownDifferenceCounts[];
   /** Of the outcomes different and failed. */
   readonly examples: readonly Example[];
   /** Not accepted, and not called in the period. */
@@ -77,7 +84,7 @@ export interface UnknownOperation {
 }
 
 export function verdictOf(input: VerdictInput, { callsMin }: VerdictSettings): Verdict {
-  const operations = figuresOf(input.counts);
+  const operations = countsOfOperation(input.counts);
   const accepted = new Set(input.acceptances.map(({ operation }) => operation));
   const seen = new Set(operations.map(({ operation }) => operation));
   const neverSeen = input.operations.filter((each) => !seen.has(each) && !accepted.has(each));
@@ -89,7 +96,7 @@ export function verdictOf(input: VerdictInput, { callsMin }: VerdictSettings): V
     isSafe: rules.every(({ isMet }) => isMet),
     rules,
     operations,
-    masks: masksOf(input),
+    knownDifferences: knownDifferencesOf(input),
     examples: input.examples.filter(({ name }) => name === 'different' || name === 'failed'),
     neverSeen,
     unknown,
@@ -107,7 +114,7 @@ function unknownOf(counts: readonly Counted[], accepted: ReadonlySet<string>): U
 }
 
 interface Found {
-  readonly operations: readonly OperationFigures[];
+  readonly operations: readonly OperationCounts[];
   readonly accepted: ReadonlySet<string>;
   readonly neverSeen: readonly string[];
   readonly unknown: readonly UnknownOperation[];
@@ -118,7 +125,7 @@ interface Found {
 function rulesOf(found: Found, { check, since }: VerdictInput, callsMin: number): Rule[] {
   const { operations, accepted, neverSeen, unknown, oldP95Ms, ourP95Ms } = found;
   const lacking = unknown.filter(({ isAccepted }) => !isAccepted);
-  const sum = (of: (each: OperationFigures) => number) => operations.reduce((total, each) => total + of(each), 0);
+  const sum = (of: (each: OperationCounts) => number) => operations.reduce((total, each) => total + of(each), 0);
   const few = operations.filter(({ operation, calls }) => calls < callsMin && !accepted.has(operation));
   const compared = sum(({ calls }) => calls);
   const [different, failed, lag, dropped] = [
@@ -180,7 +187,7 @@ const listed = (names: readonly string[], none: string): string => {
 
 const OUTCOMES = ['equal', 'lag', 'order', 'by design', 'different', 'failed', 'skipped', 'led'];
 
-function figuresOf(counts: readonly Counted[]): OperationFigures[] {
+function countsOfOperation(counts: readonly Counted[]): OperationCounts[] {
   const groups = Map.groupBy(counts, ({ operation, protocol }) => `${operation} ${protocol}`);
   return [...groups.values()].flatMap((rows) => {
     const [first] = rows;
@@ -209,10 +216,10 @@ function figuresOf(counts: readonly Counted[]): OperationFigures[] {
   });
 }
 
-function masksOf({ counts, examples }: VerdictInput): MaskFigures[] {
-  const masked = counts.filter(({ name }) => name.startsWith('mask '));
-  return [...Map.groupBy(masked, ({ name }) => name)].map(([name, rows]) => ({
-    name: name.slice('mask '.length),
+function knownDifferencesOf({ counts, examples }: VerdictInput): KnownDifferenceCounts[] {
+  const known = counts.filter(({ name }) => name.startsWith(KNOWN_DIFFERENCE_PREFIX));
+  return [...Map.groupBy(known, ({ name }) => name)].map(([name, rows]) => ({
+    name: name.slice(KNOWN_DIFFERENCE_PREFIX.length),
     total: rows.reduce((sum, { total }) => sum + total, 0),
     example: examples.find((each) => each.name === name)?.example ?? null,
   }));

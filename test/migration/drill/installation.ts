@@ -6,7 +6,7 @@ import { type ImportReport, importAccounts } from '../../../src/migration/copy/i
 import { createOldServer } from '../../../src/migration/old-server/old-server.ts';
 import { TESTED } from '../../../src/migration/old-server/read-effects.ts';
 import { createProxySync } from '../../../src/migration/proxy/proxy-sync.ts';
-import { createMigrationFigures } from '../../../src/migration/stages/figures.ts';
+import { createMigrationCounts } from '../../../src/migration/stages/counts.ts';
 import { storeReadEffects } from '../../../src/migration/stages/migrated-accounts.ts';
 import { createMigrationStages } from '../../../src/migration/stages/stages.ts';
 import { createMigrationWrites } from '../../../src/migration/stages/writes.ts';
@@ -149,7 +149,7 @@ export async function createInstallation(
       await new Promise((resolve) => setTimeout(resolve, STAGE_SEEN_MS));
     },
     async delivered() {
-      const { waitingWrites } = createMigrationFigures(store, Date.now);
+      const { waitingWrites } = createMigrationCounts(store, Date.now);
       while ((await waitingWrites()).total > 0) await new Promise((resolve) => setTimeout(resolve, 100));
     },
     async sync(userId, everything) {

@@ -1,8 +1,9 @@
 /**
- * What is not compared, each by its name. A mask is counted where the answers would differ without
- * it, and it can be switched off. Ids, texts, numbers, counts, true and false are never masked.
+ * Known differences between two servers that no client depends on, each by its name. They are
+ * counted and do not make a comparison fail, unless they are switched off. Ids, texts, numbers,
+ * counts, true and false are always compared.
  */
-export const MASKS = {
+export const KNOWN_DIFFERENCES = {
   'header-date': 'The Date field.',
   'header-server': 'The Server field.',
   'header-powered-by': 'The X-Powered-By field.',
@@ -33,15 +34,15 @@ export const MASKS = {
   'error-status': 'By design: GET and POST have the status of HTTP here, and 500 there.',
   'plain-error': 'By design: what is no envelope gets a plain error here, and a fault there.',
 } as const;
-export type MaskName = keyof typeof MASKS;
+export type KnownDifference = keyof typeof KNOWN_DIFFERENCES;
 
-/** Masks that make the class `by design`. */
-export const BY_DESIGN: readonly MaskName[] = ['error-status', 'plain-error'];
+/** Known differences that make the class `by design`. */
+export const BY_DESIGN: readonly KnownDifference[] = ['error-status', 'plain-error'];
 
-export const isMaskName = (name: string): name is MaskName => Object.hasOwn(MASKS, name);
+export const isKnownDifference = (name: string): name is KnownDifference => Object.hasOwn(KNOWN_DIFFERENCES, name);
 
 /** Fields of the head, by name in lower case. */
-export const HEADER_MASKS: Readonly<Record<string, MaskName>> = {
+export const HEADER_DIFFERENCES: Readonly<Record<string, KnownDifference>> = {
   date: 'header-date',
   server: 'header-server',
   'x-powered-by': 'header-powered-by',
@@ -57,7 +58,7 @@ export const HEADER_MASKS: Readonly<Record<string, MaskName>> = {
 };
 
 /** Fields of a profile. */
-export const FIELD_MASKS: Readonly<Record<string, MaskName>> = {
+export const FIELD_DIFFERENCES: Readonly<Record<string, KnownDifference>> = {
   userID: 'field-userID',
   password: 'field-password',
   datetimeLastLoggedIn: 'field-last-login',
@@ -65,18 +66,18 @@ export const FIELD_MASKS: Readonly<Record<string, MaskName>> = {
 
 /** What one comparison found. Examples never hold a number of a phone, a text or a secret. */
 export class Findings {
-  readonly masks = new Map<MaskName, string>();
+  readonly knownDifferences = new Map<KnownDifference, string>();
   readonly differences: string[] = [];
-  readonly #disabled: ReadonlySet<MaskName>;
+  readonly #disabled: ReadonlySet<KnownDifference>;
 
-  constructor(disabled: ReadonlySet<MaskName>) {
+  constructor(disabled: ReadonlySet<KnownDifference>) {
     this.#disabled = disabled;
   }
 
-  /** The mask hides it; where the mask is switched off, it is a difference. */
-  mask(name: MaskName, example: string): void {
-    if (this.#disabled.has(name)) this.differ(`${example} (mask ${name} is off)`);
-    else if (!this.masks.has(name)) this.masks.set(name, clipped(example));
+  /** Counts a known difference. One that is switched off is a difference like any other. */
+  known(name: KnownDifference, example: string): void {
+    if (this.#disabled.has(name)) this.differ(`${example} (the known difference ${name} is switched off)`);
+    else if (!this.knownDifferences.has(name)) this.knownDifferences.set(name, clipped(example));
   }
 
   differ(example: string): void {

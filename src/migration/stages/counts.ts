@@ -20,6 +20,8 @@ export interface Example extends CountKey {
   readonly at: number;
 }
 
+/** Counts of known differences have names that begin so. Databases hold this prefix. */
+export const KNOWN_DIFFERENCE_PREFIX = 'mask ';
 /** The name of counts of operations that the old server has and Columba lacks. */
 export const UNKNOWN = 'unknown';
 /** An old server has no more; a caller that makes up names that it answers adds no more. */
@@ -58,9 +60,9 @@ export interface Acceptance {
   readonly reason: string;
 }
 
-export type MigrationFigures = ReturnType<typeof createMigrationFigures>;
+export type MigrationCounts = ReturnType<typeof createMigrationCounts>;
 
-export function createMigrationFigures(database: Database, now: () => number) {
+export function createMigrationCounts(database: Database, now: () => number) {
   const today = (): number => Math.floor(now() / DAY_MS);
   let slot = 0;
   return {

@@ -1,15 +1,15 @@
 import { hashUserId } from '../../src/domain/accounts/credentials.ts';
 import { createMigrationClients } from '../../src/migration/stages/clients.ts';
-import { createMigrationFigures } from '../../src/migration/stages/figures.ts';
+import { createMigrationCounts } from '../../src/migration/stages/counts.ts';
 import type { OperatorApi } from '../operator/operator-api.ts';
 import { ACME } from '../support/service.ts';
 
 /** What a proxy would have counted: one operation is right, the other differs twice. */
 export async function addFigures({ services: { database, now } }: OperatorApi): Promise<void> {
-  const figures = createMigrationFigures(database, now);
+  const migrationCounts = createMigrationCounts(database, now);
   const ofUnread = { operation: 'inbox.Unread', protocol: 'soap11' };
   const ofSent = { operation: 'sent.FetchSentDS', protocol: 'get' };
-  await figures.add(
+  await migrationCounts.add(
     [
       { ...ofUnread, name: 'equal', total: 1_234 },
       { ...ofUnread, name: 'lag', total: 3 },

@@ -1,10 +1,10 @@
-import { type Counted, EXAMPLES_MAX, type Example, latencyStep } from '../stages/figures.ts';
+import { type Counted, EXAMPLES_MAX, type Example, latencyStep } from '../stages/counts.ts';
 
 /**
  * Counts what happened until it is written to the database. It has one number for each operation,
  * protocol and name, so memory does not grow with the calls.
  */
-export interface TallyKey {
+export interface OperationKey {
   readonly operation: string;
   readonly protocol: string;
 }
@@ -14,33 +14,33 @@ export const keyOf = (call: {
   readonly group: string;
   readonly operation: string;
   readonly protocol: string;
-}): TallyKey => ({
+}): OperationKey => ({
   operation: `${call.group}.${call.operation}`,
   protocol: call.protocol,
 });
 
-export interface Tally {
-  add(key: TallyKey, name: string, example?: string): void;
+export interface PendingCounts {
+  add(key: OperationKey, name: string, example?: string): void;
   /** Milliseconds of one side. */
-  addLatency(key: TallyKey, side: 'old' | 'our', ms: number): void;
+  addLatency(key: OperationKey, side: 'old' | 'our', ms: number): void;
   /** Writes all counts since the last time. What could not be written stays for the next time. */
   flush(): Promise<void>;
   /** Of this process, since its start: by name. */
   readonly totals: ReadonlyMap<string, number>;
 }
 
-/** 32 operations in 4 protocols, with outcomes, masks and latencies. */
+/** 32 operations in 4 protocols, with outcomes, known differences and latencies. */
 const KEYS_MAX = 20_000;
 
-export function createTally(
+export function createPendingCounts(
   write: (counts: readonly Counted[], examples: readonly Example[]) => Promise<void>,
   now: () => number,
-): Tally {
+): PendingCounts {
   let counts = new Map<string, { -readonly [K in keyof Counted]: Counted[K] }>();
   let examples = new Map<string, Example[]>();
   const totals = new Map<string, number>();
 
-  function add({ operation, protocol }: TallyKey, name: string, total: number): string {
+  function add({ operation, protocol }: OperationKey, name: string, total: number): string {
     const key = `${operation}\n${protocol}\n${name}`;
     const found = counts.get(key);
     if (found) found.total += total;
