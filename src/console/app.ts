@@ -16,13 +16,13 @@ import { assets, frameAround, framed, protection, type Viewer } from './frame.ts
 import { problemNote } from './lists.ts';
 import type { PageRequest, View } from './page-request.ts';
 import { createRouteTable, decode, type FoundRoute } from './route-table.ts';
-import { holderRoutes, operatorRoutes } from './screens/all.ts';
+import { customerRoutes, operatorRoutes } from './screens/all.ts';
 import { createSignInPages, type Guest } from './screens/sign-in.ts';
 import { isOwnRequest, readCookie, siteOf } from './session.ts';
 import { type ContractLoad, checkLoad, createSlots } from './slots.ts';
 import { frameTexts as texts } from './texts.ts';
 
-/** The console: pages for holders of accounts and for operators, below /console. */
+/** The console: pages for customers and for operators, below /console. */
 export interface ConsoleRequest {
   readonly request: Request;
   /**
@@ -151,9 +151,9 @@ function queryOf({ search }: URL): URLSearchParams {
   return new URLSearchParams(fields);
 }
 
-/** Holders see their own account; operators see the service, and accounts by their name. */
+/** Customers see their own account; operators see the service, and accounts by their name. */
 function createScreenRoutes() {
-  const ofHolder = createRouteTable(holderRoutes);
+  const ofCustomer = createRouteTable(customerRoutes);
   const ofOperator = createRouteTable(operatorRoutes);
   return (method: string, path: string, { owner }: Session) => {
     const chosen = (found: FoundRoute | 'no-path' | 'no-method', base: string, username: string | null) => {
@@ -161,11 +161,11 @@ function createScreenRoutes() {
       if (found === 'no-method') throw new Problem('method', 'This page takes another method.');
       return { ...found, base, username };
     };
-    if (owner.kind === 'account') return chosen(ofHolder(method, path), ROOT, owner.name);
+    if (owner.kind === 'account') return chosen(ofCustomer(method, path), ROOT, owner.name);
     const own = ofOperator(method, path);
     const [, name = '', rest] = /^\/accounts\/([^/]+)(\/.*)$/.exec(path) ?? [];
     if (typeof own === 'string' && rest !== undefined && decode(name) !== '') {
-      return chosen(ofHolder(method, rest), `${ROOT}/accounts/${encodeURIComponent(decode(name))}`, decode(name));
+      return chosen(ofCustomer(method, rest), `${ROOT}/accounts/${encodeURIComponent(decode(name))}`, decode(name));
     }
     return chosen(own, ROOT, null);
   };

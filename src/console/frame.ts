@@ -81,7 +81,7 @@ ${
 }
 </header>
 ${isOperator ? navigationBar('/console', navigation.operator, viewed ? 'accounts' : current) : ''}
-${isOperator && !viewed ? '' : navigationBar(viewed?.base ?? '/console', navigation.holder, current)}`;
+${isOperator && !viewed ? '' : navigationBar(viewed?.base ?? '/console', navigation.customer, current)}`;
 
 const navigationBar = (base: string, names: ReadonlyMap<string, string>, current: string): Html =>
   html`<nav aria-label="${texts.screens}${base === '/console' ? '' : ` ${base.split('/').at(-1) ?? ''}`}"><ul>${[
@@ -95,7 +95,7 @@ const navigationBar = (base: string, names: ReadonlyMap<string, string>, current
 
 /** The keys of the screens that somebody has. The script goes where this list says. */
 function keysDialog({ isOperator, viewed }: Viewer): Html {
-  const who = isOperator && !viewed ? 'operator' : 'holder';
+  const who = isOperator && !viewed ? 'operator' : 'customer';
   const base = viewed?.base ?? '/console';
   const names = navigation[who];
   const line = (key: string, meaning: string, more: Html | string = '') =>

@@ -11,7 +11,7 @@ import type { Site } from './session.ts';
 export interface PageRequest {
   readonly session: Session;
   readonly isOperator: boolean;
-  /** `/console` for a holder; `/console/accounts/acme` where an operator looks at an account. */
+  /** `/console` for a customer; `/console/accounts/acme` where an operator looks at an account. */
   readonly base: string;
   /** The account that the screen is about. */
   readonly account: { readonly id: bigint; readonly username: string };

@@ -10,12 +10,12 @@ export const frameTexts = {
   screens: 'Screens',
   signedInAs: 'Signed in as',
   signOut: 'Sign out',
-  viewing: (username: string) => `You look at the account ${username} as its holder sees it. This is audited.`,
+  viewing: (username: string) => `You look at the account ${username} as the customer sees it. This is audited.`,
   back: 'Back to all accounts',
   help: 'Keys',
   /** Keys after a g, and the screen that each leads to. The script takes them from the page. */
   places: {
-    holder: [
+    customer: [
       ['i', 'inbox'],
       ['s', 'sent'],
       ['h', 'scheduled'],
@@ -37,7 +37,7 @@ export const frameTexts = {
       ['x', 'select the row'],
       ['Enter', 'open the row'],
     ],
-    holder: [
+    customer: [
       ['r', 'reply'],
       ['m', 'mark as read'],
       ['#', 'delete'],

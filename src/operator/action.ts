@@ -165,8 +165,8 @@ interface Declaration<In, Out> {
   needsFactor?(input: In): boolean;
   /** Account tokens may use it too; it must then lie below `/accounts/{username}`. */
   readonly accountTokens?: boolean;
-  /** The holder of the account may use it in the console, though no account token may. */
-  readonly holders?: boolean;
+  /** The customer may use it in the console, though no account token may. */
+  readonly customers?: boolean;
   /** Below /operator/v1, with `{name}` for each field of `params`. */
   readonly path: string;
   readonly summary: string;

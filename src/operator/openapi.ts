@@ -26,7 +26,7 @@ const document = (version: string): Json => ({
     title: 'Columba: the operator’s API',
     version,
     description:
-      'Accounts, their data and the service, for operators and for the programs of account holders. ' +
+      'Accounts, their data and the service, for operators and for the programs of customers. ' +
       'Ids and credits are decimal strings of 64 bits; instants are RFC 3339 with Z.',
     license: { name: 'MIT', identifier: 'MIT' },
   },

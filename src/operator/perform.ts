@@ -21,7 +21,7 @@ export type Finish<O = unknown> = (database: Database, performed: Performed<O>) 
 export function checkScope(action: Action, actor: Actor): void {
   if (actor.kind === 'command' || actor.kind === 'console operator') return;
   if (actor.kind === 'console account') {
-    if (action.accountTokens || action.holders) return;
+    if (action.accountTokens || action.customers) return;
     throw new Problem('forbidden', 'Only the operator may do this.');
   }
   if (actor.kind === 'account' && !action.accountTokens) {

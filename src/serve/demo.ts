@@ -22,7 +22,7 @@ export interface DemoSecrets {
   /** Of the sample account. */
   readonly token: string;
   /** Paths of one-time links. */
-  readonly holderLink: string;
+  readonly customerLink: string;
   readonly operatorLink: string;
 }
 
@@ -35,10 +35,10 @@ export async function prepareDemo(services: Services): Promise<DemoSecrets> {
   const { secret } = await addToken(database, { name: 'demo', account, scopes, expiresAt: null }, now());
   await fillOperatorScreens(services);
   const operator = ownerOfOperator(await addOperator(database, 'demo', now()));
-  const holder = { kind: 'account', id: account, name: SAMPLE_USERNAME } as const;
+  const customer = { kind: 'account', id: account, name: SAMPLE_USERNAME } as const;
   const pathOf = async (owner: typeof operator) =>
     `/console/sign-in/${(await issueLink(database, owner, now())).token}`;
-  return { token: secret, holderLink: await pathOf(holder), operatorLink: await pathOf(operator) };
+  return { token: secret, customerLink: await pathOf(customer), operatorLink: await pathOf(operator) };
 }
 
 const DEMO: Actor = { kind: 'command', name: 'demo', tokenId: null, address: null, scopes: [], account: null };
@@ -83,11 +83,11 @@ ${web === undefined ? '' : consoleLinks(web, secrets) + sending(address, web, se
 Stop it with Ctrl-C.
 `;
 
-const consoleLinks = (web: string, { holderLink, operatorLink }: DemoSecrets): string => `
+const consoleLinks = (web: string, { customerLink, operatorLink }: DemoSecrets): string => `
 Sign in to the console. Each link works once:
 
-  as the holder of the account   ${web}${holderLink}
-  as the operator                ${web}${operatorLink}
+  as the customer  ${web}${customerLink}
+  as the operator  ${web}${operatorLink}
 `;
 
 const sending = (address: string, web: string, token: string): string => `

@@ -33,7 +33,7 @@ export const firstPage = (): string =>
     main: html`<h1>Columba</h1>
 <p class="lead">This is the operator’s side of the service.</p>
 <dl class="list">
-<div><dt><a href="/console/">Console</a></dt><dd>For holders of accounts and for operators.</dd></div>
+<div><dt><a href="/console/">Console</a></dt><dd>For customers and for operators.</dd></div>
 <div><dt><a href="/operator/">Reference</a></dt><dd>The JSON API and its commands.</dd></div>
 <div><dt><a href="/health/ready">Health</a></dt><dd>Whether the service can serve.</dd></div>
 </dl>`,

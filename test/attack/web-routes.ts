@@ -1,6 +1,6 @@
-import { holderRoutes, operatorRoutes } from '../../src/console/screens/all.ts';
+import { customerRoutes, operatorRoutes } from '../../src/console/screens/all.ts';
 import { createConsoleClient, linkFor, signedIn } from '../console/console-client.ts';
-import { HOLDER_SCREENS, OPERATOR_SCREENS } from '../console/screens.ts';
+import { CUSTOMER_SCREENS, OPERATOR_SCREENS } from '../console/screens.ts';
 import type { OperatorApi } from '../operator/operator-api.ts';
 
 /**
@@ -117,7 +117,7 @@ async function apiRoutes(api: OperatorApi): Promise<WebRoute[]> {
 
 async function consoleRoutes(api: OperatorApi): Promise<WebRoute[]> {
   const sides = [
-    { owner: { username: 'acme' }, routes: holderRoutes, screens: HOLDER_SCREENS },
+    { owner: { username: 'acme' }, routes: customerRoutes, screens: CUSTOMER_SCREENS },
     { owner: { operator: 'attacker' }, routes: operatorRoutes, screens: OPERATOR_SCREENS },
   ] as const;
   const found: WebRoute[] = [];

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { holderRoutes, operatorRoutes } from '../../src/console/screens/all.ts';
+import { customerRoutes, operatorRoutes } from '../../src/console/screens/all.ts';
 import { actions } from '../../src/operator/actions/all.ts';
 import { type OperatorApi, startOperatorApi } from '../operator/operator-api.ts';
 import { type Engine, engines } from '../support/engines.ts';
@@ -23,7 +23,7 @@ describe('hostile requests to the second listener', () => {
   test('every action and every screen is among the routes that are attacked', () => {
     const names = new Set(routes.map(({ name }) => name));
     for (const { method, path } of actions) assert.ok(names.has(`${method} /operator/v1${path}`), path);
-    for (const { method, path } of holderRoutes) assert.ok(names.has(`${method} /console${path} as username`), path);
+    for (const { method, path } of customerRoutes) assert.ok(names.has(`${method} /console${path} as username`), path);
     for (const { method, path } of operatorRoutes) assert.ok(names.has(`${method} /console${path} as operator`), path);
   });
 

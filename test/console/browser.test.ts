@@ -9,7 +9,7 @@ import { engines } from '../support/engines.ts';
 import { chromium, testWith } from '../support/peers.ts';
 import { act, linkFor } from './console-client.ts';
 import { addFigures } from './migration-counts.ts';
-import { HOLDER_SCREENS, OPERATOR_SCREENS } from './screens.ts';
+import { CUSTOMER_SCREENS, OPERATOR_SCREENS } from './screens.ts';
 
 /** The console in a real browser. No page reports an error or asks another server. */
 
@@ -120,7 +120,7 @@ const eachOnce = (paths: readonly string[]): string[] => [
 ];
 
 const SCREENS = [
-  [{ username: 'acme' }, 'a holder', ['/console/sign-in', ...eachOnce(HOLDER_SCREENS)]],
+  [{ username: 'acme' }, 'a customer', ['/console/sign-in', ...eachOnce(CUSTOMER_SCREENS)]],
   [{ operator: 'ann' }, 'an operator', [...eachOnce(OPERATOR_SCREENS), '/console/accounts/acme/inbox']],
 ] as const;
 
@@ -222,7 +222,7 @@ describe('working in the console in Chromium', () => {
     assert.equal(await page.locator('input[type=search]').inputValue(), 'gixj?');
   });
 
-  inConsole('keys of an operator led to screens that only holders have', async ({ page, open, signIn }) => {
+  inConsole('keys of an operator led to screens that only customers have', async ({ page, open, signIn }) => {
     await signIn({ operator: 'ann' });
     await page.keyboard.press('?');
     const list = page.getByRole('dialog', { name: 'Keys' });

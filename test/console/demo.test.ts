@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { folder, serving } from '../support/command.ts';
 
 const SCREENS = {
-  holder: ['', 'inbox', 'sent', 'scheduled', 'contacts', 'groups', 'templates', 'blacklist', 'credits', 'access'],
+  customer: ['', 'inbox', 'sent', 'scheduled', 'contacts', 'groups', 'templates', 'blacklist', 'credits', 'access'],
   operator: [
     '',
     'accounts',
@@ -24,9 +24,9 @@ test('the demo has something to show on every screen', async () => {
   const TMPDIR = mkdtempSync(join(folder, 'tmp-'));
   const { output, child, ended } = await serving(['--demo'], { env: { TMPDIR } });
   try {
-    const [holder = '', operator = ''] = output.stdout.match(/http:\S+\/console\/sign-in\/\S+/g) ?? [];
+    const [customer = '', operator = ''] = output.stdout.match(/http:\S+\/console\/sign-in\/\S+/g) ?? [];
     for (const [link, names] of [
-      [holder, SCREENS.holder],
+      [customer, SCREENS.customer],
       [operator, SCREENS.operator],
     ] as const) {
       const { origin } = new URL(link);

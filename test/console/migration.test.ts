@@ -100,9 +100,9 @@ onEveryEngine('the screen of a migration', (engine) => {
 
   test('the screen of a migration is for operators only', async (t) => {
     const { api } = await opened(t);
-    const holder = await signedIn(api, { username: 'acme' });
-    for (const path of [HERE, `${HERE}/report`]) assert.equal((await holder.get(path)).status, 404);
-    assert.equal((await holder.post(`${HERE}/stage`, { username: 'acme', stage: 'lead' })).status, 404);
+    const customer = await signedIn(api, { username: 'acme' });
+    for (const path of [HERE, `${HERE}/report`]) assert.equal((await customer.get(path)).status, 404);
+    assert.equal((await customer.post(`${HERE}/stage`, { username: 'acme', stage: 'lead' })).status, 404);
   });
 
   test('the screen of a migration begins with the step that is due, what blocks it, and its commands', async (t) => {

@@ -175,10 +175,10 @@ onEveryEngine("the operator's acts", (engine) => {
     await act(api, 'connector put', { params: { name: 'way' }, body: { kind: 'loopback', isDefault: true } });
     assert.match((await client.post('/console/connectors', { name: 'way', act: 'pause' })).location ?? '', /paused/);
     assert.match((await client.get('/console/')).text, /The connector way is paused/);
-    const holder = await signedIn(api, params);
-    assert.match((await holder.get('/console/')).text, /Nothing goes out now/);
+    const customer = await signedIn(api, params);
+    assert.match((await customer.get('/console/')).text, /Nothing goes out now/);
     await client.post('/console/connectors', { name: 'way', act: 'resume' });
-    assert.doesNotMatch((await holder.get('/console/')).text, /Nothing goes out now/);
+    assert.doesNotMatch((await customer.get('/console/')).text, /Nothing goes out now/);
   });
 
   test('the queue shows what is due, what is claimed and what is tried again', async (t) => {

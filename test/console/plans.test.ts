@@ -13,7 +13,7 @@ import { onEveryEngine } from '../support/engines.ts';
 import { pathOf } from '../support/opened-database.ts';
 import { genericPlan } from '../support/statement-plans.ts';
 import { consoleRequest, ownerOf } from './console-client.ts';
-import { HOLDER_SCREENS, OPERATOR_SCREENS } from './screens.ts';
+import { CUSTOMER_SCREENS, OPERATOR_SCREENS } from './screens.ts';
 
 type AnyStatement = Statement<Record<string, never>>;
 
@@ -21,7 +21,7 @@ type AnyStatement = Statement<Record<string, never>>;
 const LARGE =
   /\b(received|sent|scheduled|history|attempt|dispatch|contact|blocked_number|template|movement|audit|session|webhook_delivery|webhook_attempt|unrouted|credential|unread_message)\b/;
 
-/** Every statement that the screens of a holder and of an operator read with. */
+/** Every statement that the screens of a customer and of an operator read with. */
 async function statementsOfScreens({ services, clock }: OperatorApi): Promise<AnyStatement[]> {
   const seen = new Map<string, AnyStatement>();
   const noting = (database: Database): Database =>
@@ -42,7 +42,7 @@ async function statementsOfScreens({ services, clock }: OperatorApi): Promise<An
     return console(consoleRequest(request));
   };
   for (const [given, paths] of [
-    [{ username: 'acme' }, HOLDER_SCREENS],
+    [{ username: 'acme' }, CUSTOMER_SCREENS],
     [{ operator: 'ann' }, OPERATOR_SCREENS],
   ] as const) {
     const { token } = await issueLink(services.database, await ownerOf(services.database, given), clock.now);

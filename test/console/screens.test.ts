@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Route } from '../../src/console/page-request.ts';
-import { holderRoutes, navigation, operatorRoutes } from '../../src/console/screens/all.ts';
+import { customerRoutes, navigation, operatorRoutes } from '../../src/console/screens/all.ts';
 import { startOperatorApi } from '../operator/operator-api.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { act, type ConsoleClient, signedIn } from './console-client.ts';
-import { HOLDER_SCREENS, OPERATOR_SCREENS } from './screens.ts';
+import { CUSTOMER_SCREENS, OPERATOR_SCREENS } from './screens.ts';
 
 /** Every screen answers, with data and without, on both databases. */
 onEveryEngine('screens of the console', (engine) => {
@@ -18,14 +18,14 @@ onEveryEngine('screens of the console', (engine) => {
     }
   };
 
-  test('every screen of a holder answers, with data and without', async (t) => {
+  test('every screen of a customer answers, with data and without', async (t) => {
     const api = await startOperatorApi(engine);
     t.after(() => api.stop());
-    await shown(await signedIn(api, { username: 'acme' }), HOLDER_SCREENS);
+    await shown(await signedIn(api, { username: 'acme' }), CUSTOMER_SCREENS);
     await act(api, 'account add', { body: { username: 'new' } });
     await shown(
       await signedIn(api, { username: 'new' }),
-      HOLDER_SCREENS.filter((path) => !/\d{3}$/.test(path)),
+      CUSTOMER_SCREENS.filter((path) => !/\d{3}$/.test(path)),
     );
     assert.deepEqual(
       api.logged.filter((line) => /"level":[56]0/.test(line)),
@@ -52,14 +52,14 @@ onEveryEngine('screens of the console', (engine) => {
     assert.match((await client.get('/console/')).text, /Last received.*An answer.*Last sent.*The last one/s);
   });
 
-  test('every screen of an operator answers, and those of a holder below the account, audited', async (t) => {
+  test('every screen of an operator answers, and those of a customer below the account, audited', async (t) => {
     const api = await startOperatorApi(engine);
     t.after(() => api.stop());
     const operator = await signedIn(api, { operator: 'ann' });
     await shown(operator, OPERATOR_SCREENS);
     await shown(
       operator,
-      HOLDER_SCREENS.map((path) => path.replace('/console', '/console/accounts/acme')),
+      CUSTOMER_SCREENS.map((path) => path.replace('/console', '/console/accounts/acme')),
     );
     const { items } = await act<{ items: { action: string; actorName: string }[] }>(api, 'audit list', {
       query: { account: 'acme' },
@@ -78,7 +78,7 @@ describe('paths of the console', () => {
       routes.flatMap(({ method, path }) => (method === 'GET' && !/[:.]/.test(path) ? [`/console${path}`] : []));
     const listed = (paths: readonly string[]) => new Set(paths.map((path) => path.split('?')[0]));
     for (const [routes, paths] of [
-      [holderRoutes, HOLDER_SCREENS],
+      [customerRoutes, CUSTOMER_SCREENS],
       [operatorRoutes, OPERATOR_SCREENS],
     ] as const) {
       assert.deepEqual(
@@ -91,7 +91,7 @@ describe('paths of the console', () => {
 
   test('a screen of the navigation has a page at its key', () => {
     for (const [screens, routes] of [
-      [navigation.holder, holderRoutes],
+      [navigation.customer, customerRoutes],
       [navigation.operator, operatorRoutes],
     ] as const) {
       const paths = new Set(routes.map(({ path }) => path));
@@ -101,8 +101,8 @@ describe('paths of the console', () => {
 
   test('lists of screens name each path once', () => {
     assert.equal(
-      new Set([...HOLDER_SCREENS, ...OPERATOR_SCREENS]).size,
-      HOLDER_SCREENS.length + OPERATOR_SCREENS.length - 2,
+      new Set([...CUSTOMER_SCREENS, ...OPERATOR_SCREENS]).size,
+      CUSTOMER_SCREENS.length + OPERATOR_SCREENS.length - 2,
     );
   });
 });

@@ -1,5 +1,5 @@
 /** Paths of all screens, with the sample data. */
-export const HOLDER_SCREENS: readonly string[] = [
+export const CUSTOMER_SCREENS: readonly string[] = [
   '/console/',
   '/console/inbox',
   '/console/inbox?q=market&state=unread',

@@ -47,8 +47,8 @@ describe('signing in to the console', () => {
   });
 
   test('name and password sign in; every failure has the same text', async () => {
-    const holder = await signedIn(api, { username: 'acme' });
-    assert.equal((await holder.post('/console/access/password', { password: PASSWORD })).status, 303);
+    const customer = await signedIn(api, { username: 'acme' });
+    assert.equal((await customer.post('/console/access/password', { password: PASSWORD })).status, 303);
     const texts = new Set<string>();
     for (const fields of [
       { name: 'acme', password: 'wrong wrong wrong' },
@@ -80,14 +80,14 @@ describe('signing in to the console', () => {
   });
 
   test('a form of another site does nothing, whatever it sends', async () => {
-    const holder = await signedIn(api, { username: 'acme' });
+    const customer = await signedIn(api, { username: 'acme' });
     const refused: Record<string, string>[] = [
       { 'Sec-Fetch-Site': 'cross-site' },
       { 'Sec-Fetch-Site': 'same-site' },
       { 'Sec-Fetch-Site': 'cross-site', Origin: api.address },
     ];
     for (const headers of refused) {
-      const { status, text } = await holder.post('/console/templates', { text: 'planted' }, headers);
+      const { status, text } = await customer.post('/console/templates', { text: 'planted' }, headers);
       assert.equal(status, 403);
       assert.match(text, /came from another web site/);
     }
@@ -95,19 +95,19 @@ describe('signing in to the console', () => {
       fetch(`${api.address}/console/templates`, {
         method: 'POST',
         body: new URLSearchParams({ text: 'planted' }),
-        headers: { Cookie: holder.cookie, ...headers },
+        headers: { Cookie: customer.cookie, ...headers },
         redirect: 'manual',
       });
     assert.equal((await bare({})).status, 403);
     assert.equal((await bare({ Origin: 'https://evil.example' })).status, 403);
     assert.equal((await bare({ Origin: 'null' })).status, 403);
-    assert.doesNotMatch((await holder.get('/console/templates')).text, /planted/);
+    assert.doesNotMatch((await customer.get('/console/templates')).text, /planted/);
     assert.equal((await bare({ Origin: api.address })).status, 303);
-    assert.match((await holder.get('/console/templates')).text, /planted/);
+    assert.match((await customer.get('/console/templates')).text, /planted/);
   });
 
   test('reading a page of the console changes nothing, so an image of another site does nothing', async () => {
-    const holder = await signedIn(api, { username: 'acme' });
+    const customer = await signedIn(api, { username: 'acme' });
     const count = async () =>
       (await act<{ items: unknown[] }>(api, 'audit list', { query: { limit: '500' } })).items.length;
     const before = await count();
@@ -118,10 +118,10 @@ describe('signing in to the console', () => {
       '/console/access',
       '/console/compose',
     ]) {
-      await holder.get(path, { 'Sec-Fetch-Site': 'cross-site' });
+      await customer.get(path, { 'Sec-Fetch-Site': 'cross-site' });
     }
     assert.equal(await count(), before);
-    assert.equal((await holder.get('/console/')).status, 200);
+    assert.equal((await customer.get('/console/')).status, 200);
   });
 
   test('a session that was there before the sign-in ends with it, and the cookie is a new one', async () => {
@@ -236,7 +236,7 @@ describe('whose pages are whose', () => {
   });
   after(() => api.stop());
 
-  test('a holder asking for another account or the operator’s pages finds nothing', async () => {
+  test('a customer asking for another account or the operator’s pages finds nothing', async () => {
     const other = await signedIn(api, { username: 'other' });
     for (const path of [
       '/console/accounts',
@@ -254,7 +254,7 @@ describe('whose pages are whose', () => {
     assert.equal((await other.get('/console/messages/2001')).status, 404);
   });
 
-  test('a holder cannot act on what belongs to another account', async () => {
+  test('a customer cannot act on what belongs to another account', async () => {
     const other = await signedIn(api, { username: 'other' });
     const done = await other.post('/console/inbox', { act: 'read', id: ['1003', '1004'] });
     assert.match(done.location ?? '', /notice=read&count=0/);
@@ -262,8 +262,8 @@ describe('whose pages are whose', () => {
   });
 
   test('pages have a strict policy and are stored nowhere', async () => {
-    const holder = await signedIn(api, { username: 'acme' });
-    const { headers, text } = await holder.get('/console/inbox');
+    const customer = await signedIn(api, { username: 'acme' });
+    const { headers, text } = await customer.get('/console/inbox');
     assert.equal(headers.get('cache-control'), 'no-store');
     assert.equal(headers.get('referrer-policy'), 'same-origin');
     const policy = headers.get('content-security-policy') ?? '';
@@ -271,7 +271,7 @@ describe('whose pages are whose', () => {
     assert.doesNotMatch(policy, /unsafe|\*|https?:/);
     assert.doesNotMatch(text, /<script>|\son\w+=|\sstyle=|javascript:/);
     const [script = ''] = /\/console\/assets\/console-\w+\.js/.exec(text) ?? [];
-    const asset = await holder.get(script);
+    const asset = await customer.get(script);
     assert.match(asset.headers.get('cache-control') ?? '', /immutable/);
   });
 });

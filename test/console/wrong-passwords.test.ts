@@ -19,8 +19,8 @@ describe('1,000 wrong passwords', () => {
   test('1,000 wrong passwords leave others signing in: by another name from there, by the same name from elsewhere', async (t) => {
     const api = await startOperatorApi(sqlite);
     t.after(() => api.stop());
-    const holder = await signedIn(api, { username: 'globex' });
-    assert.equal((await holder.post('/console/access/password', { password: OF_GLOBEX })).status, 303);
+    const customer = await signedIn(api, { username: 'globex' });
+    assert.equal((await customer.post('/console/access/password', { password: OF_GLOBEX })).status, 303);
     const delays: number[] = [];
     const console = createConsole({
       services: { ...api.services, sleep: async (ms) => void delays.push(ms) },

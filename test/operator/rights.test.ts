@@ -14,7 +14,7 @@ import { type CallOptions, type OperatorApi, startOperatorApi } from './operator
 
 /**
  * All actions × all kinds of callers. What is expected is written in the declaration of an action:
- * `scope`, `needs`, `needsFactor`, `endless`, `accountTokens` and `holders`.
+ * `scope`, `needs`, `needsFactor`, `endless`, `accountTokens` and `customers`.
  */
 
 /** Inputs that need more than the example of the action does. */
@@ -209,15 +209,15 @@ onEveryEngine('rights', (engine) => {
 
   test('the console and the machine may do what the declarations say', async () => {
     const operator = actorOf({ kind: 'operator', id: 1n, name: 'ann' }, '127.0.0.1');
-    const holder = actorOf({ kind: 'account', id: 1n, name: 'acme' }, '127.0.0.1');
+    const customer = actorOf({ kind: 'account', id: 1n, name: 'acme' }, '127.0.0.1');
     for (const each of cases) {
       const { action, needsFactor } = each;
       assert.equal(await isForbidden(each, commandActor()), false, `machine: ${caseName(each)}`);
       assert.equal(await isForbidden(each, operator), needsFactor, `operator: ${caseName(each)}`);
       const fresh = { ...operator, hasFreshFactor: true };
       assert.equal(await isForbidden(each, fresh), false, `with a fresh second factor: ${caseName(each)}`);
-      const mayHolder = action.accountTokens === true || action.holders === true;
-      assert.equal(await isForbidden(each, holder), !mayHolder, `holder: ${caseName(each)}`);
+      const mayCustomer = action.accountTokens === true || action.customers === true;
+      assert.equal(await isForbidden(each, customer), !mayCustomer, `customer: ${caseName(each)}`);
     }
   });
 

@@ -1,6 +1,6 @@
 /** Statements of the whole installation, each with the reason why it looks beyond one account. */
 
-/** Operators sign in as well as holders of accounts. */
+/** Operators sign in as well as customers. */
 export const SIGN_IN = Object.fromEntries(
   `addLink linkByHash deleteLink deleteLinksOf deleteOldLinks addSession sessionByHash sessionsOf
    sessionSeen deleteSessionOf deleteSessionsOf deleteOldSessions factorOf setFactor factorUsed

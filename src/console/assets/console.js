@@ -188,7 +188,7 @@ function relativeTimes(within) {
 }
 relativeTimes(document);
 
-// Holders and operators have different screens: the list of keys on the page says where each leads.
+// Customers and operators have different screens: the list of keys on the page says where each leads.
 const places = new Map(all('#keys [data-go]').map(({ dataset }) => [dataset.go, dataset.place]));
 let awaitsPlace = false;
 

@@ -74,7 +74,7 @@ const currentField = (request: PageRequest, name: string): Html =>
     ? html``
     : html`<p><label for="${name}">${texts.current}</label><input id="${name}" name="current" type="password" required autocomplete="current-password" maxlength="200"></p>`;
 
-/** The part of the page that holders and operators have alike. */
+/** The part of the page that customers and operators have alike. */
 async function ownAccess(request: PageRequest): Promise<Html> {
   const { signIn, session, zone } = request;
   const { isOn, recoveryCodesLeft } = await signIn.factorState(session.owner);
@@ -188,7 +188,7 @@ const recoveryPage = (codes: readonly string[]): View =>
     { current: 'access' },
   );
 
-/** The same for holders and operators; `show` is the page that these go back to. */
+/** The same for customers and operators; `show` is the page that these go back to. */
 export const ownAccessRoutes = (show: Shown) => [
   get('/access', (request) => show(request, null)),
   post('/access/password', setPassword(show)),

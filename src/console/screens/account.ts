@@ -21,7 +21,7 @@ import { grouped, listOf, time } from '../words.ts';
 
 const texts = {
   stateWords: { enabled: 'enabled', disabled: 'disabled' } as Readonly<Record<string, string>>,
-  open: 'Open as its holder sees it',
+  open: 'Open as the customer sees it',
   settings: 'Settings',
   done: 'Go on',
   fields: {
@@ -48,7 +48,7 @@ const texts = {
   usual: 'the default one',
   save: 'Save',
   link: 'Sign-in link',
-  linkLead: 'A link with which the holder signs in once, within 24 hours. It makes the link before void.',
+  linkLead: 'A link with which the customer signs in once, within 24 hours. It makes the link before void.',
   linkSubmit: 'Make a sign-in link',
   linkReset: 'Turn the second step off, for somebody who has lost it',
   linkTitle: 'Sign-in link, shown only now',
@@ -218,7 +218,7 @@ const remove = acting(async (request) => {
   return noticed('/console/accounts', 'removed', removed.inbox + removed.sent + removed.scheduled);
 });
 
-/** Below the name itself; with a slash behind it the screens of the holder begin. */
+/** Below the name itself; with a slash behind it the screens of the customer begin. */
 export const accountRoutes = [
   get('/accounts/:username', (request) => show(request)),
   post('/accounts/:username/settings', save),

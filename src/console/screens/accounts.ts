@@ -31,7 +31,7 @@ const texts = {
     ['disabled', 'disabled'],
   ] as readonly (readonly [string, string])[],
   stateWords: { enabled: 'enabled', disabled: 'disabled' } as Readonly<Record<string, string>>,
-  open: 'Open as its holder sees it',
+  open: 'Open as the customer sees it',
   empty: 'There is no account yet.',
   emptyHint: 'Make the first one below.',
   noMatch: 'No account matches.',

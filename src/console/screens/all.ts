@@ -15,7 +15,7 @@ import { creditRoutes } from './credits.ts';
 import { groupRoutes } from './groups.ts';
 import { importRoutes } from './import.ts';
 import { inboxRoutes } from './inbox.ts';
-import { holderAccessRoutes } from './keys.ts';
+import { customerAccessRoutes } from './keys.ts';
 import { messageRoutes } from './message.ts';
 import { operatorOverviewRoutes } from './operator-overview.ts';
 import { operatorListRoutes } from './operators.ts';
@@ -36,8 +36,8 @@ interface Screen {
   readonly name?: string;
 }
 
-/** Every screen of the holder of an account. Operators see them below the account's name. */
-const ofHolder: readonly Screen[] = [
+/** Every screen of a customer. Operators see them below the account's name. */
+const ofCustomer: readonly Screen[] = [
   { routes: overviewRoutes, key: 'overview', name: 'Overview' },
   { routes: inboxRoutes, key: 'inbox', name: 'Inbox' },
   { routes: conversationRoutes },
@@ -51,7 +51,7 @@ const ofHolder: readonly Screen[] = [
   { routes: templateRoutes, key: 'templates', name: 'Templates' },
   { routes: blacklistRoutes, key: 'blacklist', name: 'Blacklist' },
   { routes: creditRoutes, key: 'credits', name: 'Credits' },
-  { routes: holderAccessRoutes, key: 'access', name: 'Access' },
+  { routes: customerAccessRoutes, key: 'access', name: 'Access' },
 ];
 
 /** Every screen of the operator. */
@@ -76,10 +76,10 @@ const ofOperator: readonly Screen[] = [
   },
 ];
 
-export const holderRoutes = ofHolder.flatMap(({ routes }) => routes);
+export const customerRoutes = ofCustomer.flatMap(({ routes }) => routes);
 export const operatorRoutes = ofOperator.flatMap(({ routes }) => routes);
 
 /** The names of screens by their keys, in the order of the navigation. */
 const namesOf = (screens: readonly Screen[]): ReadonlyMap<string, string> =>
   new Map(screens.flatMap(({ key, name }) => (key === undefined || name === undefined ? [] : [[key, name] as const])));
-export const navigation = { holder: namesOf(ofHolder), operator: namesOf(ofOperator) };
+export const navigation = { customer: namesOf(ofCustomer), operator: namesOf(ofOperator) };

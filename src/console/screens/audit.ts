@@ -22,14 +22,14 @@ const texts = {
     operator: 'operator’s token',
     account: 'account’s token',
     'console operator': 'operator',
-    'console account': 'holder',
+    'console account': 'customer',
     contract: 'client of the contract',
     message: 'received message',
   } as Readonly<Record<string, string>>,
   empty: 'Nothing was changed yet.',
   noMatch: 'Nothing matches.',
   noMatchHint: 'Change the filter, or clear it.',
-  emptyHint: 'Every change by an operator or a holder appears here, and what clients delete.',
+  emptyHint: 'Every change by an operator or a customer appears here, and what clients delete.',
 } as const;
 
 const FIELDS = ['account', 'actor', 'action', 'from', 'to'] as const;

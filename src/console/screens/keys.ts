@@ -176,7 +176,7 @@ const revokeToken = async (request: PageRequest): Promise<View> => {
   return noticed(`${base}/access`, 'revoked');
 };
 
-export const holderAccessRoutes = [
+export const customerAccessRoutes = [
   ...ownAccessRoutes(show),
   post('/access/user-ids', addUserId),
   post('/access/user-ids/revoke', revokeUserId),

@@ -8,7 +8,7 @@ import { scan } from '../scan.ts';
 import { isFailed, statusCell } from '../status-cell.ts';
 import { counted, grouped, instantOf, localTime, messageText, party, time } from '../words.ts';
 
-/** What the holder looks at first. */
+/** What the customer looks at first. */
 
 const texts = {
   title: 'Overview',

@@ -13,7 +13,7 @@ const texts = {
   title: 'Sign in',
   lead: 'This is the console of the message service.',
   kind: 'Who are you?',
-  kinds: { account: 'Holder of an account', operator: 'Operator of the service' },
+  kinds: { account: 'Customer', operator: 'Operator of the service' },
   name: 'Name',
   nameHint: 'The username of the account, or the name of the operator.',
   password: 'Password',

@@ -3,7 +3,7 @@ import type { Database } from '../../store/transactions.ts';
 import { findAccount, findAccountNamed, type StoredAccount } from '../accounts/accounts.ts';
 import * as operatorSql from './operators.sql.ts';
 
-/** Somebody who signs in to the console: an operator, or the holder of an account. */
+/** Somebody who signs in to the console: an operator or a customer. */
 export interface Owner {
   readonly kind: 'operator' | 'account';
   readonly id: bigint;

@@ -109,7 +109,7 @@ export const endSession = async (database: Database, owner: Owner, id: bigint): 
 export const endSessions = (database: Database, owner: Owner, keep: Session | null): Promise<number> =>
   database.run(sql.deleteSessionsOf, { owner: ownerKey(owner), keep: keep?.id ?? 0n });
 
-/** A disabled account has no session and no link of its holder any more. */
+/** A disabled account has no session and no link of its customer any more. */
 export async function setAccountEnabled(
   database: Database,
   account: bigint,

@@ -12,7 +12,7 @@ import { type Action, accountAction, action, alwaysEndless, listAction, pageOf, 
 import { accountScopes, scopes } from '../actor.ts';
 import { accountParams, instant, line } from '../schemas.ts';
 
-/** People who sign in to the console: operators, and holders of accounts by their links. */
+/** People who sign in to the console: operators, and customers by their links. */
 
 const name = line(100).min(1);
 const nameParams = z.strictObject({ name });
@@ -165,13 +165,13 @@ export const accountSignInLink = accountAction({
   name: 'account sign-in-link',
   scope: 'accounts',
   needs: {
-    says: `It also needs ${accountScopes.join(', ')}, because that is what the holder of an account may do.`,
+    says: `It also needs ${accountScopes.join(', ')}, because that is what the customer may do.`,
     scopes: () => accountScopes,
   },
   endless: alwaysEndless,
   method: 'POST',
   path: '/accounts/{username}/sign-in-link',
-  summary: 'Make a one-time link with which the holder of an account signs in to the console.',
+  summary: 'Make a one-time link with which the customer signs in to the console.',
   description: LINK_DESCRIPTION,
   params: accountParams,
   body: linkBody,

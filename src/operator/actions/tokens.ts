@@ -128,7 +128,7 @@ const OF_ACCOUNT = { ...EXAMPLE, kind: 'account', username: 'acme', scopes: ['me
 export const accountTokenList = accountAction({
   name: 'account-token list',
   scope: 'accounts',
-  holders: true,
+  customers: true,
   method: 'GET',
   path: '/accounts/{username}/tokens',
   summary: `List the tokens of an account, newest first, at most ${OF_ACCOUNT_MAX}.`,
@@ -145,7 +145,7 @@ export const accountTokenAdd = accountAction({
   name: 'account-token add',
   scope: 'accounts',
   needs: needsGiven,
-  holders: true,
+  customers: true,
   method: 'POST',
   path: '/accounts/{username}/tokens',
   summary: 'Add a token that is bound to an account. It is shown only now.',
@@ -181,7 +181,7 @@ export const accountTokenAdd = accountAction({
 export const accountTokenRevoke = accountAction({
   name: 'account-token revoke',
   scope: 'accounts',
-  holders: true,
+  customers: true,
   method: 'DELETE',
   path: '/accounts/{username}/tokens/{id}',
   summary: 'Revoke a token of an account.',

@@ -25,7 +25,7 @@ const EXAMPLE = {
 export const userIdList = accountListAction({
   name: 'user-id list',
   scope: 'accounts',
-  holders: true,
+  customers: true,
   path: '/accounts/{username}/user-ids',
   summary: 'List the user_ids of an account, by the time they were made.',
   params: accountParams,
@@ -53,7 +53,7 @@ export const userIdAdd = accountAction({
     scopes: () => ['contacts', 'messages:read', 'messages:send', 'messages:delete'],
   },
   endless: alwaysEndless,
-  holders: true,
+  customers: true,
   method: 'POST',
   path: '/accounts/{username}/user-ids',
   summary: 'Give an account a further user_id.',
@@ -101,7 +101,7 @@ export const userIdAdd = accountAction({
 export const userIdRevoke = accountAction({
   name: 'user-id revoke',
   scope: 'accounts',
-  holders: true,
+  customers: true,
   method: 'DELETE',
   path: '/accounts/{username}/user-ids/{hash}',
   summary: 'Revoke a user_id, named by 8 or more characters of its hash.',

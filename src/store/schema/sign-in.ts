@@ -1,5 +1,5 @@
 /**
- * Who signs in to the console: operators, and holders of accounts. `owner` names one of them:
+ * Who signs in to the console: operators, and customers. `owner` names one of them:
  * `operator/ID` or `account/ID`. The other two columns are there so that rows go with their owner.
  * Secrets of links, sessions and recovery codes are kept as SHA-256. The secret of a second factor
  * is kept as it is, because a code is computed from it.

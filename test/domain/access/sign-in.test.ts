@@ -22,7 +22,7 @@ async function open(engine: Engine, t: TestContext) {
   const signIn = createSignIn(bench.database, dependencies);
   const tokenOf = (link: string) => link.slice(link.lastIndexOf('/') + 1);
   const operator = async (name: string) => tokenOf((await bench.run('operator add', { body: { name } })).link);
-  const holder = async (username: string) =>
+  const customer = async (username: string) =>
     tokenOf((await bench.of(username, 'account sign-in-link', { body: {} })).link);
   /** An operator with a password, signed in. */
   const ann = async (): Promise<SignedIn> => {
@@ -34,7 +34,7 @@ async function open(engine: Engine, t: TestContext) {
       entry.action,
       entry.actorName,
     ]);
-  return { ...bench, slept, dependencies, signIn, operator, holder, ann, audited };
+  return { ...bench, slept, dependencies, signIn, operator, customer, ann, audited };
 }
 
 const refusal = async (work: Promise<unknown>): Promise<Problem> => {
@@ -48,7 +48,7 @@ const refusal = async (work: Promise<unknown>): Promise<Problem> => {
 
 onEveryEngine('signing in', (engine) => {
   test('a link opens one session, once, within 24 hours, and another process sees that', async (t) => {
-    const { signIn, operator, holder, account, clock, database, dependencies, run } = await open(engine, t);
+    const { signIn, operator, customer, account, clock, database, dependencies, run } = await open(engine, t);
     await account('acme');
     const other = createSignIn(database, dependencies);
     const token = await operator('ann');
@@ -56,11 +56,11 @@ onEveryEngine('signing in', (engine) => {
     const both = await Promise.allSettled([signIn.redeemLink(token, HOME), other.redeemLink(token, HOME)]);
     assert.deepEqual(both.map(({ status }) => status).sort(), ['fulfilled', 'rejected']);
     assert.equal((await refusal(signIn.redeemLink(token, HOME))).kind, 'denied');
-    const late = await holder('acme');
+    const late = await customer('acme');
     clock.now += LINK_MS;
     assert.equal((await refusal(signIn.redeemLink(late, HOME))).kind, 'denied');
-    const first = await holder('acme');
-    const second = await holder('acme');
+    const first = await customer('acme');
+    const second = await customer('acme');
     assert.equal((await refusal(signIn.redeemLink(first, HOME))).kind, 'denied', 'a newer one makes it void');
     const { session, secret } = await signIn.redeemLink(second, HOME);
     assert.deepEqual([session.owner.kind, session.owner.name, session.awaitsCode], ['account', 'acme', false]);
@@ -97,7 +97,7 @@ onEveryEngine('signing in', (engine) => {
   });
 
   test('a session ends when it is idle, too old, revoked or its owner disabled', async (t) => {
-    const { signIn, ann, clock, run, of, account, holder } = await open(engine, t);
+    const { signIn, ann, clock, run, of, account, customer } = await open(engine, t);
     const { secret, session } = await ann();
     const isValid = async () => (await signIn.sessionOf(secret, HOME.address)) !== null;
     clock.now += 29 * MINUTE;
@@ -128,9 +128,9 @@ onEveryEngine('signing in', (engine) => {
     assert.equal(await signIn.sessionOf(current.secret, HOME.address), null, 'it stays ended');
 
     await account('acme');
-    const held = await signIn.redeemLink(await holder('acme'), HOME);
+    const held = await signIn.redeemLink(await customer('acme'), HOME);
     clock.now += 8 * HOUR - 1;
-    assert.ok(await signIn.sessionOf(held.secret, HOME.address), 'a holder may be idle for 8 hours');
+    assert.ok(await signIn.sessionOf(held.secret, HOME.address), 'a customer may be idle for 8 hours');
     await of('acme', 'account change', { body: { allowedNetworks: ['198.51.100.0/24'] } });
     assert.equal(await signIn.sessionOf(held.secret, HOME.address), null, 'the networks of the account hold');
     assert.ok(await signIn.sessionOf(held.secret, ELSEWHERE.address));
@@ -139,10 +139,10 @@ onEveryEngine('signing in', (engine) => {
   });
 
   test('a session from before an account was disabled was good again after it was enabled', async (t) => {
-    const { signIn, holder, account, of } = await open(engine, t);
+    const { signIn, customer, account, of } = await open(engine, t);
     await account('acme');
-    const { secret } = await signIn.redeemLink(await holder('acme'), HOME);
-    const link = await holder('acme');
+    const { secret } = await signIn.redeemLink(await customer('acme'), HOME);
+    const link = await customer('acme');
     await of('acme', 'account disable', {});
     await of('acme', 'account enable', {});
     assert.equal(await signIn.sessionOf(secret, HOME.address), null);
