@@ -1,11 +1,15 @@
 import { Problem } from '../base/problem.ts';
+import { refused } from './input.ts';
 
 /**
- * Reads a JSON body. Levels and values are counted before anything is made of them: 1 MB of 75,000
- * keys took 120 ms, and 500,000 levels of arrays are deeper than the stack of whoever writes them.
+ * Reads a JSON body. Levels, values and the fields of each object are counted before anything is
+ * made of them: 1 MB of 75,000 keys took 120 ms, and 500,000 levels of arrays are deeper than the
+ * stack of whoever writes them.
  */
 const LEVELS_MAX = 32;
 const VALUES_MAX = 20_000;
+/** Of one object. No action takes half as many, and each unknown field costs a search and an error. */
+export const FIELDS_MAX = 100;
 
 export function readJson(bytes: Uint8Array): unknown {
   checkSize(bytes);
@@ -16,13 +20,17 @@ export function readJson(bytes: Uint8Array): unknown {
   }
 }
 
-const [QUOTE, COMMA, BACKSLASH] = [0x22, 0x2c, 0x5c];
+const [QUOTE, COMMA, COLON, BACKSLASH] = [0x22, 0x2c, 0x3a, 0x5c];
 const [OPEN_ARRAY, OPEN_OBJECT, CLOSE_ARRAY, CLOSE_OBJECT] = [0x5b, 0x7b, 0x5d, 0x7d];
 
-/** Each comma and each bracket outside of texts begins a value. 1 MB takes 3 ms. */
+/**
+ * Outside of texts, each comma and each bracket begins a value, and each colon belongs to a field.
+ * 1 MB takes 3 ms.
+ */
 function checkSize(bytes: Uint8Array): void {
   let levels = 0;
   let values = 0;
+  const fields = new Uint32Array(LEVELS_MAX + 1); // of the object that is open at each level
   for (let at = 0; at < bytes.length; at += 1) {
     const byte = bytes[at];
     if (byte === QUOTE) at = endOfText(bytes, at + 1);
@@ -30,8 +38,14 @@ function checkSize(bytes: Uint8Array): void {
       levels += 1;
       values += 1;
       if (levels > LEVELS_MAX) throw new Problem('too-large', `A body has at most ${LEVELS_MAX} levels.`);
+      fields[levels] = 0;
     } else if (byte === CLOSE_ARRAY || byte === CLOSE_OBJECT) levels -= 1;
     else if (byte === COMMA) values += 1;
+    else if (byte === COLON) {
+      const count = (fields[levels] ?? 0) + 1;
+      if (count > FIELDS_MAX) throw refused([{ pointer: '#', detail: `an object has at most ${FIELDS_MAX} fields` }]);
+      fields[levels] = count;
+    }
     if (values > VALUES_MAX) throw new Problem('too-large', `A body has at most ${VALUES_MAX} values.`);
   }
 }

@@ -17,11 +17,17 @@ const FLOOR_US = 1_000;
 /** Ten times the bytes: 10 where the work grows with the bytes, 100 where it grows with their square. */
 export const RATIO_MAX = 35;
 
-/** How many times the CPU ten times the bytes take. */
+const ATTEMPTS = 3;
+
+/** How many times the CPU ten times the bytes take. Measured again where it is too much: then the least counts. */
 export async function growthOf(shape: (bytes: number) => string, read: (text: string) => unknown): Promise<number> {
   // A text that was put together of many is made one first, as if it had come over a socket.
   const [small, large] = [SMALL, LARGE].map((bytes) => Buffer.from(shape(bytes)).toString()) as [string, string];
   for (let run = 0; run < 3; run++) await read(small); // compiled before it is measured
-  const [least, most] = [await cpuOf(() => read(small)), await cpuOf(() => read(large))];
-  return Math.max(FLOOR_US, most) / Math.max(FLOOR_US, least);
+  let ratio = Number.POSITIVE_INFINITY;
+  for (let attempt = 0; attempt < ATTEMPTS && ratio > RATIO_MAX; attempt++) {
+    const [least, most] = [await cpuOf(() => read(small)), await cpuOf(() => read(large))];
+    ratio = Math.min(ratio, Math.max(FLOOR_US, most) / Math.max(FLOOR_US, least));
+  }
+  return ratio;
 }

@@ -1,7 +1,11 @@
 import { connect } from 'node:net';
 import { pathToFileURL } from 'node:url';
+import { slowness, usedCpu } from './machine.ts';
 
-/** What one request costs the process that serves it, in CPU of its main thread, which other programs do not disturb. */
+/**
+ * What one request costs the process that serves it: CPU of its main thread, as the machine of machine.ts would
+ * take it.
+ */
 export interface Cost {
   readonly status: number;
   /** Of the longest turn of the event loop: so long others wait. */
@@ -12,26 +16,22 @@ export interface Cost {
 
 const CLOSED = 0;
 
-/** CPU of this thread, in microseconds. */
-const usedCpu = (): number => {
-  const { user, system } = process.threadCpuUsage();
-  return user + system;
-};
-
 /**
  * The request is sent as it is, on a connection of its own, twice: the turns of the event loop are
  * seen only by a loop that never rests, and that one would count as CPU of a request that waits for
  * another thread, such as a sign-in. The status is 0 where none came.
  */
 export async function costOf(address: string, request: Uint8Array): Promise<Cost> {
+  const times = slowness();
   const before = usedCpu();
   const status = await statusOf(address, request);
-  const cpuMs = (usedCpu() - before) / 1_000;
-  return { status, holdMs: (await longestTurn(() => statusOf(address, request))) / 1_000, cpuMs };
+  const cpuMs = (usedCpu() - before) / times / 1_000;
+  return { status, holdMs: await longestTurnMs(() => statusOf(address, request)), cpuMs };
 }
 
-/** CPU of the longest turn of the event loop while the work is done, in microseconds. */
-export async function longestTurn(work: () => Promise<unknown>): Promise<number> {
+/** CPU of the longest turn of the event loop while the work is done. */
+export async function longestTurnMs(work: () => Promise<unknown>): Promise<number> {
+  const times = slowness();
   let isRunning = true;
   let most = 0;
   let last = usedCpu();
@@ -44,7 +44,7 @@ export async function longestTurn(work: () => Promise<unknown>): Promise<number>
   setImmediate(turn);
   await work();
   isRunning = false;
-  return most;
+  return most / times / 1_000;
 }
 
 /** The least of several runs: whatever disturbs, such as the collector of garbage, makes it more. */

@@ -9,12 +9,13 @@ import { hostileRequests } from './web-shapes.ts';
  * Prints the dearest requests, and ends with 1 where a budget is exceeded.
  */
 
-/** Longer than this no request may hold up the event loop. */
+/** Longer than this no request may hold up the event loop, in CPU as machine.ts counts it. */
 export const HOLD_MS_MAX = 50;
 /** A request may take so much CPU in all turns, and so much more for each byte. */
 const CPU_MS_MAX = 150;
 const CPU_US_PER_BYTE_MAX = 0.5;
-const RUNS = 4;
+/** A cost is measured so often before it counts as over the budget. */
+export const RUNS = 4;
 const BODY_BYTES = 10_000_000;
 const SHOWN = 25;
 /** A prime, so that each route gets other shapes first. */
@@ -30,8 +31,9 @@ export interface Measured {
   readonly cpuMs: number;
 }
 
-export const isOverBudget = ({ holdMs, cpuMs, bytes }: Measured): boolean =>
-  holdMs > HOLD_MS_MAX || cpuMs > CPU_MS_MAX + (bytes * CPU_US_PER_BYTE_MAX) / 1_000;
+/** So many times over its budget: 1 is just within it. */
+export const shareOfBudget = ({ holdMs, cpuMs, bytes }: Measured): number =>
+  Math.max(holdMs / HOLD_MS_MAX, cpuMs / (CPU_MS_MAX + (bytes * CPU_US_PER_BYTE_MAX) / 1_000));
 
 export const shownCost = ({ route, caller, shape, bytes, status, holdMs, cpuMs }: Measured): string =>
   `${holdMs.toFixed(1).padStart(8)} ms held ${cpuMs.toFixed(1).padStart(8)} ms CPU ${String(bytes).padStart(9)} bytes ${status} ${route}, ${caller}: ${shape}`;
@@ -91,7 +93,7 @@ if (isMain(import.meta.url)) {
     ...(ofEach && { ofEach }),
   });
   await api.stop();
-  const over = measured.filter(isOverBudget);
+  const over = measured.filter((each) => shareOfBudget(each) > 1);
   measured.sort(dearest);
   print(`\n## Every route of the second listener: ${measured.length} requests, the dearest first\n`);
   for (const each of measured.slice(0, SHOWN)) print(shownCost(each));

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { z } from 'zod';
 import { Problem } from '../../src/base/problem.ts';
-import { readJson } from '../../src/operator/json-body.ts';
+import { actions } from '../../src/operator/actions/all.ts';
+import { FIELDS_MAX, readJson } from '../../src/operator/json-body.ts';
 
 const kindOf = (text: string): string => {
   try {
@@ -21,8 +23,36 @@ describe('JSON bodies', () => {
     assert.equal(kindOf(`[${'0,'.repeat(20_000)}0]`), 'too-large');
   });
 
+  test('an object of more fields than any action takes is refused before the body is parsed', (t) => {
+    const parse = t.mock.method(JSON, 'parse');
+    const fields = (count: number) => Array.from({ length: count }, (_, index) => `"k${index}": 0`).join();
+    const bodies = (count: number) => [
+      `{${fields(count)}}`,
+      `{"config": {${fields(count)}}}`,
+      `[{"a": {}, "b": {${fields(9)}}}, {${fields(count)}}]`,
+      `{"a": {${fields(9)}}, ${fields(count - 1)}}`,
+      `{${'"a":0,'.repeat(count - 1)}"a":0}`,
+    ];
+    for (const body of bodies(FIELDS_MAX)) assert.equal(kindOf(body), 'none', body);
+    const parsed = parse.mock.callCount();
+    for (const body of [...bodies(FIELDS_MAX + 1), ...bodies(14_000)]) {
+      assert.throws(() => readJson(Buffer.from(body)), {
+        kind: 'bad-argument',
+        message: `#: an object has at most ${FIELDS_MAX} fields`,
+      });
+    }
+    assert.equal(parse.mock.callCount(), parsed);
+  });
+
+  test('no action takes half as many fields as a body may have', () => {
+    for (const { name, body } of actions.filter((each) => each.body)) {
+      const { properties = {} } = z.toJSONSchema(body as z.ZodType, { io: 'input', unrepresentable: 'any' });
+      assert.ok(Object.keys(properties).length < FIELDS_MAX / 2, name);
+    }
+  });
+
   test('what stands in a text is not counted', () => {
-    const text = '[{,"\\'.repeat(20_000);
+    const text = '[{:,"\\'.repeat(20_000);
     assert.deepEqual(readJson(Buffer.from(JSON.stringify({ text }))), { text });
     assert.equal(kindOf('"an open text \\'), 'malformed');
     assert.equal(kindOf(']]]]'), 'malformed');
