@@ -8,7 +8,7 @@ import { refused } from './input.ts';
  */
 const LEVELS_MAX = 32;
 const VALUES_MAX = 20_000;
-/** Of one object. No action takes half as many, and each unknown field costs a search and an error. */
+/** Of one object. No action takes half as many; each unknown field costs a search and an error. */
 export const FIELDS_MAX = 100;
 
 export function readJson(bytes: Uint8Array): unknown {
