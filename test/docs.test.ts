@@ -84,7 +84,7 @@ describe('links and names', () => {
 
   test('every file of the project that a document names exists', () => {
     const missing = pages.flatMap((page) =>
-      [...read(page).matchAll(/`((?:src|test|docs|examples|\.ci)(?:\/[\w.-]+)+)\/?`/g)]
+      [...read(page).matchAll(/`((?:src|test|proof|docs|examples|\.ci)(?:\/[\w.-]+)+)\/?`/g)]
         .map((match) => match[1] as string)
         .filter((file) => !exists(file))
         .map((file) => `${page} names ${file}`),

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Config } from '../../src/config/settings.ts';
-import { CALLS, changes } from '../durability/service.ts';
 import { accountChanges } from '../support/account-changes.ts';
 import { exportOf } from '../support/contract-client.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { PROTOCOLS, type Protocol, requestOf } from '../support/protocols.ts';
 import { ACME, GLOBEX, type Service, startService } from '../support/service.ts';
+import { CALLS, changes } from '../support/serving.ts';
 import { exchangeMessage, requestBytes, statusOf } from '../support/socket.ts';
 
 /** Accounts that may be used from some networks only. */

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Exchange } from '../../src/asmx/endpoint.ts';
 import { hashUserId } from '../../src/domain/accounts/credentials.ts';
-import { CALLS, changes, type Serving, serve } from '../durability/service.ts';
 import { accountChanges } from '../support/account-changes.ts';
 import { adopt, protocolsFor } from '../support/contract-client.ts';
 import { type Engine, engines, onEveryEngine } from '../support/engines.ts';
 import { type Arguments, PROTOCOLS, type Protocol, requestOf } from '../support/protocols.ts';
 import { ACME, GLOBEX, startService } from '../support/service.ts';
+import { CALLS, changes, type Serving, serve } from '../support/serving.ts';
 import { exchangeMessage, requestBytes, statusOf, textOf } from '../support/socket.ts';
 
 /** The response cache of the whole service. Only SQLite can tell that nothing has changed. */

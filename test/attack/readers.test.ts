@@ -7,11 +7,11 @@ import { runInNewContext } from 'node:vm';
 import { readConfig } from '../../src/config/settings.ts';
 import { type HttpServer, listen } from '../../src/http/server.ts';
 import type { Database } from '../../src/store/database.ts';
-import { until } from '../durability/program.ts';
-import { type Serving, serve } from '../durability/service.ts';
 import { adopt } from '../support/contract-client.ts';
 import { onEveryEngine } from '../support/engines.ts';
+import { until } from '../support/program.ts';
 import { openReceiver, textOf } from '../support/received-bytes.ts';
+import { type Serving, serve } from '../support/serving.ts';
 
 /** Clients that ask for long lists and take nothing of them. */
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { type OperatorApi, startOperatorApi } from '../operator/operator-api.ts';
 import { type Engine, engines } from '../support/engines.ts';
+import { type OperatorApi, startOperatorApi } from '../support/operator-api.ts';
 import { type Service, startService } from '../support/service.ts';
 import { growthOf, RATIO_MAX } from './cpu.ts';
 import { formShapes } from './form-shapes.ts';

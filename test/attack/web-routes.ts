@@ -1,7 +1,7 @@
 import { customerRoutes, operatorRoutes } from '../../src/console/screens/all.ts';
-import { createConsoleClient, linkFor, signedIn } from '../console/console-client.ts';
-import { CUSTOMER_SCREENS, OPERATOR_SCREENS } from '../console/screens.ts';
-import type { OperatorApi } from '../operator/operator-api.ts';
+import { createConsoleClient, linkFor, signedIn } from '../support/console-client.ts';
+import type { OperatorApi } from '../support/operator-api.ts';
+import { CUSTOMER_SCREENS, OPERATOR_SCREENS } from '../support/screens.ts';
 
 /**
  * Every route of the second listener, from the OpenAPI document that it serves itself and from the routes of the console.

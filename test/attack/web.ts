@@ -1,5 +1,5 @@
-import { type OperatorApi, startOperatorApi } from '../operator/operator-api.ts';
 import { type Engine, engines } from '../support/engines.ts';
+import { type OperatorApi, startOperatorApi } from '../support/operator-api.ts';
 import { isMain, leastCost } from './hold.ts';
 import { type WebRoute, webRoutes } from './web-routes.ts';
 import { hostileRequests } from './web-shapes.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { customerNetwork, networkList, readNetworks, readSomeNetworks } from '../../src/base/networks.ts';
-import { createRandom, SEED } from '../durability/random.ts';
+import { createRandom, SEED } from '../support/random.ts';
 
 /** Addresses and networks in all ways in which they are written. */
 describe('the customer network of an address: /24 of IPv4, /64 of IPv6', () => {

@@ -5,9 +5,9 @@ import { createScheduled } from '../../src/domain/messages/scheduled.ts';
 import { createRouting } from '../../src/domain/receiving/routes.ts';
 import { createAccepting } from '../../src/domain/sending/accept.ts';
 import { createOptOuts } from '../../src/domain/sending/opt-out.ts';
-import { startOperatorApi } from '../operator/operator-api.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { openGateway, scripted, until } from '../support/gateway.ts';
+import { startOperatorApi } from '../support/operator-api.ts';
 import { message } from '../support/sending.ts';
 
 const NUMBER = '+27825550201';

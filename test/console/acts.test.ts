@@ -4,10 +4,10 @@ import { gzipSync } from 'node:zlib';
 import { accountId } from '../../src/domain/accounts/accounts.ts';
 import { createReceived } from '../../src/domain/messages/received.ts';
 import { joined } from '../../src/store/transactions.ts';
-import { type OperatorApi, startOperatorApi } from '../operator/operator-api.ts';
+import { act, type ConsoleClient, signedIn } from '../support/console-client.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { sql } from '../support/opened-database.ts';
-import { act, type ConsoleClient, signedIn } from './console-client.ts';
+import { type OperatorApi, startOperatorApi } from '../support/operator-api.ts';
 
 /** What people do with lists: on selected rows, and on all that match. */
 onEveryEngine('acts of the console', (engine) => {

@@ -4,12 +4,12 @@ import type { AddressInfo } from 'node:net';
 import { after, describe } from 'node:test';
 import axe from 'axe-core';
 import { type Browser, type BrowserContextOptions, chromium as launcher, type Page } from 'playwright-core';
-import { type OperatorApi, startOperatorApi } from '../operator/operator-api.ts';
+import { act, linkFor } from '../support/console-client.ts';
 import { engines } from '../support/engines.ts';
+import { type OperatorApi, startOperatorApi } from '../support/operator-api.ts';
 import { chromium, testWith } from '../support/peers.ts';
-import { act, linkFor } from './console-client.ts';
+import { CUSTOMER_SCREENS, OPERATOR_SCREENS } from '../support/screens.ts';
 import { addFigures } from './migration-counts.ts';
-import { CUSTOMER_SCREENS, OPERATOR_SCREENS } from './screens.ts';
 
 /** The console in a real browser. No page reports an error or asks another server. */
 

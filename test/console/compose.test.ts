@@ -1,8 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createConsole } from '../../src/console/app.ts';
-import { type OperatorApi, startOperatorApi } from '../operator/operator-api.ts';
-import { onEveryEngine } from '../support/engines.ts';
 import {
   act,
   type ConsoleClient,
@@ -11,7 +9,9 @@ import {
   type Fields,
   linkFor,
   signedIn,
-} from './console-client.ts';
+} from '../support/console-client.ts';
+import { onEveryEngine } from '../support/engines.ts';
+import { type OperatorApi, startOperatorApi } from '../support/operator-api.ts';
 
 /** Writing, checking and sending, as a browser without script does it. */
 

@@ -8,9 +8,9 @@ import { accountId } from '../../src/domain/accounts/accounts.ts';
 import { createReceived } from '../../src/domain/messages/received.ts';
 import { createSent } from '../../src/domain/messages/sent.ts';
 import { type Database, joined } from '../../src/store/transactions.ts';
-import { type OperatorApi, startOperatorApi } from '../operator/operator-api.ts';
+import { act, consoleRequest } from '../support/console-client.ts';
 import { engines, onEveryEngine } from '../support/engines.ts';
-import { act, consoleRequest } from './console-client.ts';
+import { type OperatorApi, startOperatorApi } from '../support/operator-api.ts';
 
 /** What a page costs, and that it does not depend on how many messages an account has. */
 

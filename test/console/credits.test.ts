@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { startOperatorApi } from '../operator/operator-api.ts';
+import { act, signedIn } from '../support/console-client.ts';
 import { onEveryEngine } from '../support/engines.ts';
-import { act, signedIn } from './console-client.ts';
+import { startOperatorApi } from '../support/operator-api.ts';
 
 onEveryEngine('the form of credits', (engine) => {
   test('a form of credits that is sent twice moves them once, and another amount moves them again', async (t) => {

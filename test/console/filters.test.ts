@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type OperatorApi, startOperatorApi } from '../operator/operator-api.ts';
+import { act, type ConsoleClient, type Fields, signedIn } from '../support/console-client.ts';
 import { onEveryEngine } from '../support/engines.ts';
-import { act, type ConsoleClient, type Fields, signedIn } from './console-client.ts';
+import { type OperatorApi, startOperatorApi } from '../support/operator-api.ts';
 
 /** What a filter leaves is what an act and a file are about. */
 

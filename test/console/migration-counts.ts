@@ -1,7 +1,7 @@
 import { hashUserId } from '../../src/domain/accounts/credentials.ts';
 import { createMigrationClients } from '../../src/migration/stages/clients.ts';
 import { createMigrationCounts } from '../../src/migration/stages/counts.ts';
-import type { OperatorApi } from '../operator/operator-api.ts';
+import type { OperatorApi } from '../support/operator-api.ts';
 import { ACME } from '../support/service.ts';
 
 /** What a proxy would have counted: one operation is right, the other differs twice. */

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createMigrationCounts } from '../../src/migration/stages/counts.ts';
-import { type OperatorApi, startOperatorApi } from '../operator/operator-api.ts';
+import { act, type ConsoleClient, signedIn } from '../support/console-client.ts';
 import { onEveryEngine } from '../support/engines.ts';
-import { act, type ConsoleClient, signedIn } from './console-client.ts';
+import { type OperatorApi, startOperatorApi } from '../support/operator-api.ts';
 import { addClients, addFigures } from './migration-counts.ts';
 
 /** The operator's screen of a migration. */

@@ -8,10 +8,10 @@ import { codeOf, fromBase32, stepOf } from '../../src/domain/access/totp.ts';
 import { accountId } from '../../src/domain/accounts/accounts.ts';
 import { createConnectors } from '../../src/domain/sending/connectors.ts';
 import { claimDeliveries } from '../../src/domain/webhooks/webhooks.ts';
-import { type OperatorApi, startOperatorApi } from '../operator/operator-api.ts';
+import { act, type ConsoleClient, createConsoleClient, signedIn } from '../support/console-client.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { sql } from '../support/opened-database.ts';
-import { act, type ConsoleClient, createConsoleClient, signedIn } from './console-client.ts';
+import { type OperatorApi, startOperatorApi } from '../support/operator-api.ts';
 
 const manyAccounts = sql<Record<string, never>>(
   `insert into account (account_id, username, credits, used_credits, priority, tag, created_at)

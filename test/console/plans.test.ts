@@ -8,12 +8,12 @@ import { createFailoverPool } from '../../src/store/postgres/pool.ts';
 import { sqliteDialect } from '../../src/store/sqlite/connection.ts';
 import { render, type Statement } from '../../src/store/statement.ts';
 import type { Database } from '../../src/store/transactions.ts';
-import { type OperatorApi, startOperatorApi } from '../operator/operator-api.ts';
+import { consoleRequest, ownerOf } from '../support/console-client.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { pathOf } from '../support/opened-database.ts';
+import { type OperatorApi, startOperatorApi } from '../support/operator-api.ts';
+import { CUSTOMER_SCREENS, OPERATOR_SCREENS } from '../support/screens.ts';
 import { genericPlan } from '../support/statement-plans.ts';
-import { consoleRequest, ownerOf } from './console-client.ts';
-import { CUSTOMER_SCREENS, OPERATOR_SCREENS } from './screens.ts';
 
 type AnyStatement = Statement<Record<string, never>>;
 

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Route } from '../../src/console/page-request.ts';
 import { customerRoutes, navigation, operatorRoutes } from '../../src/console/screens/all.ts';
-import { startOperatorApi } from '../operator/operator-api.ts';
+import { act, type ConsoleClient, signedIn } from '../support/console-client.ts';
 import { onEveryEngine } from '../support/engines.ts';
-import { act, type ConsoleClient, signedIn } from './console-client.ts';
-import { CUSTOMER_SCREENS, OPERATOR_SCREENS } from './screens.ts';
+import { startOperatorApi } from '../support/operator-api.ts';
+import { CUSTOMER_SCREENS, OPERATOR_SCREENS } from '../support/screens.ts';
 
 /** Every screen answers, with data and without, on both databases. */
 onEveryEngine('screens of the console', (engine) => {

@@ -1,9 +1,9 @@
 import { mkdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { chromium as launcher } from 'playwright-core';
-import { startOperatorApi } from '../operator/operator-api.ts';
+import { act, linkFor } from '../support/console-client.ts';
 import { engines } from '../support/engines.ts';
-import { act, linkFor } from './console-client.ts';
+import { startOperatorApi } from '../support/operator-api.ts';
 import { addClients, addFigures } from './migration-counts.ts';
 
 /** Makes the pictures of docs/: `node bin/node.cjs test/console/screenshots.ts [CHROMIUM]`. */

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { type OperatorApi, startOperatorApi } from '../operator/operator-api.ts';
+import { act, createConsoleClient, linkFor, signedIn } from '../support/console-client.ts';
 import { engines } from '../support/engines.ts';
-import { act, createConsoleClient, linkFor, signedIn } from './console-client.ts';
+import { type OperatorApi, startOperatorApi } from '../support/operator-api.ts';
 
 const sqlite = engines[0] as (typeof engines)[number];
 const PASSWORD = 'eleven purple rivers';

@@ -5,8 +5,8 @@ import type { Output } from '../../src/operator/action.ts';
 import { connectorList } from '../../src/operator/actions/connectors.ts';
 import { contactAdd, contactList, contactShow } from '../../src/operator/actions/contacts.ts';
 import { contactExport } from '../../src/operator/actions/files.ts';
-import { startOperatorApi } from '../operator/operator-api.ts';
 import { onEveryEngine } from '../support/engines.ts';
+import { startOperatorApi } from '../support/operator-api.ts';
 
 /**
  * What a screen gives to an action and gets from it has the types of the action's schemas. The

@@ -3,9 +3,9 @@ import { describe, test } from 'node:test';
 import { Problem } from '../../src/base/problem.ts';
 import { createConsole } from '../../src/console/app.ts';
 import { checkPause, countAttempt } from '../../src/domain/access/sign-in-limits.ts';
-import { startOperatorApi } from '../operator/operator-api.ts';
+import { consoleRequest, signedIn } from '../support/console-client.ts';
 import { engines, onEveryEngine } from '../support/engines.ts';
-import { consoleRequest, signedIn } from './console-client.ts';
+import { startOperatorApi } from '../support/operator-api.ts';
 
 const sqlite = engines[0] as (typeof engines)[number];
 const OF_ACME = 'correct horse battery staple';

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
-import { until } from '../durability/program.ts';
 import { columba } from '../support/command.ts';
 import { type Peer, testWith } from '../support/peers.ts';
 import { createPostgresServer } from '../support/postgres-server.ts';
+import { until } from '../support/program.ts';
 import { type ComposeService, pairsOf, ROOT, read, readCompose, readKannel } from './formats.ts';
 
 const FOLDER = 'examples/deploy';

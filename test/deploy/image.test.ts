@@ -5,8 +5,8 @@ import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { dirname } from 'node:path';
 import { describe, test } from 'node:test';
-import { until } from '../durability/program.ts';
 import { onEveryEngine } from '../support/engines.ts';
+import { until } from '../support/program.ts';
 import { ACME } from '../support/service.ts';
 import { buildImage, type Container, freePort } from './image.ts';
 

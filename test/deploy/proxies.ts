@@ -8,8 +8,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after } from 'node:test';
 import { connect as connectTls, type SecureVersion, type TLSSocket } from 'node:tls';
-import { until } from '../durability/program.ts';
 import { columba, freshDatabase, type Server, serving } from '../support/command.ts';
+import { until } from '../support/program.ts';
 import { read } from './formats.ts';
 import { freePort } from './image.ts';
 

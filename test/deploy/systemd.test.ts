@@ -4,9 +4,9 @@ import { accessSync, constants, existsSync, mkdtempSync, rmSync, writeFileSync }
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
-import { startProgram, until } from '../durability/program.ts';
 import { freshDatabase } from '../support/command.ts';
 import { type Peer, testWith } from '../support/peers.ts';
+import { startProgram, until } from '../support/program.ts';
 import { ROOT, read, readUnit } from './formats.ts';
 
 const UNIT = 'examples/deploy/columba.service';

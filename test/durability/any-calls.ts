@@ -1,8 +1,8 @@
 import { contract } from '../../src/asmx/contract/contract.ts';
 import type { Operation } from '../../src/asmx/contract/types.ts';
 import { type Arguments, type Phrased, PROTOCOLS, type Protocol, requestOf } from '../support/protocols.ts';
-import type { Random } from './random.ts';
-import { changes } from './service.ts';
+import type { Random } from '../support/random.ts';
+import { changes } from '../support/serving.ts';
 
 /** Any call with arguments that mostly name something, and often the same ones, so that answers can be given again. */
 export interface AnyCall {

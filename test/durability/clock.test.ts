@@ -3,8 +3,8 @@ import { test } from 'node:test';
 import { exportOf } from '../support/contract-client.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { openOutside } from '../support/other-process.ts';
-import { until } from './program.ts';
-import { CALLS, changes, serve } from './service.ts';
+import { until } from '../support/program.ts';
+import { CALLS, changes, serve } from '../support/serving.ts';
 
 /** The machine's clock is set while the service runs. */
 const DAY = 24 * 3_600_000;

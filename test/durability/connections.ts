@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
+import type { Program } from '../support/program.ts';
 import { ACME } from '../support/service.ts';
 import { openConnection, requestBytes, statusOf } from '../support/socket.ts';
-import type { Program } from './program.ts';
 
 /** Connections in the states in which a process that ends finds them. */
 export const COUNT = requestBytes(`GET /api/inbox.asmx/CountUnread?user_id=${ACME} HTTP/1.1`, ['Host: sms.example']);

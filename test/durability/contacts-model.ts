@@ -1,3 +1,4 @@
+import type { Random } from '../support/random.ts';
 import {
   anyId,
   change,
@@ -11,7 +12,6 @@ import {
   someIds,
   type Thing,
 } from './model.ts';
-import type { Random } from './random.ts';
 
 /** Contacts, each with its group or 0 for none; and templates, as the JSON of their list. */
 const GROUPS = ['1', '2', '3'];

@@ -6,8 +6,16 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { columba, freshDatabase, freshPath } from '../support/command.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { createPostgresServer, type PostgresServer } from '../support/postgres-server.ts';
-import { crash, createCaller, type HttpAnswer, isAlive, type Program, startProgram, until } from './program.ts';
-import { createRandom, SEED } from './random.ts';
+import {
+  crash,
+  createCaller,
+  type HttpAnswer,
+  isAlive,
+  type Program,
+  startProgram,
+  until,
+} from '../support/program.ts';
+import { createRandom, SEED } from '../support/random.ts';
 import { judge, parseExport, readStoredData } from './stored-data.ts';
 import { accountFor, Writer } from './writers.ts';
 

@@ -6,9 +6,9 @@ import { fileURLToPath } from 'node:url';
 import { columba, freshPath, serving } from '../support/command.ts';
 import { engines } from '../support/engines.ts';
 import { pathOf } from '../support/opened-database.ts';
+import { createCaller } from '../support/program.ts';
 import { ACME } from '../support/service.ts';
-import { createCaller } from './program.ts';
-import { CALLS, changes, type Serving, serve } from './service.ts';
+import { CALLS, changes, type Serving, serve } from '../support/serving.ts';
 
 /** A disk that is full, files that cannot grow, a database that takes no writes: real errors of the embedded database. */
 const sqlite = engines[0] as (typeof engines)[number];

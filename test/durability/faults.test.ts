@@ -5,9 +5,9 @@ import { unavailable } from '../../src/store/unavailable.ts';
 import { adopt, exportOf } from '../support/contract-client.ts';
 import { type Engine, onEveryEngine } from '../support/engines.ts';
 import { type Outside, openOutside } from '../support/other-process.ts';
+import { until } from '../support/program.ts';
+import { CALLS, changes, serve } from '../support/serving.ts';
 import { createFaults } from './faulty-database.ts';
-import { until } from './program.ts';
-import { CALLS, changes, serve } from './service.ts';
 
 /** The first, the second, the third … statement of every operation fails. */
 interface Kind {

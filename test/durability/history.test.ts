@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { createRandom } from '../support/random.ts';
 import { type Call, explain } from './history.ts';
-import { createRandom } from './random.ts';
 
 /** A register: the judge must see what is wrong, or its silence means nothing. */
 const put = (value: string, calledAt: number, answeredAt: number): Call => ({

@@ -4,13 +4,13 @@ import { test } from 'node:test';
 import { columba, freshPath } from '../support/command.ts';
 import type { DataSetReading } from '../support/contract-client.ts';
 import { onEveryEngine } from '../support/engines.ts';
+import { type Caller, createCaller, startProgram, within } from '../support/program.ts';
 import { PROTOCOLS } from '../support/protocols.ts';
+import { createRandom, type Random, SEED } from '../support/random.ts';
 import { contactFields, contacts, templates } from './contacts-model.ts';
 import { type Call, explain } from './history.ts';
 import { inbox, messageFields, scheduled, sent } from './messages-model.ts';
 import { day, type Planned, type Thing } from './model.ts';
-import { type Caller, createCaller, startProgram, within } from './program.ts';
-import { createRandom, type Random, SEED } from './random.ts';
 
 /**
  * Clients that do anything at all to the same account at the same time, through several processes: whatever they are

@@ -1,4 +1,5 @@
 import type { Row } from '../support/contract-client.ts';
+import type { Random } from '../support/random.ts';
 import {
   ALL,
   allDeleted,
@@ -16,7 +17,6 @@ import {
   tabled,
   yes,
 } from './model.ts';
-import type { Random } from './random.ts';
 
 /** Received, sent and scheduled messages. 0: unread or unmarked, or scheduled; 1: read or marked. */
 const isNew = (value: string): boolean => value === '0';

@@ -1,6 +1,6 @@
 import type { DataSetReading, Row } from '../support/contract-client.ts';
+import type { Random } from '../support/random.ts';
 import type { Effect } from './history.ts';
-import type { Random } from './random.ts';
 
 /**
  * A part of an account, as simple as it can be said: its state is a text, and each call says what it does to that. Where

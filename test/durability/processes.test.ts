@@ -6,10 +6,10 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { columba, freshPath } from '../support/command.ts';
 import { engines, onEveryEngine } from '../support/engines.ts';
+import { createCaller, isAlive, type Program, startProgram, until, within } from '../support/program.ts';
 import { ACME } from '../support/service.ts';
 import { openConnection, requestBytes, statusOf, textOf } from '../support/socket.ts';
 import { COUNT, halfCall, keptConnection } from './connections.ts';
-import { createCaller, isAlive, type Program, startProgram, until, within } from './program.ts';
 
 /** Several processes behind one port: what they serve, and how they come and go. */
 const WORKERS = 2;

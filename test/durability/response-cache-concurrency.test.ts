@@ -8,15 +8,15 @@ import type { Database } from '../../src/store/database.ts';
 import { columba, freshPath } from '../support/command.ts';
 import { adopt, readResult } from '../support/contract-client.ts';
 import { onEveryEngine } from '../support/engines.ts';
+import { type Caller, createCaller, startProgram, within } from '../support/program.ts';
 import { requestOf } from '../support/protocols.ts';
+import { createRandom, type Random } from '../support/random.ts';
 import { textOf } from '../support/service.ts';
+import { type Serving, serve } from '../support/serving.ts';
 import { contactFields, contacts, templates } from './contacts-model.ts';
 import { type Call, explain } from './history.ts';
 import { inbox, messageFields, scheduled, sent } from './messages-model.ts';
 import { day, type Planned, type Thing } from './model.ts';
-import { type Caller, createCaller, startProgram, within } from './program.ts';
-import { createRandom, type Random } from './random.ts';
-import { type Serving, serve } from './service.ts';
 
 /**
  * Clients that read the same again and again while others write: each answer is one that a program without cached responses

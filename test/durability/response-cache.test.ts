@@ -3,10 +3,10 @@ import { test } from 'node:test';
 import type { Exchange } from '../../src/asmx/endpoint.ts';
 import { type Engine, engines, onEveryEngine } from '../support/engines.ts';
 import { PROTOCOLS } from '../support/protocols.ts';
+import { createRandom, type Random } from '../support/random.ts';
 import { ACME, GLOBEX } from '../support/service.ts';
+import { CALLS, changes } from '../support/serving.ts';
 import { type AnyCall, anyCall, anyWay, CLIENTS } from './any-calls.ts';
-import { createRandom, type Random } from './random.ts';
-import { CALLS, changes } from './service.ts';
 import { openTwins, type Twins } from './twins.ts';
 
 /**

@@ -2,11 +2,19 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { onEveryEngine } from '../support/engines.ts';
+import {
+  createCaller,
+  type HttpAnswer,
+  type Program,
+  startProgram,
+  until,
+  WITH_OPERATOR,
+  within,
+} from '../support/program.ts';
 import { PROTOCOLS } from '../support/protocols.ts';
 import { ACME } from '../support/service.ts';
 import { statusOf } from '../support/socket.ts';
 import { halfCall } from './connections.ts';
-import { createCaller, type HttpAnswer, type Program, startProgram, until, WITH_OPERATOR, within } from './program.ts';
 
 /** SIGHUP: new workers for old ones, and no client notices. */
 const WORKERS = 2;

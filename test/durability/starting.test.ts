@@ -13,7 +13,7 @@ import type { Database } from '../../src/store/database.ts';
 import { columba, freshDatabase, freshPath, launch } from '../support/command.ts';
 import { type Engine, engines, onEveryEngine } from '../support/engines.ts';
 import { type Peer, testWith } from '../support/peers.ts';
-import { isAlive, startProgram, until, within } from './program.ts';
+import { isAlive, startProgram, until, within } from '../support/program.ts';
 
 /** Several processes that are still starting, or cannot start. */
 const COLUMBA = fileURLToPath(new URL('../../columba', import.meta.url));

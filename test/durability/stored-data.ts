@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { isDeepStrictEqual } from 'node:util';
 import type { DataSetReading, Row } from '../support/contract-client.ts';
-import type { Caller } from './program.ts';
+import type { Caller } from '../support/program.ts';
 import { type Belongings, CREDITS, ownerOf, PARTS, SCHEDULED_EACH, type Writer } from './writers.ts';
 
 /** What is there after a crash, by the service's own answers or by an export, held against what must be. */

@@ -17,8 +17,8 @@ import { adopt, exportOf } from '../support/contract-client.ts';
 import { type Engine, SAMPLE } from '../support/engines.ts';
 import { LEASE, message, UNSURE } from '../support/sending.ts';
 import { ACME, GLOBEX, textOf } from '../support/service.ts';
+import { type Serving, serve } from '../support/serving.ts';
 import { type AnyCall, phrase } from './any-calls.ts';
-import { type Serving, serve } from './service.ts';
 
 /**
  * Two installations with the same data and the same things done to them. Each has its database open twice, as two processes

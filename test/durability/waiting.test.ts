@@ -9,8 +9,8 @@ import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { columba, freshPath } from '../support/command.ts';
 import { onEveryEngine } from '../support/engines.ts';
+import { createCaller, startProgram, within } from '../support/program.ts';
 import { ACME } from '../support/service.ts';
-import { createCaller, startProgram, within } from './program.ts';
 
 /** Work that takes its time, and the limits that are there for calls. */
 const COLUMBA = fileURLToPath(new URL('../../columba', import.meta.url));

@@ -3,8 +3,8 @@ import { writeFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { columba, freshPath } from '../support/command.ts';
 import { onEveryEngine } from '../support/engines.ts';
-import { createCaller, startProgram, until, within } from './program.ts';
-import { createRandom, SEED } from './random.ts';
+import { createCaller, startProgram, until, within } from '../support/program.ts';
+import { createRandom, SEED } from '../support/random.ts';
 import { judge, readStoredData } from './stored-data.ts';
 import { accountFor, Writer } from './writers.ts';
 

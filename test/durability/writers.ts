@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import type { Caller, HttpAnswer } from './program.ts';
-import { createRandom, type Random } from './random.ts';
+import type { Caller, HttpAnswer } from '../support/program.ts';
+import { createRandom, type Random } from '../support/random.ts';
 
 /**
  * Clients that write without a pause, each to rows of its own of one account, so that each knows what must be there: what

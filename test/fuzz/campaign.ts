@@ -1,5 +1,5 @@
-import { createRandom } from '../durability/random.ts';
 import type { Engine } from '../support/engines.ts';
+import { createRandom } from '../support/random.ts';
 import { demandSteadyMemory } from './memory.ts';
 import { minimised } from './minimiser.ts';
 import { type Finding, type Found, type Session, type Target, toFinding } from './target.ts';

@@ -1,6 +1,6 @@
 import type { Operation } from '../../src/asmx/contract/types.ts';
-import type { Random } from '../durability/random.ts';
 import { ENVELOPES, NAMESPACE } from '../support/protocols.ts';
+import type { Random } from '../support/random.ts';
 import { length, mutated } from './mutation.ts';
 import { popular, soapSeeds } from './seeds.ts';
 import type { FuzzedRequest } from './service.ts';

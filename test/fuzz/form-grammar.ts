@@ -1,5 +1,5 @@
 import type { Operation } from '../../src/asmx/contract/types.ts';
-import type { Random } from '../durability/random.ts';
+import type { Random } from '../support/random.ts';
 import { mutated, NUMBERS } from './mutation.ts';
 import { formSeeds, popular } from './seeds.ts';
 import type { FuzzedRequest } from './service.ts';

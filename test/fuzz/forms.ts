@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { createRandom, type Random } from '../durability/random.ts';
+import { createRandom, type Random } from '../support/random.ts';
 import { form } from './form-grammar.ts';
 import { createExaminer, demandSame } from './oracles.ts';
 import { requestParts } from './request-parts.ts';

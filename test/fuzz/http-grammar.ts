@@ -1,4 +1,4 @@
-import type { Random } from '../durability/random.ts';
+import type { Random } from '../support/random.ts';
 import { ACME } from '../support/service.ts';
 import type { Talk } from './http-conversation.ts';
 import { chunkedBody, FRAMINGS, HTTP_PIECES, ODD_FIELDS, VERSIONS } from './http-pieces.ts';

@@ -1,4 +1,4 @@
-import type { Random } from '../durability/random.ts';
+import type { Random } from '../support/random.ts';
 
 /** What HTTP is made of and what it should not be, in one character a byte. */
 

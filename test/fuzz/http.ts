@@ -1,4 +1,4 @@
-import type { Random } from '../durability/random.ts';
+import type { Random } from '../support/random.ts';
 import { ACME } from '../support/service.ts';
 import { answersIn, type HttpAnswer } from './http-answers.ts';
 import { createWire, type Heard, type Talk } from './http-conversation.ts';

@@ -1,4 +1,4 @@
-import type { Random } from '../durability/random.ts';
+import type { Random } from '../support/random.ts';
 
 /** Damage to bytes, as texts of one character a byte. */
 

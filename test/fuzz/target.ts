@@ -1,5 +1,5 @@
-import type { Random } from '../durability/random.ts';
 import type { Engine } from '../support/engines.ts';
+import type { Random } from '../support/random.ts';
 
 /** Something to fuzz: inputs out of chance, and rules that must hold for what each of them brings about. */
 export interface Target<I = unknown> {

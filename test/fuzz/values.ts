@@ -1,6 +1,6 @@
 import { contract } from '../../src/asmx/contract/contract.ts';
 import type { Operation, ParameterType } from '../../src/asmx/contract/types.ts';
-import type { Random } from '../durability/random.ts';
+import type { Random } from '../support/random.ts';
 import { ACME, GLOBEX } from '../support/service.ts';
 import { length, NUMBERS } from './mutation.ts';
 

@@ -1,5 +1,5 @@
-import type { Random } from '../durability/random.ts';
 import { NAMESPACE } from '../support/protocols.ts';
+import type { Random } from '../support/random.ts';
 
 /** What XML is made of, in one character a byte: whole and broken, in places where it may be and where it may not. */
 export const XML_PIECES: readonly string[] = [

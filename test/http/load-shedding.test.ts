@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { Agent, get } from 'node:http';
 import { test } from 'node:test';
 import type { Database } from '../../src/store/database.ts';
-import { until } from '../durability/program.ts';
-import { serve } from '../durability/service.ts';
 import { onEveryEngine } from '../support/engines.ts';
+import { until } from '../support/program.ts';
 import { requestOf } from '../support/protocols.ts';
 import { ACME } from '../support/service.ts';
+import { serve } from '../support/serving.ts';
 import { openConnection, requestBytes, statusOf } from '../support/socket.ts';
 
 /** More than can be served: some are refused, the others are answered as ever. */

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { Problem } from '../../src/base/problem.ts';
 import type { Database } from '../../src/store/database.ts';
-import { type Serving, serve } from '../durability/service.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { load, manyOf } from '../support/long-lists.ts';
 import { openReceiver, type Received, textOf } from '../support/received-bytes.ts';
+import { type Serving, serve } from '../support/serving.ts';
 
 /** Long lists of the whole service, as they come over a connection. */
 const COUNT = 5_000;

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { describe, test } from 'node:test';
 import { nextTurn } from '../../src/base/event-loop.ts';
-import { until } from '../durability/program.ts';
 import { get, start } from '../support/byte-pieces.ts';
+import { until } from '../support/program.ts';
 
 describe('a stop while a body in pieces reads its source', () => {
   for (const fields of [[], ['Accept-Encoding: gzip']]) {

@@ -7,8 +7,8 @@ import type { Reply, Request } from '../../src/base/exchange.ts';
 import { readConfig } from '../../src/config/settings.ts';
 import { createPollBatches } from '../../src/http/poll-batch.ts';
 import { listen } from '../../src/http/server.ts';
-import { createCaller, startProgram } from '../durability/program.ts';
 import { onEveryEngine } from '../support/engines.ts';
+import { createCaller, startProgram } from '../support/program.ts';
 import { ACME } from '../support/service.ts';
 import { openConnection } from '../support/socket.ts';
 

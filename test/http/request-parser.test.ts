@@ -7,8 +7,8 @@ import { createBodyReceiver } from '../../src/http/body-receiver.ts';
 import type { RequestHead } from '../../src/http/request-head.ts';
 import { readHead } from '../../src/http/request-head.ts';
 import { RequestParser } from '../../src/http/request-parser.ts';
-import { createRandom, type Random } from '../durability/random.ts';
 import { talkOf } from '../fuzz/http-grammar.ts';
+import { createRandom, type Random } from '../support/random.ts';
 
 /** Requests out of bytes: the same in whichever pieces they come, and the same that node:http makes of them. */
 

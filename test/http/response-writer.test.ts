@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { describe, test } from 'node:test';
 import type { HttpServer } from '../../src/http/server.ts';
-import { until, within } from '../durability/program.ts';
 import { createPieces, get, isLive, PIECE_BYTES, start, text, wholeText } from '../support/byte-pieces.ts';
+import { until, within } from '../support/program.ts';
 import { openReceiver, textOf } from '../support/received-bytes.ts';
 
 describe('header fields', () => {

@@ -3,9 +3,9 @@ import type { Socket } from 'node:net';
 import { test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import { readAccount } from '../../src/transfer/account-json.ts';
-import { until } from '../durability/program.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { assertRefusal, type Stranger, scene, stranger } from '../support/http-client.ts';
+import { until } from '../support/program.ts';
 import { ACME } from '../support/service.ts';
 import { statusOf } from '../support/socket.ts';
 

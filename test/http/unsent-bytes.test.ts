@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Problem } from '../../src/base/problem.ts';
 import { createUnsent, type Unsent } from '../../src/http/unsent-bytes.ts';
-import { until } from '../durability/program.ts';
-import { serve } from '../durability/service.ts';
 import { createPieces, get, isLive, start, text, wholeText } from '../support/byte-pieces.ts';
 import { adopt } from '../support/contract-client.ts';
 import { onEveryEngine } from '../support/engines.ts';
+import { until } from '../support/program.ts';
 import { openReceiver } from '../support/received-bytes.ts';
+import { serve } from '../support/serving.ts';
 
 /** How much of long answers may wait to be taken. */
 const KIB = 1_024;

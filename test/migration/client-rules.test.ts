@@ -3,9 +3,9 @@ import { test } from 'node:test';
 import { compileClientRules } from '../../src/migration/proxy/client-rules.ts';
 import { createMigrationProxy } from '../../src/migration/proxy/migration-proxy.ts';
 import type { KnownRule } from '../../src/migration/stages/client-rules.ts';
-import { act } from '../console/console-client.ts';
-import { startOperatorApi } from '../operator/operator-api.ts';
+import { act } from '../support/console-client.ts';
 import { onEveryEngine } from '../support/engines.ts';
+import { startOperatorApi } from '../support/operator-api.ts';
 import { ACME } from '../support/service.ts';
 import { type Proxied, startProxied } from './proxied.ts';
 

@@ -7,11 +7,11 @@ import { clientsOfRecordings, createClientAddress, shownAgent } from '../../src/
 import { createMigrationProxy } from '../../src/migration/proxy/migration-proxy.ts';
 import { type CountedCall, createMigrationClients, OTHER_CLIENTS } from '../../src/migration/stages/clients.ts';
 import { migrationExtension } from '../../src/migration/stages/extension.ts';
-import { act } from '../console/console-client.ts';
-import { type OperatorApi, startOperatorApi } from '../operator/operator-api.ts';
 import { columba, freshDatabase } from '../support/command.ts';
+import { act } from '../support/console-client.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { openStore } from '../support/opened-database.ts';
+import { type OperatorApi, startOperatorApi } from '../support/operator-api.ts';
 import { ACME } from '../support/service.ts';
 import { startProxied } from './proxied.ts';
 

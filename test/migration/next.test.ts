@@ -5,9 +5,9 @@ import { createMigrationCounts, DAY_MS } from '../../src/migration/stages/counts
 import { begin, setCompleted } from '../../src/migration/stages/migrated-accounts.sql.ts';
 import { daysIn, timeline } from '../../src/migration/stages/progress.ts';
 import { OPERATIONS } from '../../src/migration/stages/report.ts';
-import { act } from '../console/console-client.ts';
-import { type OperatorApi, startOperatorApi } from '../operator/operator-api.ts';
+import { act } from '../support/console-client.ts';
 import { onEveryEngine } from '../support/engines.ts';
+import { type OperatorApi, startOperatorApi } from '../support/operator-api.ts';
 
 interface Next {
   readonly step: string;

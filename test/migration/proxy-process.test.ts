@@ -4,9 +4,9 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { listRecordings } from '../../src/migration/compare/recorder.ts';
-import { until } from '../durability/program.ts';
 import { columba, freshPath, launch, type Outcome, serving } from '../support/command.ts';
 import { engines, SAMPLE } from '../support/engines.ts';
+import { until } from '../support/program.ts';
 import { ACME, startService } from '../support/service.ts';
 import { send } from './proxied.ts';
 

@@ -6,7 +6,7 @@ import { actions } from '../../src/operator/actions/all.ts';
 import { jsonSchema, problemsOf } from '../../src/operator/openapi.ts';
 import { STATUS } from '../../src/operator/problem-json.ts';
 import { onEveryEngine } from '../support/engines.ts';
-import { type OperatorApi, startOperatorApi } from './operator-api.ts';
+import { type OperatorApi, startOperatorApi } from '../support/operator-api.ts';
 
 /** Requests made from the schemas: valid, wrong in one field, with unknown ones, huge, of others, without the scope. */
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { onEveryEngine } from '../support/engines.ts';
+import { type Answer, callAt, type OperatorApi, startOperatorApi } from '../support/operator-api.ts';
 import { ACME } from '../support/service.ts';
-import { type Answer, callAt, type OperatorApi, startOperatorApi } from './operator-api.ts';
 
 const kindOf = ({ json }: Answer): string => json.type.replace('/operator/#problem-', '');
 

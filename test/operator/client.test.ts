@@ -3,7 +3,7 @@ import { after, before, test } from 'node:test';
 import createClient from 'openapi-fetch';
 import { actions } from '../../src/operator/actions/all.ts';
 import { onEveryEngine } from '../support/engines.ts';
-import { type OperatorApi, startOperatorApi } from './operator-api.ts';
+import { type OperatorApi, startOperatorApi } from '../support/operator-api.ts';
 
 /**
  * A client that others have written calls every route by what the OpenAPI document says, with the

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { describe, type TestContext, test } from 'node:test';
 import { engines } from '../support/engines.ts';
 import { sql } from '../support/opened-database.ts';
-import { type OperatorApi, startOperatorApi } from './operator-api.ts';
+import { type OperatorApi, startOperatorApi } from '../support/operator-api.ts';
 
 /** What is left of an erased person in the files of SQLite: pages, free pages and the write-ahead log. */
 

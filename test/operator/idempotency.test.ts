@@ -9,7 +9,7 @@ import { claimKey, createKeyLimits, storeAnswer } from '../../src/domain/account
 import { keyName } from '../../src/operator/idempotency.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { sql } from '../support/opened-database.ts';
-import { type OperatorApi, startOperatorApi } from './operator-api.ts';
+import { type OperatorApi, startOperatorApi } from '../support/operator-api.ts';
 
 const rows = sql<Record<string, never>, { total: bigint }>('select count(*) as total from idempotency');
 const ofToken = sql<{ token: bigint }, { answer: string | null }>(

@@ -4,8 +4,8 @@ import { newAttemptId } from '../../src/carriers/submissions.ts';
 import { createClaiming } from '../../src/domain/sending/claim.ts';
 import { openActions } from '../support/actions.ts';
 import { onEveryEngine } from '../support/engines.ts';
+import { actionNamed } from '../support/operator-api.ts';
 import { checkLedger, load, scheduled, sent, TWO_PARTS } from './archived-account.ts';
-import { actionNamed } from './operator-api.ts';
 
 const acme = { username: 'acme' };
 const AT = '2026-11-15T12:00:00.000Z';

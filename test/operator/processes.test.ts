@@ -3,7 +3,7 @@ import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { columba, type Server, serving } from '../support/command.ts';
 import { onEveryEngine } from '../support/engines.ts';
-import { callAt } from './operator-api.ts';
+import { callAt } from '../support/operator-api.ts';
 
 /** What one process changes counts in every other from the next request on. */
 

@@ -10,7 +10,7 @@ import { readInput } from '../../src/operator/input.ts';
 import { createOpenapi } from '../../src/operator/openapi.ts';
 import { perform } from '../../src/operator/perform.ts';
 import { onEveryEngine } from '../support/engines.ts';
-import { type CallOptions, type OperatorApi, startOperatorApi } from './operator-api.ts';
+import { type CallOptions, type OperatorApi, startOperatorApi } from '../support/operator-api.ts';
 
 /**
  * All actions × all kinds of callers. What is expected is written in the declaration of an action:

@@ -7,9 +7,9 @@ import type { Worker } from 'node:worker_threads';
 import { judge, LIVE_LAG_MS_MAX, READY_LAG_MS_MAX, type State } from '../../src/serve/health-port.ts';
 import { startHealthThread, startHeartbeat } from '../../src/serve/health-thread.ts';
 import type { Database } from '../../src/store/database.ts';
-import { startProgram, until } from '../durability/program.ts';
-import { serve } from '../durability/service.ts';
 import { onEveryEngine } from '../support/engines.ts';
+import { startProgram, until } from '../support/program.ts';
+import { serve } from '../support/serving.ts';
 
 /** Health on a port of its own, which says how the event loop does without being asked by it. */
 

@@ -4,11 +4,11 @@ import type { Reply, Request } from '../../src/base/exchange.ts';
 import { createHealth, type Health } from '../../src/serve/health.ts';
 import type { Database } from '../../src/store/database.ts';
 import { unavailable } from '../../src/store/unavailable.ts';
-import { until } from '../durability/program.ts';
-import { serve } from '../durability/service.ts';
 import { onEveryEngine } from '../support/engines.ts';
+import { until } from '../support/program.ts';
 import { requestOf } from '../support/protocols.ts';
 import { ACME } from '../support/service.ts';
+import { serve } from '../support/serving.ts';
 
 /** Probes of load balancers and supervisors: a flood of them must take nothing from calls. */
 const PROBES = 40;

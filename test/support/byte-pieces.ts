@@ -3,7 +3,7 @@ import type { TestContext } from 'node:test';
 import type { Reply, Request } from '../../src/base/exchange.ts';
 import { readConfig } from '../../src/config/settings.ts';
 import { type HttpServer, listen } from '../../src/http/server.ts';
-import { within } from '../durability/program.ts';
+import { within } from './program.ts';
 import { openReceiver } from './received-bytes.ts';
 
 /** Answers in pieces, and a server that gives them. */

@@ -4,8 +4,8 @@ import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePort } from '../deploy/image.ts';
-import { until } from '../durability/program.ts';
 import type { Peer } from './peers.ts';
+import { until } from './program.ts';
 
 /** Real Kannel, with a configuration of examples/kannel in which only places, ports and passwords are filled in. */
 export interface Kannel {

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { deleteSome } from '../../src/domain/messages/purge.sql.ts';
 import type { Database } from '../../src/store/database.ts';
-import { until } from '../durability/program.ts';
-import { serve } from '../durability/service.ts';
 import { adopt } from './contract-client.ts';
 import type { Engine } from './engines.ts';
 import { openOutside } from './other-process.ts';
+import { until } from './program.ts';
+import { serve } from './serving.ts';
 
 /** More than two batches. */
 export const MANY = 450;

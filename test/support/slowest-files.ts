@@ -1,3 +1,4 @@
+import { relative } from 'node:path';
 import type { EventData } from 'node:test';
 
 /** A reporter of node:test: the files that took longest, so that the suite can be kept short. */
@@ -10,7 +11,7 @@ export default async function* slowestFiles(events: AsyncIterable<Event>): Async
   for await (const { type, data } of events) {
     if (type !== 'test:summary') continue;
     const { file, duration_ms: ms } = data as EventData.TestSummary;
-    if (file) files.push({ file: file.slice(file.indexOf('/test/') + 1), seconds: ms / 1_000 });
+    if (file) files.push({ file: relative(process.cwd(), file), seconds: ms / 1_000 });
   }
   const slowest = files.sort((a, b) => b.seconds - a.seconds).slice(0, SHOWN);
   yield `the ${slowest.length} files that took longest:\n`;

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { signedFields } from '../../src/domain/webhooks/standard-webhooks.ts';
-import { callAt, startOperatorApi } from '../operator/operator-api.ts';
 import { columba, type Server, serving } from '../support/command.ts';
 import { onEveryEngine } from '../support/engines.ts';
+import { callAt, startOperatorApi } from '../support/operator-api.ts';
 import { ACME } from '../support/service.ts';
 
 const SECRET = `whsec_${Buffer.alloc(24, 7).toString('base64')}`;

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { after, before, describe, test } from 'node:test';
-import { type OperatorApi, startOperatorApi } from '../operator/operator-api.ts';
 import { columba, freshDatabase, serving } from '../support/command.ts';
 import { engines } from '../support/engines.ts';
+import { type OperatorApi, startOperatorApi } from '../support/operator-api.ts';
 import { exchange } from './raw-exchange.ts';
 
 const sqlite = engines[0] as (typeof engines)[number];

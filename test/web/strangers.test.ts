@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test } from 'node:test';
 import { signedFields } from '../../src/domain/webhooks/standard-webhooks.ts';
-import { type OperatorApi, startOperatorApi } from '../operator/operator-api.ts';
 import { type Engine, engines, onEveryEngine } from '../support/engines.ts';
 import { stranger } from '../support/http-client.ts';
+import { type OperatorApi, startOperatorApi } from '../support/operator-api.ts';
 import { openConnection, requestBytes, statusOf, textOf } from '../support/socket.ts';
 
 /** What somebody without a token gets from the second listener, over real sockets. */

@@ -3,9 +3,9 @@ import { after, before, beforeEach, describe } from 'node:test';
 import type { Connector, Submission } from '../../../src/carriers/connector.ts';
 import { createKannelBox } from '../../../src/carriers/kannel/box.ts';
 import { kannelBoxConfig } from '../../../src/carriers/kannel/config.ts';
-import { until } from '../../durability/program.ts';
 import { createKannel, type Kannel, kannel, PASSWORDS } from '../../support/kannel.ts';
 import { testWith } from '../../support/peers.ts';
+import { until } from '../../support/program.ts';
 import { type Smsc, startSmsc } from '../../support/smsc.ts';
 import { NEVER, type Recording, record, submissionOf } from './recording.ts';
 

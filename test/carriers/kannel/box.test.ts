@@ -15,7 +15,7 @@ import {
   textOf,
 } from '../../../src/carriers/kannel/box-protocol.ts';
 import { kannelBoxConfig } from '../../../src/carriers/kannel/config.ts';
-import { until } from '../../durability/program.ts';
+import { until } from '../../support/program.ts';
 import { readCapture } from './captures.ts';
 import { NEVER, type Recording, record, submissionOf } from './recording.ts';
 

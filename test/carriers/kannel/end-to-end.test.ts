@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { after, describe, type TestContext } from 'node:test';
 import { freePort } from '../../deploy/image.ts';
-import { type Caller, crash, createCaller, type Program, startProgram, until } from '../../durability/program.ts';
 import { columba, freshDatabase, freshPath } from '../../support/command.ts';
 import { engines } from '../../support/engines.ts';
 import { createKannel, type Kannel, kannel, PASSWORDS } from '../../support/kannel.ts';
 import { openOutside } from '../../support/other-process.ts';
 import { testWith } from '../../support/peers.ts';
+import { type Caller, crash, createCaller, type Program, startProgram, until } from '../../support/program.ts';
 import { type Smsc, startSmsc } from '../../support/smsc.ts';
 
 /** The whole service, real Kannel and a carrier: as an operator runs them. */

@@ -7,9 +7,9 @@ import { Problem } from '../../../src/base/problem.ts';
 import type { Connector } from '../../../src/carriers/connector.ts';
 import { kannelSendsmsConfig } from '../../../src/carriers/kannel/config.ts';
 import { createKannelSendsms } from '../../../src/carriers/kannel/sendsms.ts';
-import { until } from '../../durability/program.ts';
 import { createKannel, type Kannel, kannel, PASSWORDS } from '../../support/kannel.ts';
 import { testWith } from '../../support/peers.ts';
+import { until } from '../../support/program.ts';
 import { type Smsc, startSmsc } from '../../support/smsc.ts';
 import { NEVER, type Recording, record, submissionOf } from './recording.ts';
 

@@ -5,7 +5,7 @@ import { after, describe, test } from 'node:test';
 import type { Connector, SubmitResult } from '../../../src/carriers/connector.ts';
 import { kannelSendsmsConfig } from '../../../src/carriers/kannel/config.ts';
 import { createKannelSendsms } from '../../../src/carriers/kannel/sendsms.ts';
-import { until } from '../../durability/program.ts';
+import { until } from '../../support/program.ts';
 import { namesIn, readRequest, sectionsOf } from './captures.ts';
 import { NEVER, type Recording, record, submissionOf } from './recording.ts';
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { RateLimiter } from '../../../src/domain/access/rate-limiter.ts';
-import { createRandom, SEED } from '../../durability/random.ts';
 import { acme, countAdmitted, createWorld, globex, outcomeOf, settled } from '../../support/admission.ts';
+import { createRandom, SEED } from '../../support/random.ts';
 
 /** Processes that count together: each asks one of them, and takes some calls at a time. */
 describe('admission in several processes with one rate limiter', () => {

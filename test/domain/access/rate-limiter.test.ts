@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { createRateLimiter } from '../../../src/domain/access/rate-limiter.ts';
-import { createRandom, SEED } from '../../durability/random.ts';
+import { createRandom, SEED } from '../../support/random.ts';
 
 /** How much somebody may do, and what becomes of what is remembered about it. Time is the test's own. */
 function counting(start = Date.UTC(2026, 10, 15, 12)) {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { type Caller, createCaller, type Program, startProgram, within } from '../../durability/program.ts';
 import { onEveryEngine } from '../../support/engines.ts';
+import { type Caller, createCaller, type Program, startProgram, within } from '../../support/program.ts';
 import { ACME, GLOBEX } from '../../support/service.ts';
 
 /** The real program with several processes behind one port: they count together. */

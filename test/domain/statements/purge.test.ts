@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { deleteSome } from '../../../src/domain/messages/purge.sql.ts';
 import { unavailable } from '../../../src/store/unavailable.ts';
-import { until } from '../../durability/program.ts';
 import { exportOf } from '../../support/contract-client.ts';
 import { onEveryEngine } from '../../support/engines.ts';
 import { openOutside } from '../../support/other-process.ts';
+import { until } from '../../support/program.ts';
 import { BATCH, hasMessages, MANY, prepare, startPurging } from '../../support/purge.ts';
 
 const TRUE = /^<boolean [^>]*>true<\/boolean>$/;

@@ -3,12 +3,12 @@ import { createHmac } from 'node:crypto';
 import { describe, test } from 'node:test';
 import { accountByName } from '../../../src/domain/accounts/accounts.sql.ts';
 import { traceparentOf } from '../../../src/http/request-id.ts';
-import { until } from '../../durability/program.ts';
-import { CALLS } from '../../durability/service.ts';
 import { type Engine, onEveryEngine } from '../../support/engines.ts';
 import { openStore } from '../../support/opened-database.ts';
+import { until } from '../../support/program.ts';
 import { PROTOCOLS, requestOf } from '../../support/protocols.ts';
 import { ACME, GLOBEX } from '../../support/service.ts';
+import { CALLS } from '../../support/serving.ts';
 import { exchangeMessage, requestBytes, statusOf } from '../../support/socket.ts';
 import { type LogLine, withObservedServer } from '../../support/telemetry-output.ts';
 

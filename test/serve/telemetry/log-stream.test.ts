@@ -7,9 +7,9 @@ import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { createLogStream } from '../../../src/serve/telemetry/log-stream.ts';
-import { createCaller, isAlive, until, within } from '../../durability/program.ts';
 import { freshPath } from '../../support/command.ts';
 import { engines, onEveryEngine } from '../../support/engines.ts';
+import { createCaller, isAlive, until, within } from '../../support/program.ts';
 import { ACME } from '../../support/service.ts';
 import { type LogLine, type ObservedServer, startObserved } from '../../support/telemetry-output.ts';
 

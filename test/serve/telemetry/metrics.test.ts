@@ -3,12 +3,12 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { test } from 'node:test';
 import { contract } from '../../../src/asmx/contract/contract.ts';
-import { until } from '../../durability/program.ts';
-import { CALLS } from '../../durability/service.ts';
 import { columba } from '../../support/command.ts';
 import { type Engine, onEveryEngine } from '../../support/engines.ts';
+import { until } from '../../support/program.ts';
 import { type Arguments, PROTOCOLS, type Protocol, requestOf } from '../../support/protocols.ts';
 import { ACME } from '../../support/service.ts';
+import { CALLS } from '../../support/serving.ts';
 import {
   freePort,
   metricsText,

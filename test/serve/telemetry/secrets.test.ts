@@ -5,10 +5,9 @@ import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import pg from 'pg';
-import { until } from '../../durability/program.ts';
-import { CALLS } from '../../durability/service.ts';
 import { columba, freshPath } from '../../support/command.ts';
 import { type Engine, onEveryEngine } from '../../support/engines.ts';
+import { until } from '../../support/program.ts';
 import {
   type Arguments,
   envelope,
@@ -18,6 +17,7 @@ import {
   requestOf,
   soapRequest,
 } from '../../support/protocols.ts';
+import { CALLS } from '../../support/serving.ts';
 import { exchangeBytes, requestBytes } from '../../support/socket.ts';
 import {
   freePort,

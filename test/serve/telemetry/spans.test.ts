@@ -4,12 +4,12 @@ import { describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { createLogStream } from '../../../src/serve/telemetry/log-stream.ts';
 import { unavailable } from '../../../src/store/unavailable.ts';
-import { until } from '../../durability/program.ts';
-import { serve } from '../../durability/service.ts';
 import { freshPath } from '../../support/command.ts';
 import { type Engine, engines, onEveryEngine } from '../../support/engines.ts';
+import { until } from '../../support/program.ts';
 import { type Arguments, type Protocol, requestOf } from '../../support/protocols.ts';
 import { ACME } from '../../support/service.ts';
+import { serve } from '../../support/serving.ts';
 import {
   type Collector,
   type ObservedServer,

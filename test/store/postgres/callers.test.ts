@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import { next } from '../../../src/domain/messages/purge.sql.ts';
 import type { Database } from '../../../src/store/database.ts';
-import { CALLS, changes, serve } from '../../durability/service.ts';
 import { accountChanges } from '../../support/account-changes.ts';
 import { adopt } from '../../support/contract-client.ts';
 import { type Engine, engines } from '../../support/engines.ts';
 import { openOutside } from '../../support/other-process.ts';
 import type { Arguments } from '../../support/protocols.ts';
 import { ACME, GLOBEX } from '../../support/service.ts';
+import { CALLS, changes, serve } from '../../support/serving.ts';
 import { countRoundTrips } from './round-trips.ts';
 import { onPostgres } from './servers.ts';
 

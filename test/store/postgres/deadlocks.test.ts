@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { serve } from '../../durability/service.ts';
 import { adopt } from '../../support/contract-client.ts';
 import { type Engine, engines } from '../../support/engines.ts';
 import { openOutside } from '../../support/other-process.ts';
+import { serve } from '../../support/serving.ts';
 import { onPostgres } from './servers.ts';
 
 const MESSAGES = 60;

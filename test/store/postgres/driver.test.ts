@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { before, type TestContext, test } from 'node:test';
 import pg from 'pg';
 import { DriverChanged, tryFast } from '../../../src/store/postgres/prepared-query.ts';
-import { CALLS, changes, serve } from '../../durability/service.ts';
 import { type Engine, engines } from '../../support/engines.ts';
 import { openStore, sql } from '../../support/opened-database.ts';
+import { CALLS, changes, serve } from '../../support/serving.ts';
 import { onPostgres } from './servers.ts';
 
 /** src/store/postgres/driver-query.ts uses the inside of `pg`, which another version may change. */

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Exchange } from '../../../src/asmx/endpoint.ts';
-import { type Serving, serve } from '../../durability/service.ts';
 import { adopt } from '../../support/contract-client.ts';
 import { createPostgresServer, type PostgresServer } from '../../support/postgres-server.ts';
+import { type Serving, serve } from '../../support/serving.ts';
 import { createStandby, onPostgres, removeServer, signal, until } from './servers.ts';
 
 const DATABASE = 'columba';

@@ -6,13 +6,13 @@ import { hashUserId } from '../../../src/domain/accounts/credentials.ts';
 import { markRead } from '../../../src/domain/messages/received.sql.ts';
 import { mark } from '../../../src/domain/messages/sent.sql.ts';
 import { type AccountKey, Caller } from '../../../src/store/caller.ts';
-import { createRandom, SEED } from '../../durability/random.ts';
-import { serve } from '../../durability/service.ts';
 import { accountChanges } from '../../support/account-changes.ts';
 import { adopt } from '../../support/contract-client.ts';
 import { type Engine, engines } from '../../support/engines.ts';
 import { openStore, sql } from '../../support/opened-database.ts';
 import { openOutside } from '../../support/other-process.ts';
+import { createRandom, SEED } from '../../support/random.ts';
+import { serve } from '../../support/serving.ts';
 import { countRoundTrips } from './round-trips.ts';
 import { onPostgres } from './servers.ts';
 

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { migrations } from '../../../src/store/schema/migrations.ts';
-import { CALLS, changes, serve } from '../../durability/service.ts';
 import { adopt } from '../../support/contract-client.ts';
 import { type Engine, onEveryEngine } from '../../support/engines.ts';
 import { openStore } from '../../support/opened-database.ts';
 import { openOutside } from '../../support/other-process.ts';
+import { CALLS, changes, serve } from '../../support/serving.ts';
 
 const OTHER = 'somebody else';
 const TIME = '2026-05-01T00:00:00Z';

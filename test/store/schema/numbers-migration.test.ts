@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { hashUserId } from '../../../src/domain/accounts/credentials.ts';
 import { migrations } from '../../../src/store/schema/migrations.ts';
-import { serve } from '../../durability/service.ts';
 import { exportOf } from '../../support/contract-client.ts';
 import { type Engine, onEveryEngine } from '../../support/engines.ts';
 import { openOutside } from '../../support/other-process.ts';
+import { serve } from '../../support/serving.ts';
 
 /** As written, and the key that version 4 made of it when COLUMBA_REGION was ZA. */
 const NUMBERS = [

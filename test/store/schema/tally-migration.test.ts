@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { migrations } from '../../../src/store/schema/migrations.ts';
-import { CALLS, changes, type Serving, serve } from '../../durability/service.ts';
 import { exportOf } from '../../support/contract-client.ts';
 import { type Engine, onEveryEngine } from '../../support/engines.ts';
 import { openStore, TABLES } from '../../support/opened-database.ts';
 import { type Cells, openOutside } from '../../support/other-process.ts';
 import { GLOBEX } from '../../support/service.ts';
+import { CALLS, changes, type Serving, serve } from '../../support/serving.ts';
 
 const FIRST_TABLES = [...(migrations[0]?.sql ?? '').matchAll(/create table (\w+)/g)].map(([, name]) => name as string);
 

@@ -3,8 +3,8 @@ import { test } from 'node:test';
 import * as inboxSql from '../../../src/domain/messages/received.sql.ts';
 import * as outboxSql from '../../../src/domain/messages/sent.sql.ts';
 import type { TransactionQueries } from '../../../src/store/database.ts';
-import { createRandom, SEED } from '../../durability/random.ts';
 import { onEveryEngine } from '../../support/engines.ts';
+import { createRandom, SEED } from '../../support/random.ts';
 import {
   ALL,
   arrive,

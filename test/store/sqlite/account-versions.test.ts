@@ -4,7 +4,6 @@ import { describe, type TestContext, test } from 'node:test';
 import { hashUserId } from '../../../src/domain/accounts/credentials.ts';
 import type { AccountKey, Caller, Database } from '../../../src/store/database.ts';
 import { openSqlite } from '../../../src/store/sqlite/database.ts';
-import { CALLS, changes, serve } from '../../durability/service.ts';
 import { accountChanges } from '../../support/account-changes.ts';
 import { columba, freshPath } from '../../support/command.ts';
 import { adopt, exportOf } from '../../support/contract-client.ts';
@@ -12,6 +11,7 @@ import { engines } from '../../support/engines.ts';
 import { openStore, pathOf, sql } from '../../support/opened-database.ts';
 import { openOutside } from '../../support/other-process.ts';
 import { ACME } from '../../support/service.ts';
+import { CALLS, changes, serve } from '../../support/serving.ts';
 
 const sqlite = engines[0] as (typeof engines)[number];
 

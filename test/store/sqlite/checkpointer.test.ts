@@ -7,10 +7,10 @@ import type { Worker } from 'node:worker_threads';
 import type { Database } from '../../../src/store/database.ts';
 import { checkpointAll, openForCheckpoints } from '../../../src/store/sqlite/checkpoint-worker.ts';
 import { createCheckpointer } from '../../../src/store/sqlite/checkpointer.ts';
-import { until } from '../../durability/program.ts';
-import { serve } from '../../durability/service.ts';
 import { engines } from '../../support/engines.ts';
 import { openStore, pathOf, sql } from '../../support/opened-database.ts';
+import { until } from '../../support/program.ts';
+import { serve } from '../../support/serving.ts';
 
 /** The write-ahead log of the embedded database is moved into its file while it is used. */
 const sqlite = engines[0] as (typeof engines)[number];

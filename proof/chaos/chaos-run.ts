@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
-import { check } from '../../proof/checker/checker.ts';
-import type { Event, Outcome } from '../../proof/checker/history.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { readConfig } from '../../src/config/settings.ts';
 import { createAccount, type UnsurePolicy } from '../../src/domain/accounts/accounts.ts';
 import { createServices, type Services } from '../../src/serve/compose/services.ts';
-import { createRandom } from '../durability/random.ts';
-import { sql } from '../support/opened-database.ts';
+import { sql } from '../../test/support/opened-database.ts';
+import { createRandom } from '../../test/support/random.ts';
+import { check } from '../checker/checker.ts';
+import type { Event, Outcome } from '../checker/history.ts';
 import { createCarrier, type SubmittedEvent, textOf, tokenOf } from './carrier.ts';
 import { type ChaosNode, startNode } from './chaos-node.ts';
 import type { Ask } from './protocol.ts';

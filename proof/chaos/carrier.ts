@@ -1,6 +1,6 @@
-import { type Event, FINAL } from '../../proof/checker/history.ts';
 import type { SubmitResult } from '../../src/carriers/connector.ts';
-import type { Random } from '../durability/random.ts';
+import type { Random } from '../../test/support/random.ts';
+import { type Event, FINAL } from '../checker/history.ts';
 import type { SubmittedPart } from './protocol.ts';
 
 /** A carrier of a chaos run. It refuses, loses answers, and sends receipts early, twice or never. */

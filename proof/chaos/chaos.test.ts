@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { SEED } from '../durability/random.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { onEveryEngine } from '../../test/support/engines.ts';
+import { SEED } from '../../test/support/random.ts';
 import { runChaos } from './chaos-run.ts';
 
 onEveryEngine('chaos', (engine) => {

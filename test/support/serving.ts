@@ -4,8 +4,8 @@ import { contract } from '../../src/asmx/contract/contract.ts';
 import { type Clock, systemClock } from '../../src/base/clock.ts';
 import { type Config, readConfig } from '../../src/config/settings.ts';
 import { type App, type AppDependencies, createApp } from '../../src/serve/compose/contract.ts';
-import { type Arguments, requestOf } from '../support/protocols.ts';
-import { ACME, textOf } from '../support/service.ts';
+import { type Arguments, requestOf } from './protocols.ts';
+import { ACME, textOf } from './service.ts';
 
 /** The service in this process with dependencies of the test, and without cached responses. */
 export interface Serving {

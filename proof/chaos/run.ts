@@ -1,12 +1,12 @@
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Event } from '../../proof/checker/history.ts';
-import { createPostgresServer } from '../support/postgres-server.ts';
+import { createPostgresServer } from '../../test/support/postgres-server.ts';
+import type { Event } from '../checker/history.ts';
 import { runChaos } from './chaos-run.ts';
 
 /**
- * `npm run chaos`: kills by the hundred, on SQLite. ENGINE=postgres starts a PostgreSQL, which is
+ * `npm run proof chaos`: kills by the hundred, on SQLite. ENGINE=postgres starts a PostgreSQL, which is
  * killed too. It prints the seed; SEED=… gives the same choices again. Exits with 1 where the
  * checker finds a fault.
  */

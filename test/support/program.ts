@@ -4,9 +4,9 @@ import { after } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { contract } from '../../src/asmx/contract/contract.ts';
 import type { Operation } from '../../src/asmx/contract/types.ts';
-import { type Server, serving } from '../support/command.ts';
-import { readResult } from '../support/contract-client.ts';
-import { type Arguments, type Protocol, requestOf } from '../support/protocols.ts';
+import { type Server, serving } from './command.ts';
+import { readResult } from './contract-client.ts';
+import { type Arguments, type Protocol, requestOf } from './protocols.ts';
 
 /** The program as an operator runs it, in one process or several, and clients of it that keep their connections. */
 export interface Program extends Server {

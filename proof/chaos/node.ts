@@ -12,7 +12,7 @@ import { createCancellation } from '../../src/domain/sending/cancel.ts';
 import { createExpiry } from '../../src/domain/sending/expire.ts';
 import { heldReceipts } from '../../src/domain/sending/receipts.ts';
 import { createServices } from '../../src/serve/compose/services.ts';
-import { sql } from '../support/opened-database.ts';
+import { sql } from '../../test/support/opened-database.ts';
 import type { Answer, Ask, FromNode, NodeSettings, SubmittedPart, ToNode } from './protocol.ts';
 
 /** A node of a chaos run: the domain and the dispatcher, with a carrier in the process of the run. */

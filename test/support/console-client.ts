@@ -6,7 +6,7 @@ import { accountId } from '../../src/domain/accounts/accounts.ts';
 import type { Actor } from '../../src/operator/actor.ts';
 import { perform } from '../../src/operator/perform.ts';
 import type { Database } from '../../src/store/transactions.ts';
-import { actionNamed, type OperatorApi } from '../operator/operator-api.ts';
+import { actionNamed, type OperatorApi } from './operator-api.ts';
 
 /** Somebody with a browser that has no script: a cookie jar, forms, and pages as text. */
 export interface ConsolePage {

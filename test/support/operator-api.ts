@@ -11,7 +11,7 @@ import type { App } from '../../src/serve/compose/contract.ts';
 import { createApp } from '../../src/serve/compose/contract.ts';
 import { servicesOf } from '../../src/serve/compose/operator.ts';
 import { startWeb } from '../../src/serve/compose/web.ts';
-import type { Engine } from '../support/engines.ts';
+import type { Engine } from './engines.ts';
 
 /** The operator's side as tests use it: a fake clock, a fresh database, and requests over HTTP. */
 export interface OperatorApi {
