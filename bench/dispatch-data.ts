@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { systemClock } from '../src/base/clock.ts';
 import { accountId, createAccount } from '../src/domain/accounts/accounts.ts';
 import { createAccepting } from '../src/domain/sending/accept.ts';
 import type { Database } from '../src/store/database.ts';
@@ -40,7 +41,7 @@ export async function startStores(): Promise<{ stores: Store[]; stop(): Promise<
   const sqlite: Store = {
     name: 'SQLite',
     create: async () => `sqlite:${join(folder, `${++files}.db`)}`,
-    open: (setting) => openSqlite(setting.slice('sqlite:'.length), Date.now),
+    open: (setting) => openSqlite(setting.slice('sqlite:'.length), systemClock),
     pids: () => [],
     cpuUs: () => 0,
   };
@@ -49,7 +50,7 @@ export async function startStores(): Promise<{ stores: Store[]; stop(): Promise<
   const onServer = (server: DatabaseServer): Store => ({
     name: server.name,
     create: server.create,
-    open: (url) => openPostgres({ url, connectionsMax: 10, timeoutMs: 30_000 }, Date.now),
+    open: (url) => openPostgres({ url, connectionsMax: 10, timeoutMs: 30_000 }, systemClock),
     pids: server.pids,
     cpuUs: server.cpuUs,
   });

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { DatabaseSync } from 'node:sqlite';
 import pg from 'pg';
+import { systemClock } from '../src/base/clock.ts';
 import { openPostgres } from '../src/store/postgres/database.ts';
 import { openSqlite } from '../src/store/sqlite/database.ts';
 
@@ -99,7 +100,7 @@ const sentFrom = (rows: string, dialect: Dialect): string =>
    select id, ${FIRST_ID} + number, ${phone(dialect)}, ${TEXT}, 'DELIVERED', ${AT}, ${AT}, 0 from ${rows}`;
 
 export async function fillSqlite(path: string, filling: Filling): Promise<Filled> {
-  await (await openSqlite(path, Date.now)).close();
+  await (await openSqlite(path, systemClock)).close();
   const database = new DatabaseSync(path, { timeout: 60_000 });
   database.function('sha256', { deterministic: true }, (text) => hash('sha256', String(text)));
   database.exec('pragma synchronous = off; pragma cache_size = -500000; pragma temp_store = memory; begin');
@@ -125,7 +126,7 @@ const COUNT = `
 
 /** The database must be there, and empty. */
 export async function fillPostgres(url: string, filling: Filling): Promise<Filled> {
-  await (await openPostgres({ url, connectionsMax: 1, timeoutMs: 60_000 }, Date.now)).close();
+  await (await openPostgres({ url, connectionsMax: 1, timeoutMs: 60_000 }, systemClock)).close();
   const client = new pg.Client({ connectionString: url });
   await client.connect();
   // Without triggers, which also look up the account of every message: then all are counted at once.

@@ -323,18 +323,27 @@ describe('where things belong', () => {
     assert.deepEqual(matches(layers, new RegExp(patterns.join('|'))), []);
   });
 
-  test('what waits, times out or draws a random number is given a clock, and ids come from base/random.ts', () => {
-    const rooms = source.filter((file) => /^src\/(domain|carriers|operator|console|transfer|migration)\//.test(file));
+  test('what waits, times out or draws a random number takes it from base: nothing else has a timer or a clock', () => {
+    const others = source.filter((file) => !file.startsWith('src/base/'));
     // A socket's own setTimeout is about that socket, so a dot may stand before it.
     const machine =
-      /(?<!\.)\bset(?:Timeout|Interval)\(|\bDate\.now\b|\bMath\.random\b|\bAbortSignal\.timeout\b|\bnew Date\(\)|'node:timers/;
-    assert.deepEqual(matches(rooms, machine), []);
-    // The proxy of a migration measures how long real servers take, and its commands are entrances.
-    const given = rooms.filter((file) => !/^src\/migration\/(commands|old-server|proxy)\//.test(file));
-    assert.deepEqual(matches(given, /\bperformance\.now\b|\bsystemClock\b/), []);
-    const drawing = [...rooms, ...source.filter((file) => /^src\/store\//.test(file))];
-    assert.deepEqual(matches(drawing, /^import .*\brandom(?:Bytes|UUID|Int)\b.*'node:crypto'/), []);
-    const others = source.filter((file) => !/^src\/base\/(?:random|event-loop)\.ts$/.test(file));
+      /(?<!\.)\bset(?:Timeout|Interval|Immediate)\(|\bDate\.now\b|\bMath\.random\b|\bAbortSignal\.timeout\b|\bnew Date\(\)|'node:timers|\bperformance\.now\b|\bhrtime\b/;
+    // It tells the health thread when the process was last alive. Two threads share no other clock.
+    const betweenThreads = 'src/serve/health-thread.ts';
+    assert.deepEqual(matches([betweenThreads], machine).length, 1);
+    assert.deepEqual(
+      matches(
+        others.filter((file) => file !== betweenThreads),
+        machine,
+      ),
+      [],
+    );
+    assert.deepEqual(matches(others, /^import .*\brandom(?:Bytes|UUID|Int)\b.*'node:crypto'/), []);
+    // Commands are entrances, the reader of an old server is only used by them, and the Date field
+    // of a response is the time of this machine.
+    const entrances = /^src\/(?:commands\/|migration\/(?:commands|old-server)\/|http\/response-writer\.ts$)/;
+    const given = others.filter((file) => !entrances.test(file));
+    assert.deepEqual(matches(given, /\bsystemClock\b/), []);
     assert.deepEqual(matches(others, /\b(?:replaceRandomness|switchPausesOff)\b/), []);
   });
 });

@@ -1,3 +1,4 @@
+import type { Clock } from '../base/clock.ts';
 import { type Handler, isWhole, type Reply, type Request } from '../base/exchange.ts';
 import { type Problem, type ProblemKind, toProblem } from '../base/problem.ts';
 import { randomUuid } from '../base/random.ts';
@@ -21,6 +22,7 @@ import { createRoutes, inferFromPath, isForDocument, NO_ROUTE, protocolOf, type 
 export interface EndpointSettings {
   readonly contract: Contract;
   readonly namespace: string;
+  readonly clock: Pick<Clock, 'monotonic'>;
   readonly dates: () => DateContext;
   readonly limits: WireLimits;
   /** How answers are written; without it, as Columba writes them. */
@@ -113,7 +115,7 @@ class RequestHandling {
     this.#settings = settings;
     this.#pages = pages;
     this.#routeOf = routeOf;
-    this.#startedAt = settings.observe ? performance.now() : 0;
+    this.#startedAt = settings.observe ? settings.clock.monotonic() : 0;
   }
 
   start(): Reply | Promise<Reply> {
@@ -208,12 +210,12 @@ class RequestHandling {
   }
 
   #observed(reply: Reply, kind: Exchange['kind'], outcome?: Outcome): Reply {
-    const { observe } = this.#settings;
+    const { observe, clock } = this.#settings;
     if (!observe) return reply;
     const request = this.#request;
     const known: Outcome = outcome ?? inferFromPath(this.#route, request.method, this.#protocol);
     const { protocol, group, operation, account, call } = known;
-    const durationMs = performance.now() - this.#startedAt;
+    const durationMs = clock.monotonic() - this.#startedAt;
     observe({ request, reply, kind, protocol, group, operation, account, call, durationMs });
     return reply;
   }

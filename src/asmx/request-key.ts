@@ -1,6 +1,6 @@
-import { randomInt } from 'node:crypto';
 import { detached } from '../base/detached.ts';
 import type { Request } from '../base/exchange.ts';
+import { randomBytes } from '../base/random.ts';
 
 /**
  * Everything in a request that its response depends on, besides the data. A hash finds the key of
@@ -18,7 +18,7 @@ export interface RequestKey {
 }
 
 /** Of two requests with one hash the later one replaces the other: that is all they can do. */
-const SEED = randomInt(0x7fff_ffff);
+const SEED = randomBytes(4).readInt32BE();
 // The first two primes of xxHash32, whose round this is.
 const PRIMES = [0x9e37_79b1, 0x85eb_ca77] as const;
 

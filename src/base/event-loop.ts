@@ -59,6 +59,27 @@ export function createPauses(afterMs: number, afterMsMax = afterMs): () => Promi
   };
 }
 
+/**
+ * Work that may take `ms` of each turn in all, whoever asks for it. Work that has begun is
+ * completed; the returned function lets what comes after it wait for a later turn. It begins the
+ * work right after its check, because a synchronous read must count before the next check.
+ */
+export function createTurnBudget(ms: number): <T>(work: () => Promise<T>) => Promise<T> {
+  let startedAt: number | undefined;
+  const endTurn = () => {
+    startedAt = undefined;
+  };
+  const isSpent = () => startedAt !== undefined && performance.now() - startedAt > ms && !arePausesOff;
+  return async (work) => {
+    while (isSpent()) await nextTurn();
+    if (startedAt === undefined) {
+      startedAt = performance.now();
+      afterPoll(endTurn);
+    }
+    return work();
+  };
+}
+
 let lastExclusive: Promise<unknown> = Promise.resolve();
 
 /**

@@ -1,5 +1,6 @@
 import { closeSync, existsSync, fsyncSync, openSync, realpathSync, renameSync, rmSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
+import { systemClock } from '../base/clock.ts';
 import { Problem } from '../base/problem.ts';
 
 /**
@@ -115,10 +116,10 @@ export function formatBytes(bytes: number): string {
 /** On a terminal one line that changes four times a second, elsewhere a line every 10 seconds. */
 export function progressLine(): (line: () => string) => void {
   const { isTTY } = process.stderr;
-  let shownAt = Date.now();
+  let shownAt = systemClock.now();
   return (line) => {
-    if (Date.now() - shownAt < (isTTY ? 250 : 10_000)) return;
-    shownAt = Date.now();
+    if (systemClock.now() - shownAt < (isTTY ? 250 : 10_000)) return;
+    shownAt = systemClock.now();
     process.stderr.write(isTTY ? `\r${line()}\u001b[K\r` : `${line()}\n`);
   };
 }

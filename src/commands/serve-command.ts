@@ -1,5 +1,6 @@
 import cluster from 'node:cluster';
 import type { Command } from 'commander';
+import { systemClock } from '../base/clock.ts';
 import { sqlitePath } from '../config/database-name.ts';
 import { serve } from '../serve/serve.ts';
 import { createLog } from '../serve/telemetry/log.ts';
@@ -20,7 +21,7 @@ export async function runServe(command: Command): Promise<number> {
   }
   // Who reads the banner does not decide how long the service runs.
   process.stdout.removeAllListeners('error').on('error', () => {});
-  const output = createLogStream(config.workers > 1);
+  const output = createLogStream(config.workers > 1, systemClock);
   process.on('exit', output.flush);
   const log = createLog(config.logLevel, output);
   const path = sqlitePath(config);

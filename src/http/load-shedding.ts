@@ -1,5 +1,3 @@
-import { afterPoll } from '../base/event-loop.ts';
-
 /**
  * Load shedding: under overload some requests are rejected at once, instead of all answered late.
  *
@@ -46,16 +44,11 @@ export interface LoadSheddingSettings {
 
 /** The clock and the event loop; tests bring their own. */
 export interface Time {
-  readonly now: () => number;
+  readonly monotonic: () => number;
   readonly afterPoll: (work: () => void) => void;
-  readonly after: (ms: number, work: () => void) => void;
+  /** It keeps the process alive, which a half-closed socket does not. */
+  readonly after: (ms: number, work: () => void) => unknown;
 }
-
-const REAL_TIME: Time = {
-  now: () => performance.now(),
-  afterPoll,
-  after: (ms, work) => void setTimeout(work, ms), // not unref: a half-closed socket does not keep Node running
-};
 
 // About 100 calls. An event-loop turn costs 0.05 ms by itself.
 const SLICE_MS = 10;
@@ -75,7 +68,7 @@ interface QueuedRequest {
   readonly reject: () => void;
 }
 
-export function createLoadShedder(settings: LoadSheddingSettings, time: Time = REAL_TIME): LoadShedder {
+export function createLoadShedder(settings: LoadSheddingSettings, time: Time): LoadShedder {
   const { turnMaxMs, waitingMax } = settings;
   const slice = new Slice();
   const delayRejection = createRejectionDelay(time);
@@ -99,7 +92,7 @@ export function createLoadShedder(settings: LoadSheddingSettings, time: Time = R
   return {
     decide() {
       if (waiting >= waitingMax) return countRejection();
-      const now = time.now();
+      const now = time.monotonic();
       const { first } = queued;
       // At half of the limit: a request that is queued now waits as long again.
       if (first) return 2 * (now - first.since) > turnMaxMs ? countRejection() : 'later';
@@ -110,7 +103,7 @@ export function createLoadShedder(settings: LoadSheddingSettings, time: Time = R
       return slice.isOver(now) ? 'later' : 'now';
     },
     queue(bytes, handle, reject) {
-      if (queued.add({ since: time.now(), bytes, handle, reject })) return;
+      if (queued.add({ since: time.monotonic(), bytes, handle, reject })) return;
       countRejection();
       reject();
     },
@@ -123,7 +116,7 @@ export function createLoadShedder(settings: LoadSheddingSettings, time: Time = R
     get load() {
       const { first } = queued;
       // The same limits as in decide().
-      if (waiting >= waitingMax || (first && 2 * (time.now() - first.since) > turnMaxMs)) return 'overloaded';
+      if (waiting >= waitingMax || (first && 2 * (time.monotonic() - first.since) > turnMaxMs)) return 'overloaded';
       return first || 2 * waiting >= waitingMax ? 'behind' : 'free';
     },
     get waiting() {
@@ -165,7 +158,7 @@ function createRequestQueue(time: Time, slice: Slice, isRejected: (since: number
   let sliceNumber = 0;
 
   function handleSlice(): void {
-    slice.start(time.now());
+    slice.start(time.monotonic());
     sliceNumber += 1;
     handleNext();
   }
@@ -175,11 +168,11 @@ function createRequestQueue(time: Time, slice: Slice, isRejected: (since: number
     const next = queued.shift();
     if (next) {
       bytes -= next.bytes;
-      if (isRejected(next.since, time.now())) next.reject();
+      if (isRejected(next.since, time.monotonic())) next.reject();
       else next.handle(sliceNumber);
     }
     if (queued.size === 0) isScheduled = false;
-    else if (slice.isOver(time.now())) time.afterPoll(handleSlice);
+    else if (slice.isOver(time.monotonic())) time.afterPoll(handleSlice);
     else {
       queueMicrotask(handleNext);
       return;
@@ -210,7 +203,7 @@ function createRejectionDelay(time: Time): (send: () => void) => void {
   const delayed = createQueue<{ readonly dueAt: number; readonly send: () => void }>();
   let lastDueAt = 0;
   function sendDue(): void {
-    const now = time.now();
+    const now = time.monotonic();
     for (let first = delayed.first; first && first.dueAt <= now; first = delayed.first) {
       delayed.shift();
       first.send();
@@ -218,7 +211,7 @@ function createRejectionDelay(time: Time): (send: () => void) => void {
     if (delayed.first) time.after(delayed.first.dueAt - now, sendDue);
   }
   return (send) => {
-    lastDueAt = Math.max(time.now() + RETRY_AFTER_MS, lastDueAt + REJECTION_INTERVAL_MS);
+    lastDueAt = Math.max(time.monotonic() + RETRY_AFTER_MS, lastDueAt + REJECTION_INTERVAL_MS);
     delayed.push({ dueAt: lastDueAt, send });
     if (delayed.size === 1) time.after(RETRY_AFTER_MS, sendDue);
   };

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { randomBytes } from '../base/random.ts';
 
 /** The request id and the trace context: they join response, log lines and spans of a request. */
 

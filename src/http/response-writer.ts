@@ -1,5 +1,6 @@
 import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
+import { systemClock } from '../base/clock.ts';
 import { exclusiveTurn } from '../base/event-loop.ts';
 import { isWhole, type Reply } from '../base/exchange.ts';
 import { utf8Bytes } from '../base/utf8.ts';
@@ -130,9 +131,9 @@ function fieldLines(name: string, value: string | readonly string[]): string {
 let second = 0;
 let text = '';
 
-/** The Date field. Formatting takes 1 µs, so it is done once a second. */
+/** The Date field, by the machine's clock. Formatting takes 1 µs, so it is done once a second. */
 export function date(): string {
-  const now = Math.floor(Date.now() / 1_000);
+  const now = Math.floor(systemClock.now() / 1_000);
   if (now !== second) {
     second = now;
     text = new Date(now * 1_000).toUTCString();

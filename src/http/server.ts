@@ -1,4 +1,6 @@
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import type { Clock } from '../base/clock.ts';
+import { afterPoll } from '../base/event-loop.ts';
 import type { Handler, Traffic } from '../base/exchange.ts';
 import { type BodyLimits, createBodyReceiver } from './body-receiver.ts';
 import { type Addresses, type AddressRules, createAddresses } from './client-address.ts';
@@ -49,10 +51,10 @@ export interface HttpServer {
   close(): Promise<void>;
 }
 
-export async function listen(settings: HttpSettings, handle: Handler): Promise<HttpServer> {
+export async function listen(settings: HttpSettings, handle: Handler, clock: Clock): Promise<HttpServer> {
   const state: ServerState = { isStopping: false, isDrained: false, bytesSent: 0 };
   const unsent = createUnsent(settings.unsentBytesMax);
-  const context = createContext(settings, handle, unsent, state);
+  const context = createContext(settings, handle, clock, unsent, state);
   const { loadShedder, openBodies, timeouts } = context;
   const slots = createSlots<Connection>(settings);
 
@@ -89,12 +91,12 @@ export async function listen(settings: HttpSettings, handle: Handler): Promise<H
     close: () =>
       new Promise((resolve) => {
         state.isStopping = true;
-        const timer = setTimeout(() => {
+        const cancel = clock.after(settings.drainTimeoutMs, () => {
           state.isDrained = true; // from now on no connection may stay idle
           closeIdle();
-        }, settings.drainTimeoutMs);
+        });
         server.close(() => {
-          clearTimeout(timer);
+          cancel();
           timeouts.stop();
           openBodies.ended().then(resolve);
         });
@@ -112,8 +114,14 @@ interface ServerContext extends ConnectionContext {
   readonly addresses: Addresses;
 }
 
-function createContext(settings: HttpSettings, handle: Handler, unsent: Unsent, state: ServerState): ServerContext {
-  const loadShedder = createLoadShedder(settings);
+function createContext(
+  settings: HttpSettings,
+  handle: Handler,
+  clock: Clock,
+  unsent: Unsent,
+  state: ServerState,
+): ServerContext {
+  const loadShedder = createLoadShedder(settings, { ...clock, afterPoll });
   const addresses = createAddresses(settings);
   const bodies = createBodyReceiver(settings);
   return {
@@ -124,7 +132,7 @@ function createContext(settings: HttpSettings, handle: Handler, unsent: Unsent, 
     loadShedder,
     pollBatches: createPollBatches(),
     openBodies: createOpenBodies(),
-    timeouts: createTimeouts(settings, RETRY_AFTER_MS),
+    timeouts: createTimeouts(settings, RETRY_AFTER_MS, clock),
     headerBytesMax: settings.headerBytesMax,
     requestsPerConnectionMax: settings.requestsPerConnectionMax,
     isStopping: () => state.isStopping,

@@ -1,3 +1,5 @@
+import type { Clock } from '../base/clock.ts';
+
 /**
  * Time-outs of all connections. One timer serves all of them, because a timer per connection would
  * cost every request. It counts ticks: no client times out because this process stood still.
@@ -42,13 +44,13 @@ const IDLE_GRACE_MS = 1_000;
 const EVICTABLE_AFTER_MS = 1_000;
 const TICK_MS_MAX = 500;
 
-export function createTimeouts(settings: TimeoutSettings, retryAfterMs: number): Timeouts {
+export function createTimeouts(settings: TimeoutSettings, retryAfterMs: number, clock: Pick<Clock, 'after'>): Timeouts {
   const { headersTimeoutMs, requestTimeoutMs, sendTimeoutMs, idleTimeoutMs } = settings;
   const shortest = Math.min(headersTimeoutMs, requestTimeoutMs, sendTimeoutMs, idleTimeoutMs);
   const tickMs = Math.min(TICK_MS_MAX, Math.ceil(shortest / 4));
   const ticksOf = (ms: number) => Math.ceil(ms / tickMs);
   let now = 0;
-  let timer: NodeJS.Timeout | undefined;
+  let cancel = () => {};
   return {
     now: () => now,
     ticks: {
@@ -62,11 +64,16 @@ export function createTimeouts(settings: TimeoutSettings, retryAfterMs: number):
       retry: ticksOf(retryAfterMs),
     },
     start(onTick) {
-      timer = setInterval(() => {
+      const wait = () => {
+        cancel = clock.after(tickMs, tick, { background: true });
+      };
+      const tick = () => {
+        wait();
         now += 1;
         onTick();
-      }, tickMs).unref();
+      };
+      wait();
     },
-    stop: () => clearInterval(timer),
+    stop: () => cancel(),
   };
 }

@@ -1,6 +1,6 @@
 import cluster, { type Worker } from 'node:cluster';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { createBackOff } from '../base/back-off.ts';
+import type { Clock } from '../base/clock.ts';
 import { NO_DATABASE_EXIT_CODE, Problem } from '../base/problem.ts';
 import type { Log } from './telemetry/log.ts';
 import { answerQuestions } from './worker-channel.ts';
@@ -26,13 +26,8 @@ const STABLE_AFTER_MS = 10_000;
 // The starts of one worker. A cause such as too little memory does not go away by itself.
 const STARTS_MAX = 5;
 
-export function createCluster(
-  count: number,
-  log: Log,
-  now: () => number,
-  answer: (question: unknown) => unknown,
-): Cluster {
-  const workers = createWorkers(log, now, answer);
+export function createCluster(count: number, log: Log, clock: Clock, answer: (question: unknown) => unknown): Cluster {
+  const workers = createWorkers(log, clock, answer);
   let restarts: Promise<void> = Promise.resolve();
 
   /**
@@ -47,7 +42,7 @@ export function createCluster(
         const { signal } = ((err as Partial<Problem>).details?.cause ?? {}) as { signal?: string | null };
         if (!signal || workers.isStopping() || starts === STARTS_MAX) throw err;
         log.error({ err }, 'a worker was killed before it served and is replaced');
-        await sleep(BACKOFF_FIRST_MS);
+        await clock.sleep(BACKOFF_FIRST_MS);
       }
     }
   }
@@ -75,18 +70,18 @@ export function createCluster(
 }
 
 /** The worker processes. One that served and died is replaced after a delay. */
-function createWorkers(log: Log, now: () => number, answer: (question: unknown) => unknown) {
+function createWorkers(log: Log, clock: Clock, answer: (question: unknown) => unknown) {
   /** All running workers, and those of them that serve and are not to be stopped. */
   const running = new Set<Worker>();
   const expected = new Set<Worker>();
-  const replacements = new Set<NodeJS.Timeout>();
+  const replacements = new Set<() => void>();
   let stopping = false;
   const backOff = createBackOff(BACKOFF_FIRST_MS, BACKOFF_MAX_MS);
 
   /** Resolves when the worker serves. */
   function launch(): Promise<void> {
     const worker = cluster.fork();
-    const startedAt = now();
+    const startedAt = clock.monotonic();
     running.add(worker);
     answerQuestions(worker, answer);
     return new Promise((resolve, reject) => {
@@ -98,7 +93,7 @@ function createWorkers(log: Log, now: () => number, answer: (question: unknown) 
         running.delete(worker);
         reject(endedEarly('A worker', code, signal));
         if (!expected.delete(worker) || stopping) return;
-        if (now() - startedAt > STABLE_AFTER_MS) backOff.reset();
+        if (clock.monotonic() - startedAt > STABLE_AFTER_MS) backOff.reset();
         log.error({ pid: worker.process.pid, code, signal, backoffMs: backOff.ms }, 'a worker died and is replaced');
         replaceLater();
       });
@@ -106,15 +101,15 @@ function createWorkers(log: Log, now: () => number, answer: (question: unknown) 
   }
 
   function replaceLater(): void {
-    const timer = setTimeout(() => {
-      replacements.delete(timer);
+    const cancel = clock.after(backOff.next(), () => {
+      replacements.delete(cancel);
       launch().catch((err) => {
         if (stopping) return;
         log.error({ err, backoffMs: backOff.ms }, 'a worker could not be started');
         replaceLater();
       });
-    }, backOff.next());
-    replacements.add(timer);
+    });
+    replacements.add(cancel);
   }
 
   async function retire(worker: Worker): Promise<void> {
@@ -133,7 +128,7 @@ function createWorkers(log: Log, now: () => number, answer: (question: unknown) 
     isStopping: (): boolean => stopping,
     async stop(): Promise<void> {
       stopping = true;
-      for (const timer of replacements) clearTimeout(timer);
+      for (const cancel of replacements) cancel();
       await Promise.all([...running].map(retire));
     },
   };

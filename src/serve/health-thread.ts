@@ -1,6 +1,8 @@
 import cluster from 'node:cluster';
 import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
+import type { Clock } from '../base/clock.ts';
+import { createRepeat } from '../base/repeat.ts';
 import { type HealthPort, type HealthSettings, type Pulse, STATES, type State, serveHealth } from './health-port.ts';
 import type { Log } from './telemetry/log.ts';
 
@@ -9,7 +11,10 @@ import type { Log } from './telemetry/log.ts';
  * it.
  */
 
-/** A monotonic clock that all threads of a process share, in 32 bits, which differences need. */
+/**
+ * A monotonic clock that all threads of a process share, in 32 bits, which differences need. It is
+ * not passed in, because the thread could not be given it.
+ */
 export const milliseconds = (): number => Number(process.hrtime.bigint() / 1_000_000n) | 0;
 
 /** The reason why the thread cannot listen. */
@@ -38,6 +43,7 @@ const RESTART_MS = 1_000;
  */
 export async function startHealthThread(
   settings: HealthSettings,
+  clock: Pick<Clock, 'after'>,
   died: (thrown: unknown) => void,
 ): Promise<HealthThread> {
   const told = new Int32Array(new SharedArrayBuffer(8));
@@ -47,15 +53,16 @@ export async function startHealthThread(
   };
   tell('starting');
   let isClosing = false;
-  let restart: NodeJS.Timeout | undefined;
+  let cancelRestart = () => {};
   let thread = begin(settings, told, ended);
   function ended(thrown: unknown): void {
     if (isClosing) return;
     died(thrown);
-    restart = setTimeout(() => {
+    const startAgain = () => {
       thread = begin(settings, told, ended);
       thread.address.catch(() => {}); // it ends then, and `ended` is told
-    }, RESTART_MS).unref();
+    };
+    cancelRestart = clock.after(RESTART_MS, startAgain, { background: true });
   }
   const address = await thread.address.catch((thrown) => {
     isClosing = true; // whoever starts the service is told instead
@@ -66,7 +73,7 @@ export async function startHealthThread(
     tell,
     async close() {
       isClosing = true;
-      clearTimeout(restart);
+      cancelRestart();
       thread.worker.ref();
       thread.worker.postMessage('end');
       await thread.exited;
@@ -102,13 +109,13 @@ const BEAT_MS = 200;
 const CHECK_MS = 1_000;
 
 /** Reports the state five times a second, and checks the database once a second. */
-export function startHeartbeat(check: () => Promise<State>, tell: (state: State) => void) {
+export function startHeartbeat(clock: Pick<Clock, 'after'>, check: () => Promise<State>, tell: (state: State) => void) {
   let state: State = 'starting';
-  let beats = 0;
+  let count = 0;
   let isChecking = false;
-  function beat(): void {
+  async function beat(): Promise<void> {
     tell(state);
-    if (isChecking || beats++ % (CHECK_MS / BEAT_MS) !== 0) return;
+    if (isChecking || count++ % (CHECK_MS / BEAT_MS) !== 0) return;
     isChecking = true;
     check().then((checked) => {
       isChecking = false;
@@ -116,15 +123,15 @@ export function startHeartbeat(check: () => Promise<State>, tell: (state: State)
       state = checked;
     });
   }
-  const timer = setInterval(beat, BEAT_MS).unref();
-  beat();
+  const beats = createRepeat({ clock, everyMs: BEAT_MS, atOnce: true, work: beat, failed: () => {} });
+  beats.start();
   return {
     /** Reports `stopping` from now on. */
     stopping(): void {
       state = 'stopping';
       tell(state);
     },
-    end: () => clearInterval(timer),
+    end: beats.stop,
   };
 }
 
@@ -138,14 +145,17 @@ export function tellPrimary(state: State, channel: NodeJS.Process = process): vo
 }
 
 /** In the primary process, which serves no calls and so is never busy. */
-export function serveHealthOfWorkers(settings: HealthSettings): Promise<HealthPort> {
+export function serveHealthOfWorkers(
+  settings: HealthSettings,
+  { monotonic }: Pick<Clock, 'monotonic'>,
+): Promise<HealthPort> {
   const latest = new Map<number, { readonly state: State; readonly at: number }>();
   cluster.on('message', ({ id }, { columbaState: state }: Message) => {
-    if (state) latest.set(id, { state, at: performance.now() });
+    if (state) latest.set(id, { state, at: monotonic() });
   });
   cluster.on('exit', ({ id }) => latest.delete(id));
   const pulses = (): Pulse[] => {
-    const now = performance.now();
+    const now = monotonic();
     const told = [...latest.values()].map(({ state, at }) => ({ state, lagMs: now - at }));
     // The workers are starting until one has reported.
     return told.length > 0 ? told : [{ state: 'starting', lagMs: 0 }];
@@ -154,20 +164,24 @@ export function serveHealthOfWorkers(settings: HealthSettings): Promise<HealthPo
 }
 
 /** The health port. A worker reports to the primary process, which has the port. */
-export function createHealthReporting(settings: HealthSettings, state: () => Promise<State>, log: Log) {
+export function createHealthReporting(
+  settings: HealthSettings,
+  { clock, log }: { readonly clock: Clock; readonly log: Log },
+  state: () => Promise<State>,
+) {
   let thread: HealthThread | undefined;
   let heartbeat: ReturnType<typeof startHeartbeat> | undefined;
   return {
     async start(): Promise<void> {
       if (!cluster.isWorker) {
-        thread = await startHealthThread(settings, (err) => log.error({ err }, 'the thread for health died'));
+        thread = await startHealthThread(settings, clock, (err) => log.error({ err }, 'the thread for health died'));
         log.info({ health: thread.address }, 'serving health');
       }
-      heartbeat = startHeartbeat(state, thread?.tell ?? tellPrimary);
+      heartbeat = startHeartbeat(clock, state, thread?.tell ?? tellPrimary);
     },
     stopping: () => heartbeat?.stopping(),
     async close(): Promise<void> {
-      heartbeat?.end();
+      await heartbeat?.end();
       await thread?.close();
     },
   };

@@ -1,14 +1,14 @@
 import cluster, { type Address, type Worker } from 'node:cluster';
-import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { closeSync, mkdtempSync, openSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { performance } from 'node:perf_hooks';
 import { fileURLToPath } from 'node:url';
 import { setFlagsFromString } from 'node:v8';
 import { Problem } from '../base/problem.ts';
+import { randomBytes } from '../base/random.ts';
+import { createRepeat } from '../base/repeat.ts';
 import type { Gateway } from '../carriers/gateway.ts';
 import { databaseName } from '../config/database-name.ts';
 import type { Config } from '../config/settings.ts';
@@ -68,7 +68,7 @@ const answerQuestion = (rateLimiter: RateLimiter, webAddress: () => string | und
 };
 
 function workerDependencies(deps: AppDependencies): AppDependencies {
-  const askPrimary = createAskPrimary();
+  const askPrimary = createAskPrimary(deps.clock);
   const rateLimiter: RateLimiter = {
     remote: true,
     take: async (...take) => ((await askPrimary({ take } satisfies Question)) as Lease) ?? { granted: 1, waitMs: 0 },
@@ -91,7 +91,7 @@ async function serveHere(
   const signal = firstSignal(() => deps.log.warn('SIGHUP restarts workers, and there are none'));
   try {
     const address = await app.start(trace).catch(takenPort(config));
-    if (cluster.isWorker) reportLoad(app);
+    if (cluster.isWorker) reportLoad(app, deps);
     else {
       const { startGateway } = await import('./compose/sending.ts');
       gateway = await startGateway(app, config, deps);
@@ -114,12 +114,13 @@ async function serveHere(
 }
 
 /** Sending, which is in another process, rests while this worker is busy. */
-function reportLoad({ bytesSent }: Pick<App, 'bytesSent'>): void {
+function reportLoad({ bytesSent }: Pick<App, 'bytesSent'>, { clock }: Pick<AppDependencies, 'clock'>): void {
   const measure = createLoadMeter(bytesSent, performance.eventLoopUtilization);
-  setInterval(() => {
+  const work = async () => {
     const load = measure();
     if (load) tellLoad(process, load);
-  }, REPORT_MS).unref();
+  };
+  createRepeat({ clock, everyMs: REPORT_MS, work, failed: () => {} }).start();
 }
 
 /** Which one it is, in a sentence for the operator. */
@@ -148,10 +149,9 @@ async function serveByWorkers(config: Config, deps: AppDependencies): Promise<nu
   if (config.metricsPort === 0) await app.stop();
   const ports: { close(): Promise<void> }[] = [];
   try {
-    if (config.healthPort > 0) ports.push(await serveHealthOfWorkers(config).catch(takenPort(config)));
+    if (config.healthPort > 0) ports.push(await serveHealthOfWorkers(config, deps.clock).catch(takenPort(config)));
     if (config.metricsPort > 0) {
-      const { totals, sendingCounts, credentialFailures } = app;
-      const serving = serveAggregatedMetrics(config, deps.log, totals, sendingCounts, credentialFailures);
+      const serving = serveAggregatedMetrics(config, { ...app, ...deps });
       ports.push(await serving.catch(takenPort(config)));
     }
     return await superviseWorkers(config, deps, accounts, app.credentialFailures.count);
@@ -174,10 +174,10 @@ async function superviseWorkers(
   const workers = createCluster(
     config.workers,
     deps.log,
-    deps.clock.now,
+    deps.clock,
     answerQuestion(createRateLimiter(deps.clock.now), () => webProcess?.address),
   );
-  const loadOf = createWorkersLoad(config.workers, () => performance.now());
+  const loadOf = createWorkersLoad(config.workers, deps.clock.monotonic);
   cluster.on('fork', (worker) => onLoad(worker, (load) => webProcess?.tellLoad(loadOf(worker.id, load))));
   const signal = firstSignal(() => {
     deps.log.info('restarting the workers');
@@ -188,7 +188,7 @@ async function superviseWorkers(
   });
   try {
     const started = workers.start().then(async () => {
-      if (webPortOf(config) !== null || config.dispatcher) web = startWebProcess(deps.log, refused);
+      if (webPortOf(config) !== null || config.dispatcher) web = startWebProcess(deps, refused);
       webProcess = await web;
       deps.log.info({ workers: config.workers, pid: process.pid }, 'serving with workers');
       const [, { address, port }] = await listening;

@@ -1,8 +1,8 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { constants, getPriority, setPriority } from 'node:os';
-import { performance } from 'node:perf_hooks';
 import { createBackOff } from '../base/back-off.ts';
+import type { Clock } from '../base/clock.ts';
 import type { Gateway } from '../carriers/gateway.ts';
 import type { Config } from '../config/settings.ts';
 import { endedEarly } from './cluster.ts';
@@ -32,10 +32,13 @@ const BACKOFF_FIRST_MS = 200;
 const BACKOFF_MAX_MS = 30_000;
 
 /** `refused` is told of each credential that the process refused: its metrics are served here. */
-export async function startWebProcess(log: Log, refused: (reason: FailureReason) => void): Promise<WebProcess> {
+export async function startWebProcess(
+  { log, clock }: { readonly log: Log; readonly clock: Clock },
+  refused: (reason: FailureReason) => void,
+): Promise<WebProcess> {
   let stopping = false;
   const backOff = createBackOff(BACKOFF_FIRST_MS, BACKOFF_MAX_MS);
-  let replacement: NodeJS.Timeout | undefined;
+  let cancelReplacement = () => {};
   let current: ChildProcess | undefined;
   let served: string | undefined;
   let restarts: Promise<void> = Promise.resolve();
@@ -55,7 +58,7 @@ export async function startWebProcess(log: Log, refused: (reason: FailureReason)
   }
 
   function replaceLater(): void {
-    replacement = setTimeout(() => {
+    cancelReplacement = clock.after(backOff.next(), () => {
       launch().then(
         () => {
           backOff.reset();
@@ -66,7 +69,7 @@ export async function startWebProcess(log: Log, refused: (reason: FailureReason)
           replaceLater();
         },
       );
-    }, backOff.next());
+    });
   }
 
   function end(): Promise<void> {
@@ -98,7 +101,7 @@ export async function startWebProcess(log: Log, refused: (reason: FailureReason)
     },
     async stop() {
       stopping = true;
-      clearTimeout(replacement);
+      cancelReplacement();
       await end();
       await restarts.catch(() => {}); // its failure was logged
     },
@@ -150,8 +153,8 @@ function yieldToWorkers(): void {
  * sending rests while the workers are busy, as it does in one process. On two cores calls without a
  * pause kept 0.51 of their rate, and keep 0.90.
  */
-function callsOfWorkers() {
-  const load = createFollowedLoad(() => performance.now());
+function callsOfWorkers({ monotonic }: Clock) {
+  const load = createFollowedLoad(monotonic);
   onLoad(process, load.report);
   const utilization = () => ({
     active: WORK_OF_ALL * performance.eventLoopUtilization().active,
@@ -177,7 +180,7 @@ export async function serveWebProcess(
   yieldToWorkers();
   for (const signal of ['SIGINT', 'SIGHUP']) process.on(signal, () => {});
   const asked = Promise.race([once(process, 'SIGTERM'), once(process, 'disconnect')]);
-  const calls = callsOfWorkers(); // in any case: Node keeps messages that nobody listens to
+  const calls = callsOfWorkers(deps.clock); // in any case: Node keeps messages that nobody listens to
   const { startWeb } = await import('./compose/web.ts');
   const { startGateway } = await import('./compose/sending.ts');
   let gateway: Gateway | undefined;

@@ -1,4 +1,5 @@
 import type { Worker } from 'node:cluster';
+import type { Clock } from '../base/clock.ts';
 
 /** The messages by which workers ask the primary process what all of them share. */
 interface Message {
@@ -18,7 +19,10 @@ export function answerQuestions(worker: Worker, answer: (question: unknown) => u
 const ANSWER_TIMEOUT_MS = 1_000;
 
 /** In a worker: asks the primary. The answer is undefined if the primary does not answer. */
-export function createAskPrimary(channel: NodeJS.Process = process): (question: unknown) => Promise<unknown> {
+export function createAskPrimary(
+  clock: Pick<Clock, 'after'>,
+  channel: NodeJS.Process = process,
+): (question: unknown) => Promise<unknown> {
   const waiting = new Map<number, (answer: unknown) => void>();
   let last = 0;
   channel.on('message', ({ columbaQuestion, content }: Message) => {
@@ -29,11 +33,11 @@ export function createAskPrimary(channel: NodeJS.Process = process): (question: 
     const number = ++last;
     return new Promise((resolve) => {
       const done = (answer: unknown) => {
-        clearTimeout(timer);
+        cancel();
         waiting.delete(number);
         resolve(answer);
       };
-      const timer = setTimeout(done, ANSWER_TIMEOUT_MS, undefined);
+      const cancel = clock.after(ANSWER_TIMEOUT_MS, () => done(undefined));
       waiting.set(number, done);
       channel.send?.({ columbaQuestion: number, content: question } satisfies Message, () => {});
     });

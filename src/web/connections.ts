@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import type { Clock } from '../base/clock.ts';
 import { nextTurn } from '../base/event-loop.ts';
 import type { Addresses } from '../http/client-address.ts';
 import { createSlots, type Evictable, type Eviction, type SlotSettings } from '../http/connection-slots.ts';
@@ -117,8 +118,9 @@ function refuse(socket: Socket): void {
 export function createWebConnections(
   settings: SlotSettings & TimeoutSettings,
   addresses: Pick<Addresses, 'peer' | 'countedAs'>,
+  clock: Pick<Clock, 'after'>,
 ): WebConnections {
-  const timeouts = createTimeouts(settings, 0);
+  const timeouts = createTimeouts(settings, 0, clock);
   const slots = createSlots<WebConnection>(settings);
   const known = new WeakMap<Socket, WebConnection>();
   timeouts.start(() => {

@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { getRequestListener, type HttpBindings } from '@hono/node-server';
+import type { Clock } from '../base/clock.ts';
 import type { Addresses } from '../http/client-address.ts';
 import type { SlotSettings } from '../http/connection-slots.ts';
 import type { createWebApp } from './app.ts';
@@ -28,8 +29,9 @@ export async function listenWeb(
   settings: WebSettings,
   app: ReturnType<typeof createWebApp>,
   addresses: Addresses,
+  clock: Pick<Clock, 'after'>,
 ): Promise<WebServer> {
-  const connections = createWebConnections(settings, addresses);
+  const connections = createWebConnections(settings, addresses, clock);
   const underWay = new Set<Promise<unknown>>();
   const listener = getRequestListener(
     (request, env) => {
@@ -70,9 +72,9 @@ export async function listenWeb(
       server.closeIdleConnections();
       while (underWay.size > 0) await Promise.race(underWay);
       server.closeIdleConnections();
-      const late = setTimeout(() => server.closeAllConnections(), settings.drainTimeoutMs);
+      const cancel = clock.after(settings.drainTimeoutMs, () => server.closeAllConnections());
       await closed;
-      clearTimeout(late);
+      cancel();
       connections.stop();
     },
   };

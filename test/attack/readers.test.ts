@@ -4,6 +4,7 @@ import { after, before, test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import { systemClock } from '../../src/base/clock.ts';
 import { readConfig } from '../../src/config/settings.ts';
 import { type HttpServer, listen } from '../../src/http/server.ts';
 import type { Database } from '../../src/store/database.ts';
@@ -73,7 +74,7 @@ onEveryEngine('readers that take nothing', (engine) => {
       });
     }
     const config = readConfig({ COLUMBA_PORT: '0', COLUMBA_UNSENT_BYTES_MAX: String(UNSENT_BYTES_MAX) });
-    server = await listen({ ...config, drainTimeoutMs: 0 }, serving.app.endpoint);
+    server = await listen({ ...config, drainTimeoutMs: 0 }, serving.app.endpoint, systemClock);
   });
   after(async () => {
     await server.close();

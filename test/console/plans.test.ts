@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
+import { systemClock } from '../../src/base/clock.ts';
 import { createConsole } from '../../src/console/app.ts';
 import { issueLink } from '../../src/domain/access/sign-in.ts';
 import { postgresDialect } from '../../src/store/postgres/connection.ts';
@@ -87,7 +88,7 @@ async function planner(setting: string, t: { after(work: () => unknown): void })
         .map(({ detail }) => String(detail))
         .filter((step) => /^SCAN /.test(step) && !/USING (COVERING )?INDEX/.test(step));
   }
-  const pool = createFailoverPool({ url: setting, connectionsMax: 1, timeoutMs: 5_000 });
+  const pool = createFailoverPool({ url: setting, connectionsMax: 1, timeoutMs: 5_000 }, systemClock);
   const client = await pool.connect();
   t.after(async () => {
     client.release();

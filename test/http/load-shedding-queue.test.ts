@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { systemClock } from '../../src/base/clock.ts';
+import { afterPoll } from '../../src/base/event-loop.ts';
 import { createLoadShedder } from '../../src/http/load-shedding.ts';
 
 /** Which requests are begun, wait in line or are refused, by a clock of the test's own. */
@@ -12,7 +14,7 @@ function fakeLoop(settings: { turnMaxMs: number; waitingMax?: number }) {
   const loadShedder = createLoadShedder(
     { waitingMax: 1_000, ...settings },
     {
-      now: () => loop.now,
+      monotonic: () => loop.now,
       afterPoll: (next) => void turn.push(next),
       after: (ms, due) => void timers.push({ at: loop.now + ms, work: due }),
     },
@@ -169,7 +171,7 @@ describe('the signs of overload', () => {
   test('a refusal that is to be told keeps the process alive, whose clients may all be gone', async () => {
     const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
     const before = timers();
-    const loadShedder = createLoadShedder({ turnMaxMs: 500, waitingMax: 1 });
+    const loadShedder = createLoadShedder({ turnMaxMs: 500, waitingMax: 1 }, { ...systemClock, afterPoll });
     const told = new Promise<void>((resolve) => loadShedder.delayRejection(resolve));
     assert.equal(timers(), before + 1);
     await told;

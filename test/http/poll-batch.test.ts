@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { Socket } from 'node:net';
 import { describe, type TestContext, test } from 'node:test';
+import { systemClock } from '../../src/base/clock.ts';
 import { nextTurn } from '../../src/base/event-loop.ts';
 import type { Reply, Request } from '../../src/base/exchange.ts';
 import { readConfig } from '../../src/config/settings.ts';
@@ -59,7 +60,7 @@ async function start(t: TestContext) {
     });
   };
   const settings = readConfig({ COLUMBA_PORT: '0', COLUMBA_DRAIN_TIMEOUT_MS: '0' });
-  const server = await listen(settings, handle);
+  const server = await listen(settings, handle, systemClock);
   const client = await openConnection(server.address);
   t.after(() => {
     unsubscribe('net.server.socket', note);

@@ -3,6 +3,7 @@ import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { contract } from '../../src/asmx/contract/contract.ts';
 import { createEndpoint } from '../../src/asmx/endpoint.ts';
+import { systemClock } from '../../src/base/clock.ts';
 import { type Config, readConfig } from '../../src/config/settings.ts';
 import { LIMITS } from '../support/limits.ts';
 import { parse } from '../support/schema-validator.ts';
@@ -19,6 +20,7 @@ function accepted(variable: string, value: string): Config | null {
 
 const get = async ({ namespace, baseUrl }: Config, query: string, path = '/api/account.asmx'): Promise<string> => {
   const endpoint = createEndpoint({
+    clock: systemClock,
     limits: LIMITS,
     contract,
     namespace,

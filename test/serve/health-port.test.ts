@@ -4,12 +4,14 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { describe, test } from 'node:test';
 import type { Worker } from 'node:worker_threads';
+import { systemClock } from '../../src/base/clock.ts';
 import { judge, LIVE_LAG_MS_MAX, READY_LAG_MS_MAX, type State } from '../../src/serve/health-port.ts';
 import { startHealthThread, startHeartbeat } from '../../src/serve/health-thread.ts';
 import type { Database } from '../../src/store/database.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { startProgram, until } from '../support/program.ts';
 import { serve } from '../support/serving.ts';
+import { createVirtualClock, settled } from '../support/virtual-clock.ts';
 
 /** Health on a port of its own, which says how the event loop does without being asked by it. */
 
@@ -68,7 +70,7 @@ describe('the judgement', () => {
 describe('the thread', () => {
   test('the health port answers while the event loop of the process is blocked', async () => {
     const healthPort = await freePort();
-    const thread = await startHealthThread({ healthHost: '127.0.0.1', healthPort }, assert.ifError);
+    const thread = await startHealthThread({ healthHost: '127.0.0.1', healthPort }, systemClock, assert.ifError);
     try {
       await until('it is starting', async () => {
         thread.tell('starting'); // on a busy machine the first one may be too old by now
@@ -93,7 +95,9 @@ describe('the thread', () => {
     process.on('worker', seen);
     const deaths: unknown[] = [];
     const healthPort = await freePort();
-    const thread = await startHealthThread({ healthHost: '127.0.0.1', healthPort }, (thrown) => deaths.push(thrown));
+    const thread = await startHealthThread({ healthHost: '127.0.0.1', healthPort }, systemClock, (thrown) =>
+      deaths.push(thrown),
+    );
     const isThere = () => probe(healthPort, '/health/live').catch(() => 'nobody listens');
     try {
       for (const round of [1, 2]) {
@@ -119,7 +123,7 @@ describe('the thread', () => {
     await once(server, 'listening');
     const { port: healthPort } = server.address() as AddressInfo;
     try {
-      const starting = startHealthThread({ healthHost: '127.0.0.1', healthPort }, assert.ifError);
+      const starting = startHealthThread({ healthHost: '127.0.0.1', healthPort }, systemClock, assert.ifError);
       await assert.rejects(starting, { code: 'EADDRINUSE', port: healthPort });
     } finally {
       server.close();
@@ -129,22 +133,27 @@ describe('the thread', () => {
   test('the database is checked once at a time, and what came of it is told', async () => {
     const told: State[] = [];
     const ends: ((state: State) => void)[] = [];
+    const clock = createVirtualClock();
     const beating = startHeartbeat(
+      clock,
       () => new Promise((resolve) => ends.push(resolve)),
       (state) => void told.push(state),
     );
     try {
-      await until('it was told several times', () => told.length > 10);
+      await clock.advance(2_000);
+      assert.equal(told.length, 11);
       assert.deepEqual([new Set(told), ends.length], [new Set(['starting']), 1]);
       ends[0]?.('ready');
-      await until('the next check', () => ends.length === 2);
+      await clock.advance(1_000);
+      assert.equal(ends.length, 2);
       assert.equal(told.at(-1), 'ready');
       ends[1]?.('the database does not answer');
-      await until('it is told', () => told.at(-1) === 'the database does not answer');
+      await settled();
+      assert.equal(told.at(-1), 'the database does not answer');
       beating.stopping();
       assert.equal(told.at(-1), 'stopping');
     } finally {
-      beating.end();
+      await beating.end();
     }
   });
 });

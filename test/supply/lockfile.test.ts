@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { packagesOf, readLockfile } from '../../tools/lockfile.ts';
 
-/** `npm ci --ignore-scripts` brings the very packages that were tested. test/tidy.test.ts has the rules about versions. */
+/** `npm ci --ignore-scripts` brings the very packages that were tested. packages.test.ts has the rules about versions. */
 
 const lock = readLockfile();
 const packages = packagesOf(lock);

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
+import { systemClock } from '../../src/base/clock.ts';
 import type { Reply, Request } from '../../src/base/exchange.ts';
 import { readConfig } from '../../src/config/settings.ts';
 import { type HttpServer, listen } from '../../src/http/server.ts';
@@ -52,6 +53,7 @@ export async function start(
   const server = await listen(
     { ...readConfig({ COLUMBA_PORT: '0', COLUMBA_DRAIN_TIMEOUT_MS: '0' }), ...settings },
     handle,
+    systemClock,
   );
   t.after(() => server.close());
   return server;

@@ -2,6 +2,7 @@ import { contract } from '../../src/asmx/contract/contract.ts';
 import { createEndpoint, type Exchange } from '../../src/asmx/endpoint.ts';
 import type { Call } from '../../src/asmx/protocols/protocol.ts';
 import { ResponseCache } from '../../src/asmx/response-cache.ts';
+import { systemClock } from '../../src/base/clock.ts';
 import type { Reply, Request } from '../../src/base/exchange.ts';
 import { LIMITS } from './limits.ts';
 import { NAMESPACE, type Phrased, requestOf } from './protocols.ts';
@@ -45,6 +46,7 @@ export function createCachedEndpoint({
     return version !== undefined && versionOf(userId) === version;
   };
   const endpoint = createEndpoint({
+    clock: systemClock,
     limits: LIMITS,
     contract,
     namespace: NAMESPACE,

@@ -2,6 +2,7 @@ import { contract } from '../../src/asmx/contract/contract.ts';
 import { type Dialect, NO_DIALECT } from '../../src/asmx/dialect/dialect.ts';
 import { createEndpoint } from '../../src/asmx/endpoint.ts';
 import type { Call } from '../../src/asmx/protocols/protocol.ts';
+import { systemClock } from '../../src/base/clock.ts';
 import type { Request } from '../../src/base/exchange.ts';
 import { LIMITS } from './limits.ts';
 import { NAMESPACE } from './protocols.ts';
@@ -25,6 +26,7 @@ export function createTestEndpoint(
   const reported: TestEndpoint['reported'] = [];
   let called: Call | undefined;
   const endpoint = createEndpoint({
+    clock: systemClock,
     limits: LIMITS,
     contract,
     namespace: dialect.namespace ?? NAMESPACE,

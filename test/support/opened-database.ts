@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import pg from 'pg';
+import { systemClock } from '../../src/base/clock.ts';
 import type { Database } from '../../src/store/database.ts';
 import { openPostgres } from '../../src/store/postgres/database.ts';
 import { openSqlite } from '../../src/store/sqlite/database.ts';
@@ -8,8 +9,8 @@ import { type Statement, type StatementOptions, statement, type Value } from '..
 /** A database by its setting, as the program opens it; the clock stands still. */
 export const openStore = (setting: string, now = 0): Promise<Database> =>
   setting.startsWith('sqlite:')
-    ? openSqlite(pathOf(setting), () => now)
-    : openPostgres({ url: setting, connectionsMax: 10, timeoutMs: 5_000 }, () => now);
+    ? openSqlite(pathOf(setting), { ...systemClock, now: () => now })
+    : openPostgres({ url: setting, connectionsMax: 10, timeoutMs: 5_000 }, { ...systemClock, now: () => now });
 
 export const pathOf = (setting: string): string => setting.replace(/^sqlite:/, '');
 

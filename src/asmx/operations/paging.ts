@@ -1,4 +1,4 @@
-import { afterPoll, nextTurn } from '../../base/event-loop.ts';
+import { createTurnBudget, nextTurn } from '../../base/event-loop.ts';
 import type { Items } from '../contract/types.ts';
 
 // Reading so many rows takes half a millisecond, in which the process serves nobody else.
@@ -11,6 +11,10 @@ const PAGE_LENGTH = 32_768;
 // A call for more rows waits for the read budget.
 const UNTHROTTLED_ROWS = 50;
 
+// Long lists may read for so long in one event-loop turn: many at once would delay all short calls.
+const READ_BUDGET_MS = 2;
+const withinReadBudget = createTurnBudget(READ_BUDGET_MS);
+
 type Read<M> = (limit: number, after?: M) => Promise<M[]>;
 
 /**
@@ -22,7 +26,7 @@ export async function paged<M, T>(limit: number, read: Read<M>, convert: (row: M
   for (;;) {
     const wanted = Math.min(limit, STREAM_FROM_ROWS) - rows.length;
     const readPage = () => read(Math.min(wanted, PAGE_ROWS), rows.at(-1));
-    const page = await (limit > UNTHROTTLED_ROWS ? waitForReadBudget(readPage) : readPage());
+    const page = await (limit > UNTHROTTLED_ROWS ? withinReadBudget(readPage) : readPage());
     rows.push(...page);
     const isComplete = page.length < Math.min(wanted, PAGE_ROWS) || rows.length === limit;
     const isLong = countWithin(STREAM_FROM_LENGTH, rows) < rows.length;
@@ -44,26 +48,6 @@ function countWithin(lengthMax: number, rows: readonly unknown[]): number {
     if (length > lengthMax) return Math.max(index, 1);
   }
   return rows.length;
-}
-
-// Long lists may read for so long in one event-loop turn. A read that has begun is completed.
-const READ_BUDGET_MS = 2;
-let budgetStartedAt: number | undefined;
-const endBudget = () => {
-  budgetStartedAt = undefined;
-};
-
-/**
- * Many long lists at once would delay all short calls, so late ones wait for the next turn.
- * Reads right after the check: SQLite reads synchronously, and the next check must see that time.
- */
-async function waitForReadBudget<T>(read: () => Promise<T>): Promise<T> {
-  while (budgetStartedAt !== undefined && performance.now() - budgetStartedAt > READ_BUDGET_MS) await nextTurn();
-  if (budgetStartedAt === undefined) {
-    budgetStartedAt = performance.now();
-    afterPoll(endBudget);
-  }
-  return read();
 }
 
 /** Holds one page for a slow client, and no more. Rows beyond the page are read again later. */

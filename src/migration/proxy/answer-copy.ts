@@ -8,7 +8,6 @@ export class AnswerCopy {
   readonly #all: { bytes: number };
   #chunks: Buffer[] | undefined = [];
   #length = 0;
-  endedAt = 0;
 
   constructor(all: { bytes: number }) {
     this.#all = all;
@@ -23,10 +22,6 @@ export class AnswerCopy {
       this.release();
       this.#chunks = undefined;
     }
-  }
-
-  end(): void {
-    this.endedAt = performance.now();
   }
 
   release(): void {

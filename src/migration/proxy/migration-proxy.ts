@@ -136,7 +136,7 @@ export function createMigrationProxy(settings: MigrationProxySettings): Migratio
   const shadow = createShadow({ ...observing, sync: syncs?.now });
   const clients = clientsOf(settings);
   const answering = { stages, shadow, lead, compared, compareSoon: bypass.compareSoon, syncs };
-  const proxy = createProxy({ old, columba, ...answering, pendingCounts, clients, now, failed });
+  const proxy = createProxy({ old, columba, ...answering, pendingCounts, clients, clock, failed });
   const repeats = [
     createRepeat({ clock, everyMs: FLUSH_EVERY_MS, work: () => pendingCounts.flush(), failed }),
     createRepeat({ clock, everyMs: CLIENTS_FLUSH_EVERY_MS, work: () => clients.flush(), failed }),

@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import type { Clock } from '../../base/clock.ts';
 import type { RawAnswer, RawRequest } from '../compare/redaction.ts';
 import type { Syncs } from '../copy/syncs.ts';
 import { nameCall, readCall, type SeenCall, unknownCall } from '../old-server/call-reader.ts';
@@ -45,7 +46,7 @@ export interface ProxySettings {
   readonly syncs: Pick<Syncs, 'freshen'> | undefined;
   readonly pendingCounts: PendingCounts;
   readonly clients: Pick<ClientInventory, 'note' | 'addressOf'>;
-  readonly now: () => number;
+  readonly clock: Pick<Clock, 'now' | 'monotonic'>;
   readonly failed: (thrown: unknown) => void;
 }
 
@@ -66,7 +67,6 @@ const HEAD_BYTES_MAX = 65_536;
 export function createProxy(settings: ProxySettings): ReverseProxy {
   const connections = new WeakMap<Socket, ClientConnection>();
   const copies = { bytes: 0 };
-  const proxy = { isPassThrough: false };
   const server = createServer(
     { keepAlive: true, noDelay: true, maxHeaderSize: HEAD_BYTES_MAX, requestTimeout: 300_000, headersTimeout: 60_000 },
     (request, response) => {
@@ -86,14 +86,9 @@ export function createProxy(settings: ProxySettings): ReverseProxy {
     return found;
   }
 
-  return {
+  const proxy: ReverseProxy = {
     server,
-    get isPassThrough() {
-      return proxy.isPassThrough;
-    },
-    set isPassThrough(value) {
-      proxy.isPassThrough = value;
-    },
+    isPassThrough: false,
     listen: (port, host) =>
       new Promise((resolve, reject) => {
         server.once('error', reject);
@@ -108,6 +103,7 @@ export function createProxy(settings: ProxySettings): ReverseProxy {
         server.closeIdleConnections();
       }),
   };
+  return proxy;
 }
 
 /** One request of a client on its way. */
@@ -131,7 +127,7 @@ class ProxyExchange {
     this.#connection = connection;
     this.#settings = settings;
     this.#copies = copies;
-    this.#at = settings.now();
+    this.#at = settings.clock.now();
   }
 
   async passThrough(): Promise<void> {
@@ -270,7 +266,7 @@ class ProxyExchange {
   ): Promise<RawAnswer | undefined> {
     const { method = '', url = '/' } = this.#request;
     const agent = this.#connection.agentFor(upstream);
-    const startedAt = performance.now();
+    const startedAt = this.#settings.clock.monotonic();
     return new Promise((resolve, reject) => {
       const sent = upstream.begin({ method, target: url, rawHeaders }, agent);
       const onGone = () => {
@@ -309,7 +305,8 @@ class ProxyExchange {
   ): Promise<RawAnswer | undefined> {
     const { bytes, isWhole } = await beginningOf(answer, ANSWER_BYTES_MAX, cutOff);
     const { statusCode: status = 0, rawHeaders } = answer;
-    await before({ status, rawHeaders, body: isWhole ? bytes : undefined, ms: performance.now() - startedAt });
+    const ms = this.#settings.clock.monotonic() - startedAt;
+    await before({ status, rawHeaders, body: isWhole ? bytes : undefined, ms });
     // A client that left meanwhile has closed the response, which closes only once.
     return this.#response.destroyed ? undefined : this.#relay(answer, startedAt, { bytes, isWhole });
   }
@@ -322,6 +319,7 @@ class ProxyExchange {
       copy.add(start.bytes);
       response.write(start.bytes);
     }
+    let ms = 0;
     return new Promise((resolve, reject) => {
       answer.on('data', (chunk: Buffer) => copy.add(chunk));
       answer.on('error', reject);
@@ -329,10 +327,10 @@ class ProxyExchange {
         copy.release();
         const isWhole = answer.complete && response.writableFinished;
         const { statusCode: status = 0, rawHeaders } = answer;
-        resolve(isWhole ? { status, rawHeaders, body: copy.bytes, ms: copy.endedAt - startedAt } : undefined);
+        resolve(isWhole ? { status, rawHeaders, body: copy.bytes, ms } : undefined);
       });
       const end = (): void => {
-        copy.end();
+        ms = this.#settings.clock.monotonic() - startedAt;
         const trailers = pairsOf(answer.rawTrailers);
         if (trailers.length > 0) response.addTrailers(trailers);
         response.end();

@@ -79,7 +79,7 @@ export async function createApp(config: Config, deps: AppDependencies) {
     () => services.database.check(),
     (wait) => server?.holdBack(wait) ?? wait(),
   );
-  const healthPort = createHealthReporting(config, health.state, deps.log);
+  const healthPort = createHealthReporting(config, deps, health.state);
   const handle = createRouter({
     paths: health.paths,
     prefixes: webRedirects(config.webUrl, deps.webAddress, endpoint),
@@ -101,7 +101,7 @@ export async function createApp(config: Config, deps: AppDependencies) {
       const handler = recording.start(recordFile, handle);
       background.start();
       await telemetry?.start();
-      server = await listen(config, handler);
+      server = await listen(config, handler, deps.clock);
       if (config.healthPort > 0) await healthPort.start();
       return server.address;
     },
@@ -127,10 +127,10 @@ async function readDialect({ dialect, timeZone }: Config): Promise<Dialect> {
 
 const createAppTelemetry = async (
   config: Config,
-  { telemetry, log }: AppDependencies,
+  { telemetry, log, clock }: AppDependencies,
   sources: Pick<TelemetryParts, 'totals' | 'sendingCounts' | 'sources'>,
 ): Promise<Telemetry | undefined> =>
-  telemetry && createTelemetry(config, { ...telemetry, ...sources, log, isWorker: cluster.isWorker });
+  telemetry && createTelemetry(config, { ...telemetry, ...sources, log, clock, isWorker: cluster.isWorker });
 
 const createResponseCache = (config: Config, { accounts }: Services, recording: Recording): ResponseCache =>
   new ResponseCache({
@@ -203,6 +203,7 @@ function createEndpointSettings(
   return {
     contract,
     namespace: dialect.namespace ?? config.namespace,
+    clock,
     dates: () => ({ now: clock.now(), zone }),
     limits: config,
     dialect,

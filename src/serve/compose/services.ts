@@ -106,7 +106,7 @@ export async function createServices(config: Config, deps: ServiceDependencies, 
 
 async function openDatabase(config: Config, engine: Engine, { clock, log }: ServiceDependencies): Promise<Database> {
   if (engine === 'sqlite') {
-    return openSqlite(config.database.slice('sqlite:'.length), clock.now, (err) =>
+    return openSqlite(config.database.slice('sqlite:'.length), clock, (err) =>
       log.error({ err }, 'the checkpoint thread died and is started again'),
     );
   }
@@ -117,5 +117,5 @@ async function openDatabase(config: Config, engine: Engine, { clock, log }: Serv
     timeoutMs: 'COLUMBA_DATABASE_TIMEOUT_MS',
     connectionsMax: 'COLUMBA_DATABASE_CONNECTIONS',
   };
-  return openPostgres({ url, connectionsMax, timeoutMs, settingNames }, clock.now);
+  return openPostgres({ url, connectionsMax, timeoutMs, settingNames }, clock);
 }

@@ -77,7 +77,7 @@ export async function startWeb(
     carriers: callbacks.handle,
     failed: (thrown, what) => log.error({ err: describeError(thrown) }, what),
   });
-  const server = await listenWeb({ ...config, webPort }, web, addresses).catch((thrown) => {
+  const server = await listenWeb({ ...config, webPort }, web, addresses, clock).catch((thrown) => {
     if (config.webPort !== 'default' || thrown.code !== 'EADDRINUSE') throw thrown;
     return undefined;
   });

@@ -1,6 +1,7 @@
-import { createHmac, randomBytes } from 'node:crypto';
+import { createHmac } from 'node:crypto';
 import { BoundedMap } from '../../base/bounded-map.ts';
 import { isWhole, type Reply, type Request } from '../../base/exchange.ts';
+import { randomBytes } from '../../base/random.ts';
 
 /** An answered request, for the access log, metrics and spans. */
 export interface CompletedCall {
@@ -37,8 +38,8 @@ export type AccessLog = (call: CompletedCall, account: string | undefined, trace
  * One JSON line per call, in pino's format, at level info. No value needs escaping, so the line is
  * joined here: that takes 1 µs, and pino takes 3.5 µs. It holds nothing of the query or the body.
  */
-export function createAccessLog(write: (line: string) => void): AccessLog {
-  const time = createClock();
+export function createAccessLog(write: (line: string) => void, now: () => number): AccessLog {
+  const time = createTimeText(now);
   return ({ request, reply, kind, protocol, group, operation, durationMs }, account, traceId) => {
     const ids = `${field('request_id', request.id)}${field('trace_id', traceId)}`;
     const names = `${field('group', group)}${field('operation', operation)}${field('form', protocol)}`;
@@ -61,14 +62,14 @@ const bytesOf = (body: string | Uint8Array): number =>
   typeof body === 'string' ? Buffer.byteLength(body) : body.byteLength;
 
 /** ISO 8601. Formatting takes 1 µs, and many calls end in the same millisecond. */
-function createClock(): () => string {
-  let at = 0;
+function createTimeText(now: () => number): () => string {
+  let last = 0;
   let text = '';
   return () => {
-    const now = Date.now();
-    if (now !== at) {
-      at = now;
-      text = new Date(now).toISOString();
+    const at = now();
+    if (at !== last) {
+      last = at;
+      text = new Date(at).toISOString();
     }
     return text;
   };

@@ -1,4 +1,6 @@
 import { writeSync } from 'node:fs';
+import type { Clock } from '../../base/clock.ts';
+import { createRepeat } from '../../base/repeat.ts';
 
 /**
  * Buffers log lines of a process that serves: a write per call would be too many. pino's own buffer
@@ -25,12 +27,12 @@ const RETRY_MS = 20;
 const LAST_RETRIES_MAX = 50;
 
 /** `fd` is a file or non-blocking: a reader that has stopped must not stop the service. */
-export function createLogStream(isShared: boolean, fd = standardError()): LogStream {
+export function createLogStream(isShared: boolean, clock: Pick<Clock, 'after'>, fd = standardError()): LogStream {
   const chunkBytesMax = isShared ? SHARED_CHUNK_BYTES_MAX : CHUNK_BYTES_MAX;
   const chunks: Buffer[] = [];
   let lines = '';
   let lost = 0;
-  let retry: NodeJS.Timeout | undefined;
+  let cancelRetry: (() => void) | undefined;
 
   function add(line: string): void {
     if (lines.length + line.length > chunkBytesMax) flushLines();
@@ -42,12 +44,12 @@ export function createLogStream(isShared: boolean, fd = standardError()): LogStr
     if (chunks.length < CHUNKS_MAX) chunks.push(Buffer.from(lines));
     else lost += lines.split('\n').length - 1;
     lines = '';
-    if (!retry) writeAll();
+    if (!cancelRetry) writeAll();
   }
 
   function writeAll(): void {
-    retry = undefined;
-    if (!writeSome()) retry = setTimeout(writeAll, RETRY_MS).unref();
+    cancelRetry = undefined;
+    if (!writeSome()) cancelRetry = clock.after(RETRY_MS, writeAll, { background: true });
   }
 
   /** False if the reader does not take more now. */
@@ -65,7 +67,7 @@ export function createLogStream(isShared: boolean, fd = standardError()): LogStr
     return true;
   }
 
-  setInterval(flushLines, DELAY_MAX_MS).unref();
+  createRepeat({ clock, everyMs: DELAY_MAX_MS, work: async () => flushLines(), failed: () => {} }).start();
   return {
     write(line) {
       add(line);
@@ -74,7 +76,7 @@ export function createLogStream(isShared: boolean, fd = standardError()): LogStr
     writeLater: add,
     flush() {
       flushLines();
-      clearTimeout(retry);
+      cancelRetry?.();
       for (let tries = 0; !writeSome() && tries < LAST_RETRIES_MAX; tries++) pause(RETRY_MS);
     },
     get lost() {

@@ -1,5 +1,6 @@
 import cluster, { type Worker } from 'node:cluster';
 import { AggregatorRegistry, type MetricObjectWithValues, type MetricValue, type Registry } from 'prom-client';
+import type { Clock } from '../../base/clock.ts';
 
 /** Aggregates the metrics of all workers in the primary process. */
 type Snapshot = MetricObjectWithValues<MetricValue<string>>[];
@@ -32,7 +33,7 @@ const ANSWER_TIMEOUT_MS = 2_000;
  * In the primary, with what it counts itself. Counters of ended workers stay in the sums: a counter
  * must never go down.
  */
-export function aggregateMetrics(own: () => Promise<Snapshot> = async () => []): () => Promise<string> {
+export function aggregateMetrics(clock: Pick<Clock, 'after'>, own: () => Promise<Snapshot>): () => Promise<string> {
   const latest = new Map<number, Snapshot>();
   const answered = new Map<number, () => void>();
   let retired: Snapshot = [];
@@ -57,9 +58,9 @@ export function aggregateMetrics(own: () => Promise<Snapshot> = async () => []):
 
   function ask(worker: Worker): Promise<void> {
     return new Promise((resolve) => {
-      const timer = setTimeout(resolve, ANSWER_TIMEOUT_MS);
+      const cancel = clock.after(ANSWER_TIMEOUT_MS, resolve);
       answered.set(worker.id, () => {
-        clearTimeout(timer);
+        cancel();
         answered.delete(worker.id);
         resolve();
       });

@@ -3,6 +3,7 @@ import { type Context, ROOT_CONTEXT, type Span, SpanKind, SpanStatusCode, trace 
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { defaultResource, detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources';
 import { BasicTracerProvider, BatchSpanProcessor } from '@opentelemetry/sdk-trace-base';
+import { type Clock, within } from '../../base/clock.ts';
 import { detached } from '../../base/detached.ts';
 import type { Handler, Request } from '../../base/exchange.ts';
 import type { StatementObserver, StatementSpan } from '../../store/observed.ts';
@@ -26,14 +27,15 @@ export interface Spans {
 export interface SpanSettings {
   readonly engine: string;
   readonly version: string;
+  readonly clock: Pick<Clock, 'monotonic' | 'after'>;
   readonly onFailed: (thrown: unknown) => void;
 }
 
 // The time for the last export before the process ends.
 const LAST_EXPORT_MS = 3_000;
 
-export function createSpans({ engine, version, onFailed }: SpanSettings): Spans {
-  const failed = atMostOncePerMinute(onFailed);
+export function createSpans({ engine, version, clock, onFailed }: SpanSettings): Spans {
+  const failed = atMostOncePerMinute(onFailed, clock);
   const own = resourceFromAttributes({
     'service.name': 'columba',
     'service.version': version,
@@ -78,11 +80,7 @@ export function createSpans({ engine, version, onFailed }: SpanSettings): Spans 
     },
     traceId: () => current.getStore()?.spanContext().traceId,
     observeStatement: (name) => startStatement(name, current.getStore()),
-    stop: () =>
-      Promise.race([
-        provider.shutdown().catch(failed),
-        new Promise<void>((resolve) => setTimeout(resolve, LAST_EXPORT_MS).unref()),
-      ]),
+    stop: () => within(clock, LAST_EXPORT_MS, provider.shutdown().catch(failed), undefined, { background: true }),
   };
 }
 
@@ -125,11 +123,14 @@ function parentOf({ traceparent }: Request): Context {
 
 const MINUTE_MS = 60_000;
 
-function atMostOncePerMinute(report: (thrown: unknown) => void): (thrown: unknown) => void {
+function atMostOncePerMinute(
+  report: (thrown: unknown) => void,
+  { monotonic }: Pick<Clock, 'monotonic'>,
+): (thrown: unknown) => void {
   let reportedAt = Number.NEGATIVE_INFINITY;
   return (thrown) => {
-    if (performance.now() - reportedAt < MINUTE_MS) return;
-    reportedAt = performance.now();
+    if (monotonic() - reportedAt < MINUTE_MS) return;
+    reportedAt = monotonic();
     report(thrown);
   };
 }

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { Registry } from 'prom-client';
+import type { Clock } from '../../base/clock.ts';
 import type { Handler, Request } from '../../base/exchange.ts';
 import type { MessageCounts } from '../../domain/messages/counts.ts';
 import type { SendingCounts } from '../../domain/sending/counts.ts';
@@ -29,6 +30,7 @@ export interface TelemetrySettings extends MetricsSettings {
 
 export interface TelemetryParts {
   readonly log: Log;
+  readonly clock: Clock;
   readonly output: LogStream;
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** A worker's metrics are served by the primary process. */
@@ -39,9 +41,9 @@ export interface TelemetryParts {
 }
 
 export async function createTelemetry(settings: TelemetrySettings, parts: TelemetryParts): Promise<Telemetry> {
-  const { log, output, environment, isWorker, sources } = parts;
+  const { log, clock, output, environment, isWorker, sources } = parts;
   const label = createAccountLabel(settings.logKey);
-  const logCall = log.isLevelEnabled('info') ? createAccessLog(output.writeLater) : undefined;
+  const logCall = log.isLevelEnabled('info') ? createAccessLog(output.writeLater, clock.now) : undefined;
   const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8'));
 
   let metrics: Metrics | undefined;
@@ -58,7 +60,7 @@ export async function createTelemetry(settings: TelemetrySettings, parts: Teleme
   let spans: Spans | undefined;
   if (tracesAreWanted(environment)) {
     const onFailed = (err: unknown) => log.warn({ err }, 'spans could not be sent');
-    spans = (await import('./spans.ts')).createSpans({ engine: sources.engine, version, onFailed });
+    spans = (await import('./spans.ts')).createSpans({ engine: sources.engine, version, clock, onFailed });
   }
 
   const observe: Telemetry['observe'] = (call, account) => {
@@ -68,12 +70,12 @@ export async function createTelemetry(settings: TelemetrySettings, parts: Teleme
     logCall?.(call, named, spans?.traceId() ?? traceIdOf(call.request));
   };
   const observeStatement: StatementObserver = (name, kind) => {
-    const startedAt = performance.now();
+    const startedAt = clock.monotonic();
     const span = spans?.observeStatement(name, kind);
     return {
       within: span?.within,
       ended(failed) {
-        metrics?.observeStatement(kind, (performance.now() - startedAt) / 1_000);
+        metrics?.observeStatement(kind, (clock.monotonic() - startedAt) / 1_000);
         span?.ended(failed);
       },
     };
@@ -130,19 +132,20 @@ async function addSending(registry: Registry, totals: TelemetryParts['sendingCou
   addSendingMetrics(registry, logFailures(totals, log));
 }
 
+export interface AggregatedParts extends Pick<TelemetryParts, 'log' | 'clock' | 'totals' | 'sendingCounts'> {
+  readonly credentialFailures: CredentialFailures;
+}
+
 /** In the primary process: the metrics of all workers, and the totals of the database. */
 export async function serveAggregatedMetrics(
   settings: MetricsSettings,
-  log: Log,
-  totals: () => Promise<MessageCounts>,
-  sendingCounts?: () => Promise<SendingCounts>,
-  failures?: CredentialFailures,
+  { log, clock, totals, sendingCounts, credentialFailures }: AggregatedParts,
 ): Promise<MetricsServer> {
   const { Registry } = await import('prom-client');
   const { addTotals } = await import('./metrics.ts');
   const counted = new Registry();
-  if (failures) counted.registerMetric(failuresMetric(failures.counters));
-  const aggregate = (await import('./metrics-aggregator.ts')).aggregateMetrics(() => counted.getMetricsAsJSON());
+  counted.registerMetric(failuresMetric(credentialFailures.counters));
+  const aggregate = (await import('./metrics-aggregator.ts')).aggregateMetrics(clock, () => counted.getMetricsAsJSON());
   const registry = new Registry();
   addTotals(registry, logFailures(totals, log));
   await addSending(registry, sendingCounts, log);

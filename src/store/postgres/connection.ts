@@ -1,4 +1,5 @@
 import type pg from 'pg';
+import type { Clock } from '../../base/clock.ts';
 import { denied, Problem } from '../../base/problem.ts';
 import { Caller, isAdmitted } from '../caller.ts';
 import { identify } from '../callers.sql.ts';
@@ -257,8 +258,8 @@ export class Connection implements Migratable, TransactionQueries {
   }
 
   /** Throws DriverChanged: see prepared-query.ts. */
-  tryFast(): Promise<void> {
-    return translateErrors(() => tryFast(this.#client));
+  tryFast(clock: Pick<Clock, 'after'>): Promise<void> {
+    return translateErrors(() => tryFast(this.#client, clock));
   }
 
   async exec(sql: string): Promise<void> {

@@ -1,4 +1,5 @@
 import type pg from 'pg';
+import type { Clock } from '../../base/clock.ts';
 import { isUnavailable, Problem } from '../../base/problem.ts';
 import { Caller } from '../caller.ts';
 import type { Database } from '../database.ts';
@@ -16,9 +17,10 @@ import { createWriteBatches, isOfCaller } from './write-batches.ts';
  * The large database. A connection prepares each statement once; what can be sent together takes
  * one round trip.
  */
-export async function openPostgres(settings: PostgresSettings, now: () => number): Promise<Database> {
-  const pool = createFailoverPool(settings);
-  const { withConnection, check, tryDriver } = createConnections(pool, settings.settingNames ?? UNNAMED_SETTINGS);
+export async function openPostgres(settings: PostgresSettings, clock: Clock): Promise<Database> {
+  const pool = createFailoverPool(settings, clock);
+  const settingNames = settings.settingNames ?? UNNAMED_SETTINGS;
+  const { withConnection, check, tryDriver } = createConnections(pool, clock, settingNames);
   try {
     await tryDriver();
     await withConnection((connection) =>
@@ -26,7 +28,7 @@ export async function openPostgres(settings: PostgresSettings, now: () => number
         [...NO_TIMEOUTS, MIGRATION_LOCK],
         async () => {
           await requireUtf8(connection);
-          await migrate(connection, postgresDialect, now);
+          await migrate(connection, postgresDialect, clock.now);
         },
         NO_TIMEOUT_MS,
       ),
@@ -35,7 +37,7 @@ export async function openPostgres(settings: PostgresSettings, now: () => number
     await pool.close();
     throw thrown;
   }
-  const write = createWriteBatches({
+  const write = createWriteBatches(clock, {
     alone: ({ statement, parameters }) =>
       withConnection((connection) => connection.run(statement, parameters as never)),
     isForMany,
@@ -101,7 +103,7 @@ const UNNAMED_SETTINGS = { url: 'the URL', timeoutMs: 'the time-out', connection
 
 type Work<T> = (connection: Connection) => Promise<T>;
 
-function createConnections(pool: FailoverPool, settingNames: SettingNames) {
+function createConnections(pool: FailoverPool, clock: Pick<Clock, 'after'>, settingNames: SettingNames) {
   /** The server refused a write. A successful trial resets it. */
   let wasRefusedByDisk = false;
   let execute: Execute = executePlain;
@@ -136,7 +138,7 @@ function createConnections(pool: FailoverPool, settingNames: SettingNames) {
   async function tryDriver(): Promise<void> {
     for (let trial = 1; trial <= 2; trial++) {
       try {
-        await withConnection((connection) => connection.tryFast());
+        await withConnection((connection) => connection.tryFast(clock));
         execute = executeFast;
         return;
       } catch (thrown) {

@@ -1,5 +1,6 @@
 import { Socket } from 'node:net';
 import pg from 'pg';
+import { type Clock, within } from '../../base/clock.ts';
 import type { SettingNames } from './faults.ts';
 
 /**
@@ -21,7 +22,10 @@ export interface FailoverPool {
   close(): Promise<void>;
 }
 
-export function createFailoverPool({ url, connectionsMax, timeoutMs }: PostgresSettings): FailoverPool {
+export function createFailoverPool(
+  { url, connectionsMax, timeoutMs }: PostgresSettings,
+  clock: Pick<Clock, 'after'>,
+): FailoverPool {
   const { urls, writable } = splitHosts(url);
   /**
    * Also of clients without a session: the driver leaves their socket open where it has no
@@ -59,12 +63,8 @@ export function createFailoverPool({ url, connectionsMax, timeoutMs }: PostgresS
     },
     /** Ends the sessions. After the time-out it closes the sockets. */
     async close() {
-      let timer: NodeJS.Timeout | undefined;
       // A pool may wait for ever for a client that was connecting to a server that was killed.
-      const overdue = new Promise<void>((resolve) => {
-        timer = setTimeout(resolve, timeoutMs);
-      });
-      await Promise.race([Promise.all(pools.map((pool) => pool.end())), overdue]).finally(() => clearTimeout(timer));
+      await within(clock, timeoutMs, Promise.all(pools.map((pool) => pool.end())), undefined);
       for (const socket of sockets) socket.destroy(); // of clients that the pools gave up and that never ended
     },
   };

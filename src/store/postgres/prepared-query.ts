@@ -1,4 +1,5 @@
 import type pg from 'pg';
+import { type Clock, within } from '../../base/clock.ts';
 import { parserOf } from './column-values.ts';
 import { createDriverQuery, type Done, type Prepared, type PreparedResult } from './driver-query.ts';
 
@@ -43,6 +44,7 @@ const TRIAL: Prepared = {
   values: [9_007_199_254_740_993n, 'é\u0001\u0001'],
 };
 const TRIAL_MS_MAX = 5_000;
+const NO_ANSWER = 'no answer';
 
 /**
  * The inside of `pg` is not what driver-query.ts uses. The client that found it out is not to be
@@ -62,15 +64,16 @@ export class DriverChanged extends Error {
  * Executes a statement in both ways. Throws DriverChanged where the faster one does something
  * else.
  */
-export async function tryFast(client: pg.ClientBase, msMax = TRIAL_MS_MAX): Promise<void> {
+export async function tryFast(client: pg.ClientBase, clock: Pick<Clock, 'after'>, msMax = TRIAL_MS_MAX): Promise<void> {
+  const inTime = <T>(work: Promise<T>): Promise<T | typeof NO_ANSWER> => within(clock, msMax, work, NO_ANSWER);
   // The documented way comes first: a database that does not answer is no change of `pg`.
   const expected = textOf(await executePlain(client, TRIAL, undefined));
   // The first execution asks for the columns, and the second knows them.
   for (const execution of ['first', 'second']) {
-    const found = await inTime(executeFast(client, TRIAL, undefined), msMax).then(textOf, String);
+    const found = await inTime(executeFast(client, TRIAL, undefined)).then(textOf, String);
     if (found !== expected) throw new DriverChanged(`the ${execution} answer was ${found}, not ${expected}`);
   }
-  const told = await inTime(errorTold(), msMax).catch((thrown) => thrown);
+  const told = await inTime(errorTold()).catch((thrown) => thrown);
   if (told !== TRIAL_ERROR) throw new DriverChanged(`an error does not reach the callback: ${told}`);
 }
 
@@ -80,13 +83,5 @@ const TRIAL_ERROR = new Error('a trial');
 const errorTold = (): Promise<unknown> =>
   new Promise((resolve) => createDriverQuery(TRIAL, undefined, resolve).handleError(TRIAL_ERROR, undefined));
 
-function inTime<T>(work: Promise<T>, msMax: number): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error('no answer')), msMax);
-  });
-  return Promise.race([work, late]).finally(() => clearTimeout(timer));
-}
-
-const textOf = (result: PreparedResult<unknown>): string =>
+const textOf = (result: PreparedResult<unknown> | typeof NO_ANSWER): string =>
   JSON.stringify(result, (_, value) => (typeof value === 'bigint' ? `${value}n` : value));

@@ -1,3 +1,4 @@
+import type { Clock } from '../../base/clock.ts';
 import { afterPoll } from '../../base/event-loop.ts';
 import { Caller } from '../caller.ts';
 import type { Statement } from '../statement.ts';
@@ -44,7 +45,10 @@ const BATCH_MAX = 128;
 // that takes longer, as one that waits for a locked account, holds up no other.
 const UNDER_WAY_MS_MAX = 20;
 
-export function createWriteBatches(runner: WriteRunner): (write: Write) => Promise<number> {
+export function createWriteBatches(
+  clock: Pick<Clock, 'after'>,
+  runner: WriteRunner,
+): (write: Write) => Promise<number> {
   const waiting: Job[] = [];
   let isScheduled = false;
   let isUnderWay = false;
@@ -53,15 +57,15 @@ export function createWriteBatches(runner: WriteRunner): (write: Write) => Promi
     isScheduled = false;
     if (waiting.length === 0 || isUnderWay) return;
     isUnderWay = true;
-    let timer: NodeJS.Timeout | undefined;
+    let cancel: (() => void) | undefined;
     const proceed = () => {
-      if (!timer) return;
-      clearTimeout(timer);
-      timer = undefined;
+      if (!cancel) return;
+      cancel();
+      cancel = undefined;
       isUnderWay = false;
       schedule();
     };
-    timer = setTimeout(proceed, UNDER_WAY_MS_MAX);
+    cancel = clock.after(UNDER_WAY_MS_MAX, proceed);
     runBatch(runner, waiting.splice(0, BATCH_MAX)).then(proceed);
   }
 

@@ -1,6 +1,7 @@
 import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { createBackOff } from '../../base/back-off.ts';
+import type { Clock } from '../../base/clock.ts';
 import type { CheckpointAnswer } from './checkpoint-worker.ts';
 
 /**
@@ -33,14 +34,18 @@ const WORKER = new URL(`./checkpoint-worker${extname(import.meta.url)}`, import.
 const WORKER_OPTIONS = ['--disable-warning=ExperimentalWarning'];
 
 /** `died` is called for every thread that ended by itself. */
-export function createCheckpointer(path: string, died: (thrown: unknown) => void = () => {}): Checkpointer {
+export function createCheckpointer(
+  path: string,
+  clock: Pick<Clock, 'monotonic' | 'after'>,
+  died: (thrown: unknown) => void = () => {},
+): Checkpointer {
   let worker: Worker | undefined;
   let isBusy = false;
   let isClosing = false;
   let checkpointedRows = 0;
   const backOff = createBackOff(BACKOFF_FIRST_MS, BACKOFF_MAX_MS);
   let startAfter = 0;
-  const truncations = createTruncations(() => {
+  const truncations = createTruncations(clock, () => {
     try {
       worker ??= start();
       worker.postMessage('truncate');
@@ -70,7 +75,7 @@ export function createCheckpointer(path: string, died: (thrown: unknown) => void
     isBusy = false;
     truncations.answered(false);
     if (isClosing) return;
-    startAfter = performance.now() + backOff.next();
+    startAfter = clock.monotonic() + backOff.next();
     checkpointedRows -= ROWS; // these are still in the log
     died(failure);
   }
@@ -78,7 +83,7 @@ export function createCheckpointer(path: string, died: (thrown: unknown) => void
   return {
     rowsWritten(rows) {
       if (isBusy || rows - checkpointedRows < ROWS) return;
-      if (!worker && performance.now() < startAfter) return;
+      if (!worker && clock.monotonic() < startAfter) return;
       checkpointedRows = rows;
       isBusy = true;
       try {
@@ -102,9 +107,9 @@ export function createCheckpointer(path: string, died: (thrown: unknown) => void
 }
 
 /** Calls of `truncate` that the thread has not answered, and those that have to be repeated. */
-function createTruncations(ask: () => void) {
+function createTruncations({ after }: Pick<Clock, 'after'>, ask: () => void) {
   const waiting: (() => void)[] = [];
-  let again: NodeJS.Timeout | undefined;
+  let cancel = () => {};
   let isStopped = false;
 
   const begin = (): Promise<void> =>
@@ -117,13 +122,13 @@ function createTruncations(ask: () => void) {
     begin,
     answered(isDone: boolean): void {
       if (waiting.length === 0) return;
-      clearTimeout(again);
-      if (!isDone && !isStopped) again = setTimeout(() => void begin(), TRUNCATE_AGAIN_MS).unref();
+      cancel();
+      if (!isDone && !isStopped) cancel = after(TRUNCATE_AGAIN_MS, () => void begin(), { background: true });
       for (const resolve of waiting.splice(0)) resolve();
     },
     stop(): void {
       isStopped = true;
-      clearTimeout(again);
+      cancel();
     },
   };
 }

@@ -1,6 +1,7 @@
 import { closeSync, existsSync, mkdirSync, openSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import type { Clock } from '../../base/clock.ts';
 import { Problem } from '../../base/problem.ts';
 import { Caller } from '../caller.ts';
 import * as sql from '../callers.sql.ts';
@@ -21,10 +22,10 @@ import { createWriteQueue } from './write-queue.ts';
  */
 export async function openSqlite(
   path: string,
-  now: () => number,
+  clock: Clock,
   checkpointerDied: (thrown: unknown) => void = () => {},
 ): Promise<Database> {
-  const writer = await openWriter(path, now);
+  const writer = await openWriter(path, clock.now);
   const secondReader = new Connection(path);
   const read = createRead(writer, secondReader);
   const versions = createAccountVersions({
@@ -41,8 +42,8 @@ export async function openSqlite(
     },
   });
   writer.onWrite = versions.markChanged;
-  const checkpointer = createCheckpointer(path, checkpointerDied);
-  const writes = createWriteQueue(writer, {
+  const checkpointer = createCheckpointer(path, clock, checkpointerDied);
+  const writes = createWriteQueue(writer, clock, {
     onSettled: versions.settle,
     onAnswered: () => checkpointer.rowsWritten(writer.rowsChanged),
   });

@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import type { Clock } from '../../base/clock.ts';
 import { createPauses, nextTurn } from '../../base/event-loop.ts';
 import type { Problem } from '../../base/problem.ts';
 
@@ -63,6 +63,7 @@ const LOCK_RETRY_MS = 5;
 
 export function createWriteQueue<C extends Transactional>(
   connection: C,
+  clock: Pick<Clock, 'monotonic' | 'sleep'>,
   { onSettled = () => {}, onAnswered = () => {} }: WriteQueueEvents = {},
 ): WriteQueue<C> {
   const waiting: Job<C>[] = [];
@@ -77,7 +78,7 @@ export function createWriteQueue<C extends Transactional>(
 
   async function runAll(): Promise<void> {
     while (waiting.length > 0) {
-      await gather(waiting);
+      await gather(waiting, clock);
       await runBatch(waiting.splice(0, BATCH_MAX));
     }
     running = undefined;
@@ -87,7 +88,7 @@ export function createWriteQueue<C extends Transactional>(
     const answers: (() => void)[] = [];
     const isShared = jobs.length > 1;
     try {
-      await begin(connection);
+      await begin(connection, clock);
       // The settlement of 60 messages takes 4 ms. Calls that read are answered meanwhile, from the
       // state before this transaction.
       const pause = createPauses(PAUSE_AFTER_MS, PAUSE_AFTER_MS_MAX);
@@ -112,19 +113,19 @@ export function createWriteQueue<C extends Transactional>(
 }
 
 /** Waits for the writes of sockets that are readable now, for as long as every turn brings more. */
-async function gather(waiting: readonly unknown[]): Promise<void> {
-  const end = performance.now() + GATHER_MS_MAX;
+async function gather(waiting: readonly unknown[], { monotonic }: Pick<Clock, 'monotonic'>): Promise<void> {
+  const end = monotonic() + GATHER_MS_MAX;
   for (let turn = 0, before = 0; turn < GATHER_TURNS_MAX && waiting.length > before; turn++) {
     before = waiting.length;
     await nextTurn();
-    if (performance.now() > end) return;
+    if (monotonic() > end) return;
   }
 }
 
 /**
  * SQLite would wait for the lock by blocking the process. This wait lets the process serve others.
  */
-async function begin(connection: Transactional): Promise<void> {
+async function begin(connection: Transactional, { sleep }: Pick<Clock, 'sleep'>): Promise<void> {
   for (let tries = 0; !connection.tryBegin(); tries++) {
     if (tries * LOCK_RETRY_MS >= LOCK_WAIT_MS) throw connection.lockedOut();
     await sleep(LOCK_RETRY_MS);

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
 import { describe, test } from 'node:test';
+import { systemClock } from '../../../src/base/clock.ts';
 import { createRateLimiter, type RateLimiter } from '../../../src/domain/access/rate-limiter.ts';
 import { createAskPrimary } from '../../../src/serve/worker-channel.ts';
 import { acme, createWorld, outcomeOf } from '../../support/admission.ts';
@@ -63,7 +64,7 @@ describe('questions to the primary process', () => {
       send: (message: Sent) => void sent.push(message),
     });
     const answer = (question: Sent | undefined, content: unknown) => channel.emit('message', { ...question, content });
-    return { channel, sent, answer, ask: createAskPrimary(channel as unknown as NodeJS.Process) };
+    return { channel, sent, answer, ask: createAskPrimary(systemClock, channel as unknown as NodeJS.Process) };
   }
 
   test('each question to the primary process gets its own answer, in any order, and other messages are ignored', async () => {

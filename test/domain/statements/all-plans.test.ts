@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { systemClock } from '../../../src/base/clock.ts';
 import * as accounts from '../../../src/domain/accounts/accounts.sql.ts';
 import * as inbox from '../../../src/domain/messages/received.sql.ts';
 import * as queue from '../../../src/domain/sending/dispatch.sql.ts';
@@ -58,7 +59,7 @@ onPostgres('plans of all statements on PostgreSQL', () => {
   before(async () => {
     const fresh = await engines.find(({ name }) => name === 'postgres')?.fresh('sample');
     await (await openStore(fresh as string)).close();
-    hosts = createFailoverPool({ url: fresh as string, connectionsMax: 1, timeoutMs: 60_000 });
+    hosts = createFailoverPool({ url: fresh as string, connectionsMax: 1, timeoutMs: 60_000 }, systemClock);
     client = await hosts.connect();
     const others = [VERSIONS, lockManyQuery(['hash']), lockQuery(1n), lockQuery(new Caller('hash'))];
     statements = [

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { DatabaseSync } from 'node:sqlite';
 import { after, before, describe, test } from 'node:test';
+import { systemClock } from '../../../src/base/clock.ts';
 import * as operators from '../../../src/domain/access/operators.sql.ts';
 import * as signIn from '../../../src/domain/access/sign-in.sql.ts';
 import * as tokens from '../../../src/domain/access/tokens.sql.ts';
@@ -107,7 +108,7 @@ describe('query plans of the operator, on PostgreSQL', () => {
   before(async () => {
     const setting = (await engines[1]?.fresh('sample')) as string;
     await (await openStore(setting)).close();
-    hosts = createFailoverPool({ url: setting, connectionsMax: 1, timeoutMs: 5_000 });
+    hosts = createFailoverPool({ url: setting, connectionsMax: 1, timeoutMs: 5_000 }, systemClock);
     client = await hosts.connect();
   });
   after(async () => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { constants, DatabaseSync } from 'node:sqlite';
 import { after, before, describe, test } from 'node:test';
+import { systemClock } from '../../../src/base/clock.ts';
 import * as accounts from '../../../src/domain/accounts/accounts.sql.ts';
 import * as blacklist from '../../../src/domain/contacts/blacklist.sql.ts';
 import * as contacts from '../../../src/domain/contacts/contacts.sql.ts';
@@ -154,7 +155,7 @@ describe('query plans of PostgreSQL', () => {
   before(async () => {
     const setting = (await engines[1]?.fresh('sample')) as string;
     await (await openStore(setting)).close();
-    hosts = createFailoverPool({ url: setting, connectionsMax: 1, timeoutMs: 5_000 });
+    hosts = createFailoverPool({ url: setting, connectionsMax: 1, timeoutMs: 5_000 }, systemClock);
     client = await hosts.connect();
   });
   after(async () => {

@@ -6,6 +6,7 @@ import { Socket } from 'node:net';
 import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
+import { systemClock } from '../../../src/base/clock.ts';
 import { createLogStream } from '../../../src/serve/telemetry/log-stream.ts';
 import { freshPath } from '../../support/command.ts';
 import { engines, onEveryEngine } from '../../support/engines.ts';
@@ -114,7 +115,7 @@ describe('an output', () => {
 
   test('the log stream writes buffered lines before a line that is written at once', async () => {
     const file = freshPath('log');
-    const output = createLogStream(false, openSync(file, 'w'));
+    const output = createLogStream(false, systemClock, openSync(file, 'w'));
     for (let number = 0; number < 1_000; number++) output.writeLater(line(number));
     const before = readFileSync(file, 'utf8').split('\n').length - 1;
     assert.ok(before > 500 && before < 1_000, `${before} lines are out`);
@@ -141,7 +142,7 @@ describe('an output', () => {
     const fd = openSync(fifo, 'w');
     // This makes it one that does not block, as Node does with standard error.
     const socket = new Socket({ fd, readable: false, writable: true });
-    const output = createLogStream(true, fd);
+    const output = createLogStream(true, systemClock, fd);
     for (let number = 0; number < 20_000; number++) output.writeLater(line(number));
     assert.ok(output.lost > 5_000 && output.lost < 20_000, `${output.lost} lines are lost`);
     const chunks: Buffer[] = [];

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { openSync, readFileSync, writeFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
+import { systemClock } from '../../../src/base/clock.ts';
 import { createLogStream } from '../../../src/serve/telemetry/log-stream.ts';
 import { unavailable } from '../../../src/store/unavailable.ts';
 import { freshPath } from '../../support/command.ts';
@@ -234,7 +235,10 @@ onEveryEngine('a failure that is ours', (engine) => {
       process.env.OTEL_EXPORTER_OTLP_ENDPOINT = collector.address; // the exporter looks nowhere else
       t.after(() => delete process.env.OTEL_EXPORTER_OTLP_ENDPOINT);
       const { app, call: ask } = await serve(await engine.fresh('sample'), {
-        telemetry: { output: createLogStream(false, openSync(freshPath('log'), 'w')), environment: process.env },
+        telemetry: {
+          output: createLogStream(false, systemClock, openSync(freshPath('log'), 'w')),
+          environment: process.env,
+        },
         database: (opened) => ({ ...opened, first: () => Promise.reject(thrown()) }),
       });
       await ask('account', 'Profile');

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { openSync } from 'node:fs';
 import { describe, test } from 'node:test';
+import { systemClock } from '../../../src/base/clock.ts';
 import { readConfig } from '../../../src/config/settings.ts';
 import { createAccountLabel } from '../../../src/serve/telemetry/access-log.ts';
 import { createLog } from '../../../src/serve/telemetry/log.ts';
@@ -38,10 +39,11 @@ describe('telemetry that nobody wants', () => {
     ['silent', false],
   ] as const) {
     test(`at log level ${level} calls are ${isLogged ? '' : 'not '}looked at, and statements are not`, async () => {
-      const output = createLogStream(false, openSync(freshPath('log'), 'w'));
+      const output = createLogStream(false, systemClock, openSync(freshPath('log'), 'w'));
       const { observe, observeStatement } = await createTelemetry(readConfig({}), {
         log: createLog(level, output),
         output,
+        clock: systemClock,
         environment: {},
         isWorker: false,
         sources: {

@@ -60,7 +60,7 @@ onPostgres('connections to PostgreSQL', () => {
 
   test('a transaction that the server ended because the process hung is unavailable, and no error of the program', async (t) => {
     const url = server.url(await freshDatabase(server));
-    const database = await openPostgres({ url, connectionsMax: 1, timeoutMs: 60_000 }, Date.now);
+    const database = await openPostgres({ url, connectionsMax: 1, timeoutMs: 60_000 }, systemClock);
     t.after(() => database.close());
     const hung = database.transaction(1n, async (queries) => {
       await queries.all(sql("select set_config('idle_in_transaction_session_timeout', '100', true)"), {});
@@ -99,7 +99,7 @@ onPostgres('connections to PostgreSQL', () => {
 
   test('PostgreSQL ends a snapshot by itself in which nothing is asked for 10 minutes', async (t) => {
     const url = server.url(await freshDatabase(server));
-    const database = await openPostgres({ url, connectionsMax: 2, timeoutMs: 5_000 }, () => 0);
+    const database = await openPostgres({ url, connectionsMax: 2, timeoutMs: 5_000 }, systemClock);
     t.after(() => database.close());
     const shown = await database.snapshot((queries) =>
       queries.all(sql('show idle_in_transaction_session_timeout'), {}),
@@ -141,7 +141,7 @@ onPostgres('connections to PostgreSQL', () => {
 
   test('a connection reports the statements that it has prepared, each once', async (t) => {
     const url = server.url(await freshDatabase(server));
-    const database = await openPostgres({ url, connectionsMax: 1, timeoutMs: 5_000 }, () => 0);
+    const database = await openPostgres({ url, connectionsMax: 1, timeoutMs: 5_000 }, systemClock);
     t.after(() => database.close());
     const used = sql<{ account: bigint }>('select account_id from account where account_id = :account');
     for (const account of [1n, 2n, 3n]) {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { before, type TestContext, test } from 'node:test';
 import pg from 'pg';
+import { systemClock } from '../../../src/base/clock.ts';
 import { DriverChanged, tryFast } from '../../../src/store/postgres/prepared-query.ts';
 import { type Engine, engines } from '../../support/engines.ts';
 import { openStore, sql } from '../../support/opened-database.ts';
@@ -53,7 +54,7 @@ onPostgres("the inside of pg's Query", () => {
     const client = new pg.Client(options);
     await client.connect();
     t.after(() => client.end());
-    await tryFast(client); // rejects with "pg's Query has changed: look at …"
+    await tryFast(client, systemClock); // rejects with "pg's Query has changed: look at …"
     const store = await openStore(options.connectionString);
     t.after(() => store.close());
     const query = t.mock.method(pg.Client.prototype, 'query');
@@ -83,7 +84,7 @@ onPostgres("the inside of pg's Query", () => {
     await client.connect();
     t.after(() => client.end());
     change(t, (config) => config);
-    await assert.rejects(tryFast(client, 50), DriverChanged);
+    await assert.rejects(tryFast(client, systemClock, 50), DriverChanged);
   });
 
   test('a pg that does not tell an error to the callback is found out as well', async (t) => {
@@ -91,7 +92,10 @@ onPostgres("the inside of pg's Query", () => {
     await client.connect();
     t.after(() => client.end());
     t.mock.method(pg.Query.prototype as unknown as Custom, 'handleError', () => {});
-    await assert.rejects(tryFast(client, 1_000), { name: 'DriverChanged', message: /an error does not reach/ });
+    await assert.rejects(tryFast(client, systemClock, 1_000), {
+      name: 'DriverChanged',
+      message: /an error does not reach/,
+    });
   });
 
   test('every operation answers the same by the documented way', async (t) => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import pg from 'pg';
+import { systemClock } from '../../../src/base/clock.ts';
 import { createSettler } from '../../../src/carriers/settler.ts';
 import { createReceipts } from '../../../src/domain/sending/receipts.ts';
 import { createSettling } from '../../../src/domain/sending/settle.ts';
@@ -15,7 +16,7 @@ const TIMEOUT_MS = 200;
 async function opened(t: TestContext) {
   const engine = engines.find(({ name }) => name === 'postgres') as Engine;
   const sending = await openSending(engine, t);
-  const impatient = await openPostgres({ url: sending.setting, connectionsMax: 5, timeoutMs: TIMEOUT_MS }, sending.now);
+  const impatient = await openPostgres({ url: sending.setting, connectionsMax: 5, timeoutMs: TIMEOUT_MS }, systemClock);
   const holder = new pg.Client({ connectionString: sending.setting });
   await holder.connect();
   const release = () => holder.query('rollback');

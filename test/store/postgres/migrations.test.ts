@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import pg from 'pg';
 import { contract } from '../../../src/asmx/contract/contract.ts';
+import { systemClock } from '../../../src/base/clock.ts';
 import { postgresDialect } from '../../../src/store/postgres/connection.ts';
 import { openPostgres } from '../../../src/store/postgres/database.ts';
 import { type Migratable, type Migration, migrate, migrations } from '../../../src/store/schema/migrations.ts';
@@ -142,10 +143,7 @@ onPostgres('migrations of PostgreSQL', () => {
     const url = await engine.fresh('none');
     await upgrade(url, [ADDITION]);
     const before = await contentOf(url);
-    await assert.rejects(
-      openPostgres({ url, connectionsMax: 1, timeoutMs: 5_000 }, () => 0),
-      { message: NEWER },
-    );
+    await assert.rejects(openPostgres({ url, connectionsMax: 1, timeoutMs: 5_000 }, systemClock), { message: NEWER });
     for (const command of ['check', 'serve']) {
       const { code, stdout, stderr } = await columba([
         command,
@@ -187,7 +185,7 @@ onPostgres('migrations of PostgreSQL', () => {
     const url = await engine.fresh('none');
     const opening = await withClient(url, async (client) => {
       await client.query(`begin; select pg_advisory_xact_lock(${MIGRATION_LOCK})`);
-      const opening = openPostgres({ url, connectionsMax: 1, timeoutMs: 300 }, () => 0);
+      const opening = openPostgres({ url, connectionsMax: 1, timeoutMs: 300 }, systemClock);
       opening.catch(() => {});
       await new Promise((resolve) => setTimeout(resolve, 2_500));
       await client.query('rollback');
@@ -205,7 +203,7 @@ onPostgres('migrations of PostgreSQL', () => {
          $$ begin if tg_tag = 'CREATE INDEX' then perform pg_sleep(0.4); end if; end $$;
        create event trigger slow on ddl_command_start execute function slow()`,
     );
-    await (await openPostgres({ url, connectionsMax: 1, timeoutMs: 300 }, () => 0)).close();
+    await (await openPostgres({ url, connectionsMax: 1, timeoutMs: 300 }, systemClock)).close();
     assert.equal((await versions(url)).length, known);
   });
 });

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
+import { systemClock } from '../../../src/base/clock.ts';
 import { createFailoverPool } from '../../../src/store/postgres/pool.ts';
 import { engines } from '../../support/engines.ts';
 import { openStore, sql } from '../../support/opened-database.ts';
@@ -35,7 +36,7 @@ onPostgres('sessions of a server with other defaults', () => {
       await runSql(setting, `alter database ${databaseOf(setting)} set ${name} = ${value}`);
   });
   test('a session compiles nothing, and plans each statement once', async (t) => {
-    const pool = createFailoverPool({ url: setting, connectionsMax: 1, timeoutMs: 5_000 });
+    const pool = createFailoverPool({ url: setting, connectionsMax: 1, timeoutMs: 5_000 }, systemClock);
     const client = await pool.connect();
     t.after(async () => {
       client.release();

@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { chmodSync, chownSync, copyFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
+import { systemClock } from '../../../src/base/clock.ts';
 import { openPostgres } from '../../../src/store/postgres/database.ts';
 import { columba, freshPath } from '../../support/command.ts';
 import { sql } from '../../support/opened-database.ts';
@@ -86,7 +87,7 @@ onPostgres('PostgreSQL over TLS', () => {
 
   const url = (host: string, options: string) => `${server?.url().replace('127.0.0.1', host)}?${options}`;
   const sslOf = async (setting: string): Promise<unknown> => {
-    const database = await openPostgres({ url: setting, connectionsMax: 1, timeoutMs: 5_000 }, () => 0);
+    const database = await openPostgres({ url: setting, connectionsMax: 1, timeoutMs: 5_000 }, systemClock);
     try {
       const own = sql<Record<string, never>, { ssl: boolean }>(
         'select ssl from pg_stat_ssl where pid = pg_backend_pid()',

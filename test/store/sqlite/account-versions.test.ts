@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { describe, type TestContext, test } from 'node:test';
+import { systemClock } from '../../../src/base/clock.ts';
 import { hashUserId } from '../../../src/domain/accounts/credentials.ts';
 import type { AccountKey, Caller, Database } from '../../../src/store/database.ts';
 import { openSqlite } from '../../../src/store/sqlite/database.ts';
@@ -175,7 +176,7 @@ describe('the version of an account in the embedded database', () => {
   test('calls with one pollId poll other processes once; another pollId, and a call without one, poll again', async (t) => {
     const { setting, store } = await open(t);
     let pollId: number | undefined;
-    const second = await openSqlite(pathOf(setting), () => 0);
+    const second = await openSqlite(pathOf(setting), systemClock);
     t.after(() => second.close());
     const touched = () => store.run(sql(touch), {});
     const versionNow = async () => ((await second.identify(hashUserId(ACME), undefined, pollId)) as Caller).version;

@@ -4,6 +4,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { describe, type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Worker } from 'node:worker_threads';
+import { systemClock } from '../../../src/base/clock.ts';
 import type { Database } from '../../../src/store/database.ts';
 import { checkpointAll, openForCheckpoints } from '../../../src/store/sqlite/checkpoint-worker.ts';
 import { createCheckpointer } from '../../../src/store/sqlite/checkpointer.ts';
@@ -186,7 +187,7 @@ describe('the log of the embedded database', () => {
       rows += 10_000;
       checkpointer.rowsWritten(rows);
     };
-    const checkpointer = createCheckpointer(path, (thrown) => {
+    const checkpointer = createCheckpointer(path, systemClock, (thrown) => {
       deaths.push(thrown);
       commit();
       assert.equal(started, deaths.length, 'another one was started at once');
@@ -210,7 +211,7 @@ describe('the log of the embedded database', () => {
   });
 
   test('a file that cannot be opened leaves the log to the connection, and harms nobody', async () => {
-    const checkpointer = createCheckpointer('/nowhere/at/all.db');
+    const checkpointer = createCheckpointer('/nowhere/at/all.db', systemClock);
     for (const rows of [1_000_000, 2_000_000]) {
       checkpointer.rowsWritten(rows);
       await sleep(100);

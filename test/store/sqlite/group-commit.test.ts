@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { systemClock } from '../../../src/base/clock.ts';
 import { Problem } from '../../../src/base/problem.ts';
 import { createWriteQueue, type Transactional } from '../../../src/store/sqlite/write-queue.ts';
+import { createVirtualClock } from '../../support/virtual-clock.ts';
 
 /** A connection that only remembers what it was told, and can refuse a statement. */
 function remembering(refuse: (sql: string) => boolean = () => false) {
@@ -35,7 +37,7 @@ const settled = async (work: Promise<unknown>[]) =>
 
 test('writes that are asked for together share one commit, in their order', async () => {
   const { connection, told } = remembering();
-  const queue = createWriteQueue(connection);
+  const queue = createWriteQueue(connection, systemClock);
   const order: number[] = [];
   const answers = Array.from({ length: 32 }, (_, number) => queue.add(async () => order.push(number)));
   assert.deepEqual(
@@ -48,7 +50,7 @@ test('writes that are asked for together share one commit, in their order', asyn
 
 test('a commit does not wait for turns of the event loop that take long, whatever each of them brings', async () => {
   const { connection, told } = remembering();
-  const queue = createWriteQueue(connection);
+  const queue = createWriteQueue(connection, systemClock);
   const work: Promise<unknown>[] = [];
   const counts: number[] = [];
   const slowTurn = (left: number) => {
@@ -64,7 +66,7 @@ test('a commit does not wait for turns of the event loop that take long, whateve
 
 test('writes under load waited for a whole turn of the event loop after each half a millisecond', async () => {
   const { connection } = remembering();
-  const queue = createWriteQueue(connection);
+  const queue = createWriteQueue(connection, systemClock);
   const spin = (ms: number) => {
     for (const end = performance.now() + ms; performance.now() < end; );
   };
@@ -86,14 +88,14 @@ test('writes under load waited for a whole turn of the event loop after each hal
 
 test('no write is answered before the commit', async () => {
   const { connection, told } = remembering();
-  const queue = createWriteQueue(connection);
+  const queue = createWriteQueue(connection, systemClock);
   const seen = [1, 2].map((number) => queue.add(async () => number).then(() => told.at(-1)));
   assert.deepEqual(await Promise.all(seen), ['commit', 'commit']);
 });
 
 test('a write that fails is undone alone, and the others are kept', async () => {
   const { connection, told } = remembering();
-  const queue = createWriteQueue(connection);
+  const queue = createWriteQueue(connection, systemClock);
   const failing = queue.add(async () => {
     throw new Error('mine');
   });
@@ -112,7 +114,7 @@ test('a write that fails is undone alone, and the others are kept', async () => 
 test('a commit that fails fails every write of it, and the next ones go on', async () => {
   let commits = 0;
   const { connection } = remembering((sql) => sql === 'commit' && ++commits === 1);
-  const queue = createWriteQueue(connection);
+  const queue = createWriteQueue(connection, systemClock);
   const first = await settled([queue.add(async () => 1), queue.add(async () => 2)]);
   assert.deepEqual(first, ['refused: commit', 'refused: commit']);
   assert.equal(await queue.add(async () => 3), 3);
@@ -120,7 +122,7 @@ test('a commit that fails fails every write of it, and the next ones go on', asy
 
 test('an error that has ended the transaction fails every write of it', async () => {
   const { connection, lose } = remembering();
-  const queue = createWriteQueue(connection);
+  const queue = createWriteQueue(connection, systemClock);
   const full = queue.add(async () => {
     lose(); // as SQLite does when the disk is full
     throw new Problem('unavailable', 'full');
@@ -130,7 +132,7 @@ test('an error that has ended the transaction fails every write of it', async ()
 
 test('empty waits for what was asked for before', async () => {
   const { connection } = remembering();
-  const queue = createWriteQueue(connection);
+  const queue = createWriteQueue(connection, systemClock);
   let done = false;
   void queue.add(async () => {
     done = true;
@@ -142,13 +144,28 @@ test('empty waits for what was asked for before', async () => {
 test('a write waits for another process that is in a transaction', async () => {
   let tries = 0;
   const { connection } = remembering((sql) => sql === 'begin' && ++tries < 4);
-  assert.equal(await createWriteQueue(connection).add(async () => 'done'), 'done');
+  const clock = createVirtualClock();
+  const done = createWriteQueue(connection, clock).add(async () => 'done');
+  await clock.advance(14);
+  assert.equal(tries, 3);
+  await clock.advance(1);
+  assert.equal(await done, 'done');
   assert.equal(tries, 4);
+});
+
+test('a write fails where another process is in its transaction for longer than five seconds of the clock', async () => {
+  const { connection } = remembering((sql) => sql === 'begin');
+  const clock = createVirtualClock();
+  const refused = settled([createWriteQueue(connection, clock).add(async () => 'done')]);
+  await clock.advance(4_999);
+  assert.deepEqual(clock.waiting(), [5_000]);
+  await clock.advance(1);
+  assert.deepEqual(await refused, ['locked']);
 });
 
 test('a rollback that fails as well does not keep the writes waiting', async () => {
   const { connection } = remembering((sql) => sql === 'commit' || sql === 'rollback');
-  const queue = createWriteQueue(connection);
+  const queue = createWriteQueue(connection, systemClock);
   assert.deepEqual(await settled([queue.add(async () => 1)]), ['refused: commit']);
   assert.deepEqual(await settled([queue.add(async () => 2)]), ['refused: commit']);
 });
