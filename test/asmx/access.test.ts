@@ -8,7 +8,7 @@ import { ACME, GLOBEX, startService } from '../support/service.ts';
 
 onEveryEngine('user_id', (engine) => {
   for (const protocol of PROTOCOLS) {
-    test(`denied in ${protocol}: unknown, missing, empty, too long, revoked and disabled ones get the very same bytes`, async () => {
+    test(`denied in ${protocol}: an unknown, missing, empty, too long, revoked or disabled user_id gets exactly the same bytes`, async () => {
       const service = await startService(engine);
       try {
         await accountChanges(service.app).rotateUserId('globex', true);
@@ -38,7 +38,7 @@ onEveryEngine('user_id', (engine) => {
       }
     });
 
-    test(`denied in ${protocol} changes nothing`, async () => {
+    test(`denied in ${protocol}: a denied call changes nothing`, async () => {
       const service = await startService(engine);
       try {
         for (const user_id of ['nobody', '', null, ` ${ACME}`, `${ACME} `, ACME.slice(0, -1), `${ACME}x`]) {
@@ -61,7 +61,7 @@ onEveryEngine('user_id', (engine) => {
     });
   }
 
-  test('failures from one address are slowed down more and more, to an end; other addresses and valid calls are not', async () => {
+  test('failures from one address are delayed more and more, up to a maximum; other addresses and valid calls are not delayed', async () => {
     const service = await startService(engine);
     const from = async (client: string, userId: string) => {
       const before = service.slept.length;
@@ -107,7 +107,7 @@ onEveryEngine('user_id', (engine) => {
     }
   });
 
-  test('a request that fails for another reason is no failed identification', async () => {
+  test('a request that fails for another reason does not count as a failed identification', async () => {
     const service = await startService(engine);
     try {
       for (let failure = 0; failure < 40; failure++) {

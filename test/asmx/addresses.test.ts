@@ -42,7 +42,7 @@ onEveryEngine('addresses', (engine) => {
     }));
 
   const HOSTILE = ['a"b<c', 'a b', "a'b", 'evil.example/path', 'user@evil.example', 'a&b', 'a:b', 'x:123456', '<evil>'];
-  test('a Host that is none is refused and never repeated', () =>
+  test('an invalid Host is refused and never repeated in the answer', () =>
     listening({}, async (address) => {
       for (const host of HOSTILE) {
         for (const query of ['WSDL', 'disco', '', 'op=Read', 'wsdl=']) {
@@ -55,7 +55,7 @@ onEveryEngine('addresses', (engine) => {
       }
     }));
 
-  test('an empty Host, and HTTP/1.0 without one, get the address that was connected to', () =>
+  test('with an empty Host, or with HTTP/1.0 and no Host, the WSDL has the address of the connection', () =>
     listening({}, async (address) => {
       assert.equal(await baseIn(address, [], '1.0'), address);
       assert.equal(await baseIn(address, ['Host:']), address);
@@ -129,7 +129,7 @@ onEveryEngine('addresses', (engine) => {
     }
   });
 
-  test('failed identifications count for the client behind a trusted proxy, and otherwise for who connects', async () => {
+  test('failed identifications count for the client behind a trusted proxy, and otherwise for the peer of the connection', async () => {
     for (const trustedProxies of [['127.0.0.1'], []]) {
       const service = await startService(engine, 'sample', { trustedProxies });
       try {

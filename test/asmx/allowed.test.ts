@@ -57,7 +57,7 @@ onEveryEngine('accounts that are restricted to networks', (engine) => {
     }));
 
   for (const protocol of PROTOCOLS) {
-    test(`all 32 operations in ${protocol}: outside the very bytes for an unknown user_id, and nothing is changed`, () =>
+    test(`all 32 operations in ${protocol}: outside its networks an account gets exactly the bytes for an unknown user_id, and nothing is changed`, () =>
       withService(async (service) => {
         const before = await exportOf(service.app);
         assert.equal(CALLS.length, 32);
@@ -74,7 +74,7 @@ onEveryEngine('accounts that are restricted to networks', (engine) => {
         assert.equal(await exportOf(service.app), before);
       }));
 
-    test(`all 32 operations in ${protocol} are served inside as they are to an account without a list`, () =>
+    test(`all 32 operations in ${protocol}: inside its networks an account is served like one without a list`, () =>
       withService(async (service) => {
         const free = await startService(engine);
         try {
@@ -115,7 +115,7 @@ onEveryEngine('accounts that are restricted to networks', (engine) => {
       { responseCacheBytesMax: 2 ** 25 },
     ));
 
-  test('a list holds from the moment on at which it is set, also for answers that were given before', () =>
+  test('a list of networks takes effect at once, also for answers that were cached before', () =>
     withService(
       async (service) => {
         const accounts = accountChanges(service.app);
@@ -135,7 +135,7 @@ onEveryEngine('accounts that are restricted to networks', (engine) => {
       { responseCacheBytesMax: 2 ** 25 },
     ));
 
-  test('a further user_id is restricted as the first one, and failures outside are held back as any', () =>
+  test('a further user_id is restricted like the first one, and failures outside are delayed like any others', () =>
     withService(async (service) => {
       const { userId } = await accountChanges(service.app).rotateUserId('acme', false);
       assert.deepEqual([await count(service, INSIDE, userId), await count(service, OUTSIDE, userId)], [200, 403]);
@@ -144,7 +144,7 @@ onEveryEngine('accounts that are restricted to networks', (engine) => {
       assert.deepEqual(service.slept, [100]);
     }));
 
-  test('behind trusted proxies it is the client whose address counts, and nobody else is believed', async () => {
+  test('behind trusted proxies the address of the client counts, and X-Forwarded-For of others is ignored', async () => {
     const asked = async (settings: Partial<Config>, fields: readonly string[]) => {
       let status = 0;
       await withService(async (service) => {

@@ -75,7 +75,7 @@ onEveryEngine('limits', (engine) => {
       }
     }));
 
-  test('who sends all of a much too large body before reading is told so too, not cut off', () =>
+  test('a client that sends all of a much too large body before it reads still gets the answer', () =>
     withService(async (service) => {
       const address = await service.app.start();
       for (const transfer of ['length', 'chunked'] as const) {
@@ -83,7 +83,7 @@ onEveryEngine('limits', (engine) => {
       }
     }));
 
-  test('who announces too much is refused before sending it, and the connection closed', () =>
+  test('a client that announces too large a body is refused before it sends it, and the connection is closed', () =>
     withService(async (service) => {
       const address = await service.app.start();
       const head = `POST /api/account.asmx HTTP/1.1\r\nHost: x\r\nContent-Type: text/xml\r\nContent-Length: 999999999\r\n\r\n<`;

@@ -38,7 +38,7 @@ describe('the key of a request', () => {
     test(`a request with another ${what} has another key`, () => assert.ok(!isKeyOf(key, requestOf(parts), body)));
   }
 
-  test('a key keeps nothing of the packet that its request came in', () => {
+  test('a key does not keep the packet of its request in memory', () => {
     const packet = Buffer.alloc(60_000, 'x');
     assert.equal(keyOf(requestOf(), packet.subarray(0, 100)).body.buffer.byteLength, 100);
   });

@@ -46,7 +46,7 @@ const OPERATOR: Record<string, readonly [valid: boolean, (app: Serving['app']) =
 
 onEveryEngine('response cache of the service', (engine) => {
   for (const protocol of protocolsFor(engine)) {
-    test(`Read with a time of day returns the messages of today, also tomorrow (${protocol})`, async () => {
+    test(`Read with only a time of day returns the messages of the current day, also on the next day (${protocol})`, async () => {
       const service = await startService(engine);
       const ask = async () => {
         const args = { user_id: ACME, from: '00:00:00', to: '23:59:59', max_count: 10 };

@@ -34,7 +34,7 @@ onEveryEngine('too many calls', (engine) => {
   }
 
   for (const protocol of PROTOCOLS) {
-    test(`429 in ${protocol}: plain text with a Retry-After after which it is answered, and not a millisecond before`, () =>
+    test(`429 in ${protocol}: plain text with a Retry-After after which the call succeeds, and not a millisecond before`, () =>
       withService({ accountRate: 1, accountBurst: 3 }, async (service) => {
         const send = sender(service);
         const refused = await spend(() => send(protocol, ACME), 3);
@@ -47,7 +47,7 @@ onEveryEngine('too many calls', (engine) => {
       }));
   }
 
-  test('calls count together in whatever protocol, operation and user_id, and whether they succeed or not', () =>
+  test('calls of all protocols, operations and user_ids of an account count together, whether they succeed or not', () =>
     withService({ accountRate: 1, accountBurst: 8 }, async (service) => {
       const { userId } = await accountChanges(service.app).rotateUserId('acme', false);
       const send = sender(service);
@@ -60,7 +60,7 @@ onEveryEngine('too many calls', (engine) => {
       for (const each of [ACME, userId]) assert.equal((await send('get', each)).status, 429);
     }));
 
-  test('an account over its limit does not concern another one at the same address', () =>
+  test('an account over its limit does not affect another one at the same address', () =>
     withService({ accountRate: 1, accountBurst: 2 }, async (service) => {
       const send = sender(service);
       assert.equal((await spend(() => send('get', ACME), 2)).status, 429);
@@ -76,7 +76,7 @@ onEveryEngine('too many calls', (engine) => {
       assertProblem('soap11', refused, 'too-many', OF_ACCOUNT, { fields: { 'Retry-After': '1' } });
     }));
 
-  test('an address over its limit: all accounts at it, and no others', () =>
+  test('an address over its limit affects all accounts at that address, and no others', () =>
     withService({ addressRate: 2, addressBurst: 3 }, async (service) => {
       const send = sender(service);
       await spend(() => send('post', ACME), 3);
@@ -92,7 +92,7 @@ onEveryEngine('too many calls', (engine) => {
       assert.equal((await send('get', GLOBEX)).status, 200);
     }));
 
-  test('an address with many accounts has no limit where the operator names it', () =>
+  test('an address that the operator names has no limit', () =>
     withService({ addressRate: 1, addressBurst: 1, addressUnlimited: ['198.51.100.0/24'] }, async (service) => {
       const send = sender(service);
       for (let call = 0; call < 20; call++) {
@@ -109,7 +109,7 @@ onEveryEngine('too many calls', (engine) => {
       assert.match((await send('get', GLOBEX)).text, /^There are too many calls from this address/);
     }));
 
-  test('pages and descriptions are no calls', () =>
+  test('pages and WSDLs do not count as calls', () =>
     withService({ accountRate: 1, accountBurst: 1, addressRate: 1, addressBurst: 1 }, async (service) => {
       const send = sender(service);
       await spend(() => send('get', ACME), 1);
@@ -127,7 +127,7 @@ onEveryEngine('too many calls', (engine) => {
       assert.equal((await send('get', ACME)).status, 429);
     }));
 
-  test('whoever is not known spends nothing of an account, and is denied however often', () =>
+  test('a caller with an invalid user_id uses up no limit of an account, and is denied however often', () =>
     withService({ accountRate: 1, accountBurst: 3 }, async (service) => {
       await accountChanges(service.app).allow('acme', ['192.0.2.1']);
       const send = sender(service);
@@ -138,7 +138,7 @@ onEveryEngine('too many calls', (engine) => {
       assert.equal((await spend(() => send('get', ACME), 3)).status, 429);
     }));
 
-  test('failed identifications are held back, and known accounts at the same address never', () =>
+  test('failed identifications are delayed, and calls of known accounts at the same address never', () =>
     withService({}, async (service) => {
       const send = sender(service);
       const held = async (userId: string, client?: string) => {
@@ -164,7 +164,7 @@ onEveryEngine('too many calls', (engine) => {
       for (let call = 0; call < 300; call++) assert.equal((await send('get', ACME)).status, 200);
     }));
 
-  test('a connection goes on after a 429, also where a body came that nobody looked at', () =>
+  test('a connection continues after a 429, even if the body of the request was not read', () =>
     withService({ addressRate: 1, addressBurst: 1 }, async (service) => {
       const connection = await openConnection(await service.app.start());
       try {

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { createSlots, type Evictable, type Eviction } from '../../src/http/connection-slots.ts';
 
 /** Which connection makes room for a new one. */
-describe('places for connections', () => {
+describe('connection slots', () => {
   function scene(connectionsMax: number, connectionsPerClientMax: number) {
     const slots = createSlots<Evictable>({ connectionsMax, connectionsPerClientMax });
     const dropped: string[] = [];
@@ -22,7 +22,7 @@ describe('places for connections', () => {
     assert.deepEqual([slots.size, dropped], [3, []]);
   });
 
-  test('the silent go first, then those that wait for a refusal, then the idle, then new ones, then begun answers; each time the oldest', () => {
+  test('silent connections are evicted first, then those that wait for a refusal, then idle, then new ones, then those with a begun answer; each time the oldest', () => {
     const { slots, dropped, come } = scene(100, 11);
     const ranks = [4, 3, 2, 1, 0] as const;
     for (const rank of ranks) {
@@ -39,7 +39,7 @@ describe('places for connections', () => {
     assert.ok(come('b', 'b1'));
   });
 
-  test('when all places are taken, the address that has the most gives up one', () => {
+  test('when all slots are taken, the address with the most connections loses one', () => {
     const { dropped, come } = scene(6, 100);
     for (const [client, count] of [['a', 1] as const, ['b', 3] as const, ['c', 2] as const]) {
       for (let number = 1; number <= count; number++) come(client, `${client}${number}`, { rank: 2, since: 0 });
@@ -48,7 +48,7 @@ describe('places for connections', () => {
     assert.deepEqual(dropped, ['b1']);
   });
 
-  test('an address that has as many takes no idle place from another, but one of a silent connection', () => {
+  test('an address with as many connections as another evicts a silent connection of it, but no idle one', () => {
     const { dropped, come } = scene(4, 100);
     for (const name of ['a1', 'a2']) come('a', name);
     come('b', 'b1', { rank: 2, since: 0 });
@@ -64,7 +64,7 @@ describe('places for connections', () => {
     assert.deepEqual(other.dropped, ['b1']);
   });
 
-  test('a trusted proxy has any number, and a silent connection of a stranger goes before an idle one of its own', () => {
+  test('a trusted proxy may have any number of connections, and a silent connection of another client is evicted before an idle one of the proxy', () => {
     const { dropped, come } = scene(5, 1);
     for (let number = 1; number <= 4; number++) assert.ok(come(null, `p${number}`, { rank: 2, since: number }));
     assert.ok(come('a', 'a1', { rank: 0, since: 9 }));
@@ -73,7 +73,7 @@ describe('places for connections', () => {
     assert.deepEqual(dropped, ['a1', 'p1']);
   });
 
-  test('a place that was left is free, and one that was dropped is not left twice', () => {
+  test('a slot that was released is free, and an evicted one is not released twice', () => {
     const slots = createSlots<Evictable>({ connectionsMax: 1, connectionsPerClientMax: 1 });
     const first: Evictable = { eviction: { rank: 0, since: 0 }, evict: () => {} };
     const second: Evictable = { eviction: undefined, evict: () => {} };

@@ -59,7 +59,7 @@ onEveryEngine('Host', (engine) => {
     assert.equal(answer?.headers.connection, 'close');
   }
 
-  test('HTTP/1.1 has one, HTTP/1.0 may have one, and none has two', () =>
+  test('HTTP/1.1 needs exactly one Host, HTTP/1.0 may have one', () =>
     listening({}, async (address) => {
       await refused(address, NONE, []);
       await refused(address, NONE, ['X-Forwarded-Host: h']);
@@ -82,7 +82,7 @@ onEveryEngine('Host', (engine) => {
       }
     }));
 
-  test('a body that comes with a bad one is not taken for the next request', () =>
+  test('the body of a request with a bad Host is not read as the next request', () =>
     listening({}, async (address) => {
       const hidden = requestBytes('GET /health/live HTTP/1.1', ['Host: h']);
       const fields = ['Host: a', 'Host: b', 'Content-Type: text/xml'];
@@ -91,7 +91,7 @@ onEveryEngine('Host', (engine) => {
       assertRefusal(answers[0], 400, TWO);
     }));
 
-  test('where we have names, only these are served: without a port in any, with one in that', () =>
+  test('with COLUMBA_HOSTS only those names are served: a name without a port on any port, one with a port only on that port', () =>
     listening({ hosts: ['sms.example', 'other.example:8443'] }, async (address) => {
       for (const host of ['sms.example', 'SMS.Example', 'sms.example:80', 'sms.example:8443', 'other.example:8443']) {
         await served(address, [`Host: ${host}`]);
@@ -101,7 +101,7 @@ onEveryEngine('Host', (engine) => {
       await refused(address, OTHER, [], { version: '1.0' });
     }));
 
-  test('the host of an absolute address counts, and then Host does not', () =>
+  test('the host of an absolute URL counts instead of Host', () =>
     listening({ hosts: ['sms.example'] }, async (address) => {
       await served(address, ['Host: evil.example'], { target: `http://sms.example${CALL}` });
       await refused(address, OTHER, ['Host: sms.example'], { target: `http://evil.example${CALL}` });
@@ -111,13 +111,13 @@ onEveryEngine('Host', (engine) => {
       }
     }));
 
-  test('an absolute address of another host is served where we have no names, and the WSDL has it', () =>
+  test('without COLUMBA_HOSTS an absolute URL of another host is served, and the WSDL has that host', () =>
     listening({}, async (address) => {
       const answer = await ask(address, ['Host: a'], { target: 'http://b.example/api/inbox.asmx?WSDL' });
       assert.match(answer ? textOf(answer) : '', /location="http:\/\/b\.example\/api\/inbox\.asmx"/);
     }));
 
-  test('what a trusted proxy forwards counts as Host, and what another one forwards does not', async () => {
+  test('X-Forwarded-Host of a trusted proxy counts as Host, and that of others does not', async () => {
     const fields = (host: string, forwarded: string) => [`Host: ${host}`, `X-Forwarded-Host: ${forwarded}`];
     await listening({ hosts: ['sms.example'], trustedProxies: ['127.0.0.1'] }, async (address) => {
       await served(address, fields('inner:8080', 'sms.example'));
@@ -133,7 +133,7 @@ onEveryEngine('Host', (engine) => {
     });
   });
 
-  test('probes may come under any name, since they know a process by its address', () =>
+  test('health probes may use any Host, because they address a process by its IP address', () =>
     listening({ hosts: ['sms.example'] }, async (address) => {
       for (const target of ['/health/live', '/health/ready']) {
         await served(address, ['Host: 10.0.0.7:8080'], { target });

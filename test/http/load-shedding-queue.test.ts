@@ -66,8 +66,8 @@ function fakeLoop(settings: { turnMaxMs: number; waitingMax?: number }) {
   };
 }
 
-describe('the signs of overload', () => {
-  test('requests are begun as they come for 10 ms; the rest are begun in their order, 10 ms in each turn', async () => {
+describe('load shedding', () => {
+  test('requests are started as they arrive for 10 ms; the rest are started in order, for 10 ms in each turn', async () => {
     const { come, endTurn, begun, refused } = fakeLoop({ turnMaxMs: 500 });
     const verdicts = Array.from({ length: 100 }, () => come(1));
     assert.deepEqual(
@@ -156,7 +156,7 @@ describe('the signs of overload', () => {
     assert.equal(begun.length, 82, 'in this turn there was none');
   });
 
-  test('refusals that are told later come a second later, and at most 2 in a millisecond, however many there are', () => {
+  test('delayed refusals are sent a second later, at most 2 in a millisecond, however many there are', () => {
     const { loadShedder, loop, passTime } = fakeLoop({ turnMaxMs: 500 });
     const told: number[] = [];
     for (let refusal = 0; refusal < 6_000; refusal++) loadShedder.delayRejection(() => void told.push(loop.now));
@@ -168,7 +168,7 @@ describe('the signs of overload', () => {
     assert.equal(told.length, 6_000);
   });
 
-  test('a refusal that is to be told keeps the process alive, whose clients may all be gone', async () => {
+  test('a delayed refusal keeps the process alive, even if all clients are gone', async () => {
     const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
     const before = timers();
     const loadShedder = createLoadShedder({ turnMaxMs: 500, waitingMax: 1 }, { ...systemClock, afterPoll });
@@ -177,7 +177,7 @@ describe('the signs of overload', () => {
     await told;
   });
 
-  test('large bodies wait as long as they take 32 MiB together; small ones always', async () => {
+  test('large bodies may wait up to 32 MiB in all; small ones always may', async () => {
     const { come, endTurn, refused, loadShedder } = fakeLoop({ turnMaxMs: 60_000 });
     come(10);
     for (let request = 1; request <= 32; request++) come(0, 1_048_576);

@@ -56,7 +56,7 @@ const SERVED = TURN_MAX_MS / WORK_MS;
 const LOAD_MS = 1_500;
 
 onEveryEngine('a service with more load than it can serve', (engine) => {
-  test('a service with more load than it can serve stays up, refuses some with 503 and Retry-After, answers the others rightly, and is back at once', async (t) => {
+  test('a service with more load than it can serve stays up, refuses some calls with 503 and Retry-After, answers the others correctly, and recovers at once', async (t) => {
     const slow = (opened: Database): Database => ({
       ...opened,
       identify(...who) {
@@ -148,7 +148,7 @@ onEveryEngine('a service with more load than it can serve', (engine) => {
     }
   });
 
-  test('clients that ask again at once after a refusal are refused once a second, and not again and again', async () => {
+  test('clients that retry at once after a refusal are refused once a second, not again and again', async () => {
     let release = () => {};
     const released = new Promise<void>((resolve) => {
       release = resolve;
@@ -191,7 +191,7 @@ onEveryEngine('a service with more load than it can serve', (engine) => {
     }
   });
 
-  test('refusals of user_ids that are held back keep nobody from being served', async () => {
+  test('delayed refusals of user_ids do not prevent other calls from being served', async () => {
     const held: (() => void)[] = [];
     const sleep = () => new Promise<void>((resolve) => void held.push(resolve));
     const database = await engine.fresh('sample');
@@ -215,7 +215,7 @@ onEveryEngine('a service with more load than it can serve', (engine) => {
     }
   });
 
-  test('a call whose body is still on its way is not one that waits for its answer', async () => {
+  test('a call whose body is still arriving does not count as waiting for its answer', async () => {
     const database = await engine.fresh('sample');
     const { app } = await serve(database, {}, { waitingMax: 1 });
     const address = await app.start();

@@ -68,7 +68,7 @@ onEveryEngine('long answers, over a socket', (engine) => {
     });
   }
 
-  test('HTTP/1.1 gets chunks and no length of what is longer than 1 MiB', async () => {
+  test('HTTP/1.1 gets a response above 1 MiB in chunks, without a Content-Length', async () => {
     const answer = await alone(get(PATH, 'Connection: close'));
     isExpected(answer);
     assert.equal(answer.isWhole, true);
@@ -79,7 +79,7 @@ onEveryEngine('long answers, over a socket', (engine) => {
   });
 
   for (const fields of [[], ['Connection: keep-alive']]) {
-    test(`HTTP/1.0 gets it as it is, up to the end of the connection (${fields[0] ?? 'no field'})`, async () => {
+    test(`HTTP/1.0 gets a response above 1 MiB unchunked, ended by the end of the connection (${fields[0] ?? 'no field'})`, async () => {
       const answer = await alone(request(`GET ${PATH} HTTP/1.0`, ...fields));
       isExpected(answer);
       const { 'transfer-encoding': coding, 'content-length': length, connection } = answer.headers;
@@ -111,7 +111,7 @@ onEveryEngine('long answers, over a socket', (engine) => {
     client.leave();
   });
 
-  test('other calls are answered while a long answer is under way', async () => {
+  test('other calls are answered while a long answer is being sent', async () => {
     const [client, other] = [openReceiver(address), openReceiver(address)];
     other.send(get('/health/live'));
     await other.answers(1);
@@ -146,7 +146,7 @@ onEveryEngine('long answers, over a socket', (engine) => {
     'a bug': new Error('a page that cannot be read'),
     'a database that does not answer': new Problem('unavailable', 'The database does not answer.'),
   })) {
-    test(`${what} at the end of it ends the connection without an end, and the service goes on`, async () => {
+    test(`${what} at the end of a long answer cuts the connection off, and the service continues`, async () => {
       Object.assign(pages, { read: 0, failsAt: LATE, thrown });
       const before = serving.logged.length;
       const answer = await alone(get(PATH));
@@ -159,7 +159,7 @@ onEveryEngine('long answers, over a socket', (engine) => {
 
     for (const fields of [[], ['Accept-Encoding: gzip']]) {
       const how = fields.length > 0 ? 'in gzip' : 'plain';
-      test(`${what} before 1 MiB of it was made is an error like any other, and told to the log (${how})`, async () => {
+      test(`${what} before the first 1 MiB was made is an error like any other, and logged (${how})`, async () => {
         Object.assign(pages, { read: 0, failsAt: EARLY, thrown });
         const before = serving.logged.length;
         const answer = await alone(get(PATH, 'Connection: close', ...fields));
@@ -176,7 +176,7 @@ onEveryEngine('long answers, over a socket', (engine) => {
     }
   }
 
-  test('without the length, what HTTP/1.0 gets of an answer that broke off is no document', async () => {
+  test('without a length, an interrupted answer to HTTP/1.0 is not a well-formed document', async () => {
     Object.assign(pages, { read: 0, failsAt: LATE });
     const answer = await alone(request(`GET ${PATH} HTTP/1.0`));
     pages.failsAt = Number.POSITIVE_INFINITY;

@@ -97,7 +97,7 @@ onEveryEngine('crowds', (engine) => {
       for (const guest of guests) guest.close();
     }));
 
-  test('a trusted proxy, behind which there are many, has any number of them, up to connectionsMax', () =>
+  test('a trusted proxy may have any number of connections, up to connectionsMax', () =>
     alone(engine, { connectionsPerClientMax: 1, connectionsMax: 6, trustedProxies: ['127.0.0.1'] }, async (address) => {
       const guests = [];
       for (let count = 0; count < 6; count += 1) guests.push(await busy(address));
@@ -105,7 +105,7 @@ onEveryEngine('crowds', (engine) => {
       for (const guest of guests) guest.close();
     }));
 
-  test('connections that say nothing make room for new ones, the oldest first, and so every probe is served', async () => {
+  test('silent connections are closed for new ones, the oldest first, so every probe is served', async () => {
     const silent: Stranger[] = [];
     await alone(engine, { connectionsMax: 100, connectionsPerClientMax: 100 }, async (address) => {
       for (let number = 0; number < 300; number += 1) {
@@ -126,7 +126,7 @@ onEveryEngine('crowds', (engine) => {
     assert.deepEqual(told.slice(dropped.length).filter(Boolean), [], 'one was dropped before an older one');
   });
 
-  test('guessing connections, whose refusals are held back, take a good account at the same address no place', () =>
+  test('connections that guess user_ids, whose refusals are delayed, take no slot from a valid account at the same address', () =>
     alone(engine, { connectionsPerClientMax: 50 }, async (address, held) => {
       const guess = requestBytes('GET /api/inbox.asmx/CountUnread?user_id=nobody HTTP/1.1', ['Host: h']);
       const first = await openConnection(address);
@@ -151,7 +151,7 @@ onEveryEngine('crowds', (engine) => {
       for (const guest of good) guest.close();
     }));
 
-  test('a connection is closed after as many requests as requestsPerConnectionMax says, and nothing behind them is done', () =>
+  test('a connection is closed after requestsPerConnectionMax requests, and nothing after them is executed', () =>
     scene(engine, { requestsPerConnectionMax: 3 }, async ({ service, address, neighbour }) => {
       const save = requestBytes(`GET /api/account.asmx/SaveMessageTemplate?user_id=${ACME}&message=fourth HTTP/1.1`, [
         'Host: h',
@@ -165,7 +165,7 @@ onEveryEngine('crowds', (engine) => {
       await neighbour.call(); // and a third time in the end
     }));
 
-  test('of large bodies only so many are taken at once as receivingBytesMax says; small ones always', () =>
+  test('large bodies are received at once up to receivingBytesMax; small ones always', () =>
     scene(engine, { receivingBytesMax: 200_000 }, async ({ address, neighbour }) => {
       const start = 'POST /api/account.asmx/Profile HTTP/1.1';
       const fields = ['Host: h', 'Content-Type: application/x-www-form-urlencoded'];
@@ -189,7 +189,7 @@ onEveryEngine('crowds', (engine) => {
       for (const connection of [first, second, third]) connection.close();
     }));
 
-  test('calls that are sent at once are done in their order', () =>
+  test('pipelined calls are executed in their order', () =>
     scene(engine, {}, async ({ address }) => {
       const template = (operation: string) =>
         requestBytes(`GET /api/account.asmx/${operation}?user_id=${ACME}&message=x HTTP/1.1`, ['Host: h']);
@@ -204,7 +204,7 @@ onEveryEngine('crowds', (engine) => {
       connection.close();
     }));
 
-  test('of a flood on one connection one request is worked on, the rest waits, and others are served', async () => {
+  test('of a flood of requests on one connection one is executed at a time, and other clients are served', async () => {
     const held: (() => void)[] = [];
     const nextHeld = async () => {
       while (held.length === 0) await nextTurn();

@@ -83,7 +83,7 @@ describe('memory', () => {
   }
 
   for (const [name, attack] of Object.entries(ATTACKS)) {
-    test(`${name}: ${TIMES} times leave nothing behind`, () =>
+    test(`${name}: ${TIMES} of them leave nothing in memory`, () =>
       scene(engine, SMALL, async (present) => {
         await repeat(present, 100, attack, 0); // what is compiled and cached once
         const before = await memoryInUse();
@@ -93,7 +93,7 @@ describe('memory', () => {
       }));
   }
 
-  test('connections that break off leave nothing behind', () =>
+  test('interrupted connections leave nothing in memory', () =>
     scene(engine, {}, async ({ address, neighbour }) => {
       const breakOff = async () => {
         const { socket, told } = stranger(address, soap('x', ['Content-Length: 5000']));
@@ -109,7 +109,7 @@ describe('memory', () => {
       assert.ok(grown < GROWTH_MAX_MIB, `${grown.toFixed(1)} MiB more`);
     }));
 
-  test('an endless body holds no more memory than the limit of a body', () =>
+  test('an endless body takes no more memory than the limit of a body', () =>
     scene(engine, {}, async ({ address }) => {
       // One that does not mind being told that it has had its answer.
       const socket = connect({ port: portOf(address), host: '127.0.0.1', allowHalfOpen: true });

@@ -5,9 +5,9 @@ import { nextTurn } from '../../src/base/event-loop.ts';
 import { get, start } from '../support/byte-pieces.ts';
 import { until } from '../support/program.ts';
 
-describe('a stop while a body in pieces reads its source', () => {
+describe('a stop while a streamed body reads its source', () => {
   for (const fields of [[], ['Accept-Encoding: gzip']]) {
-    test(`a stop waits until a body in pieces has ended its read under way, though the client is gone (${fields[0] ?? 'not compressed'})`, async (t) => {
+    test(`a stop waits until a streamed body has finished its current read, even if the client is gone (${fields[0] ?? 'not compressed'})`, async (t) => {
       const page = Promise.withResolvers<void>();
       let isReading = false;
       let isEnded = false;

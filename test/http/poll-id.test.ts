@@ -57,7 +57,7 @@ const callOf = (operation: string) =>
   `GET /api/inbox.asmx/${operation}?user_id=${ACME} HTTP/1.1\r\nHost: sms.example\r\n\r\n`;
 
 describe('the way of pollId from the connection to the store', () => {
-  test('calls that one poll of the event loop delivered share one look at other processes', async (t) => {
+  test('calls that one poll of the event loop delivered share one check for changes by other processes', async (t) => {
     const looks = countLooks(t);
     const { noted, connections } = await startNoting(t);
     const shared: number[] = [];
@@ -77,7 +77,7 @@ describe('the way of pollId from the connection to the store', () => {
     assert.ok(Math.max(...shared) > 0, 'no two calls came in one poll');
   });
 
-  test('a call that a client sends after a response makes its own look', async (t) => {
+  test('a call that a client sends after a response makes its own check', async (t) => {
     const looks = countLooks(t);
     const { noted, connections } = await startNoting(t);
     const [connection] = connections;

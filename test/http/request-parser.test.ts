@@ -65,7 +65,7 @@ const ownBytes = (bytes: string | Buffer): Buffer => {
   return own;
 };
 
-describe('requests out of bytes', () => {
+describe('parsing requests from bytes', () => {
   test('the parser gives the same requests for any division into chunks', () => {
     for (let count = 0; count < 300; count++) {
       const bytes = Buffer.concat(talk());
@@ -76,7 +76,7 @@ describe('requests out of bytes', () => {
     }
   });
 
-  test('a head that is like the one before is not taken for it', () => {
+  test('a head that resembles the previous one is not mistaken for it', () => {
     const post = (fields: readonly string[], body = '') =>
       [`POST /a HTTP/1.1`, 'Host: h', ...fields, `Content-Length: ${body.length}`, '', body].join('\r\n');
     const similar = [
@@ -92,7 +92,7 @@ describe('requests out of bytes', () => {
     }
   });
 
-  test('empty lines before a request count as bytes of its head, and those of one request not for the next', () => {
+  test('empty lines before a request count as bytes of its head, and not for the next request', () => {
     const get = 'GET / HTTP/1.1\r\nHost: h\r\n\r\n';
     const lines = '\r\n'.repeat(HEADER_BYTES_MAX / 2);
     const times = (count: number, text: string) => Array.from({ length: count }, () => Buffer.from(text));

@@ -4,7 +4,7 @@ import { createPieces, get, PIECE_BYTES, start, text, wholeText } from '../suppo
 import { openReceiver, type Received, textOf } from '../support/received-bytes.ts';
 
 /** Answers in pieces that tell their length. */
-describe('the length of answers in pieces', () => {
+describe('the length of streamed answers', () => {
   /** How the end of an answer is told. */
   const framingOf = (answer: Received | undefined) => [
     answer?.headers['content-length'],
@@ -12,7 +12,7 @@ describe('the length of answers in pieces', () => {
   ];
   const MIB = 16 * PIECE_BYTES;
 
-  test('an answer of 1 MiB tells its Content-Length, and one byte more comes in chunks', async (t) => {
+  test('an answer of 1 MiB has a Content-Length, and one byte more is sent in chunks', async (t) => {
     const longer = createPieces(17, (index) => (index < 16 ? text(index) : '.'));
     const server = await start(t, { '/mib': createPieces(16, text).reply, '/longer': longer.reply });
     const client = openReceiver(server.address);
@@ -25,7 +25,7 @@ describe('the length of answers in pieces', () => {
     client.leave();
   });
 
-  test('HTTP/1.0 gets the Content-Length of an answer in pieces too, and may keep its connection', async (t) => {
+  test('HTTP/1.0 gets the Content-Length of a streamed answer too, and may keep its connection', async (t) => {
     const server = await start(t, { '/short': createPieces(3, text).reply });
     const client = openReceiver(server.address);
     for (const path of ['/short', '/live']) client.send(`GET ${path} HTTP/1.0\r\nConnection: keep-alive\r\n\r\n`);
@@ -36,7 +36,7 @@ describe('the length of answers in pieces', () => {
     client.leave();
   });
 
-  test('a compressed answer tells the length of what is sent, if that is 1 MiB at most', async (t) => {
+  test('a compressed answer has the Content-Length of what is sent, if that is at most 1 MiB', async (t) => {
     const server = await start(t, { '/long': createPieces(60, text).reply });
     const client = openReceiver(server.address);
     client.send(get('/long', 'Accept-Encoding: gzip'));
@@ -46,7 +46,7 @@ describe('the length of answers in pieces', () => {
     client.leave();
   });
 
-  test('beyond half of what may be unsent answers come in chunks, until there is room again', async (t) => {
+  test('when half of the memory for unsent answers is used, answers are chunked until there is room again', async (t) => {
     const replies = { '/a': createPieces(5, text).reply, '/b': createPieces(1, text).reply };
     const held = createPieces(10_000, text);
     const server = await start(t, { ...replies, '/held': held.reply }, { unsentBytesMax: 8 * PIECE_BYTES });
@@ -63,7 +63,7 @@ describe('the length of answers in pieces', () => {
     client.leave();
   });
 
-  test('an answer that fails before anything of it was sent is an error, and the connection goes on', async (t) => {
+  test('an answer that fails before any of it was sent becomes an error, and the connection continues', async (t) => {
     const { reply } = createPieces(20, text, 5);
     const failed = () => ({ status: 503, headers: {}, body: 'failed\n' });
     const server = await start(t, { '/long': { ...reply, failed } });

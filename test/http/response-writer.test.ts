@@ -15,7 +15,7 @@ describe('header fields', () => {
     assert.equal(headers.get('x-injected'), null);
   });
 
-  test('a reply that closes says so, and nothing is answered behind it', async (t) => {
+  test('a reply that closes the connection says so, and no request after it is answered', async (t) => {
     const server = await start(t, { '/last': { status: 200, headers: {}, body: 'x', closes: true } });
     const client = openReceiver(server.address);
     client.send(get('/last') + get('/live'));
@@ -32,7 +32,7 @@ const PIECES = 10_000;
 // The buffers between two sockets hold some MB, and up to 38 MB where a system gives them all it may.
 const AHEAD_MAX = 1_000;
 
-describe('answers in pieces', () => {
+describe('streamed answers', () => {
   test('all pieces of a response come in order, and the connection can be used again', async (t) => {
     const { reply, asked } = createPieces(50, text);
     const server = await start(t, { '/long': reply });
@@ -51,7 +51,7 @@ describe('answers in pieces', () => {
     ['plain', [], text],
     ['in gzip', ['Accept-Encoding: gzip'], () => randomBytes(PIECE_BYTES)],
   ] as const) {
-    test(`a client that takes nothing gets no more than it can hold, is cut off, and nobody asks for the rest (${how})`, async (t) => {
+    test(`a client that reads nothing gets no more than its buffers hold, is disconnected, and the rest is never made (${how})`, async (t) => {
       const { reply, asked, finished } = createPieces(PIECES, piece);
       const server = await start(t, { '/long': reply }, { sendTimeoutMs: 1_000 });
       const client = openReceiver(server.address);
@@ -67,7 +67,7 @@ describe('answers in pieces', () => {
       await isLive(server);
     });
 
-    test(`a client that is slow but goes on gets all of it (${how})`, async (t) => {
+    test(`a slow client that keeps reading gets the whole answer (${how})`, async (t) => {
       const count = 200;
       const { reply, asked } = createPieces(count, text);
       const server = await start(t, { '/long': reply });
@@ -86,7 +86,7 @@ describe('answers in pieces', () => {
       client.leave();
     });
 
-    test(`a client that goes away ends what is made for it (${how})`, async (t) => {
+    test(`when a client disconnects, its answer is no longer made (${how})`, async (t) => {
       const { reply, asked, finished } = createPieces(PIECES, piece);
       const server = await start(t, { '/long': reply });
       const client = openReceiver(server.address);
@@ -98,7 +98,7 @@ describe('answers in pieces', () => {
       await isLive(server);
     });
 
-    test(`an answer that cannot be finished ends without its end, and the connection with it (${how})`, async (t) => {
+    test(`an answer that cannot be finished is cut off, and the connection is closed (${how})`, async (t) => {
       const { reply, finished } = createPieces(60, piece, 40); // beyond what is collected before anything is sent
       const server = await start(t, { '/long': reply });
       const client = openReceiver(server.address);
@@ -119,7 +119,7 @@ describe('answers in pieces', () => {
       ['that are collected', 0],
       ['that are not', 64_000_000], // more than half of what may be unsent, and more than any system holds
     ] as const) {
-      test(`of many answers ${what}, one makes a piece in each turn of the event loop (${how})`, async (t) => {
+      test(`of many answers ${what}, one produces a piece in each turn of the event loop (${how})`, async (t) => {
         let [inTurn, most] = [0, 0];
         const counted = (index: number) => {
           inTurn += 1;
@@ -162,7 +162,7 @@ describe('answers in pieces', () => {
     }
   }
 
-  test('nobody who asks on the same connection, behind one that takes nothing, costs more than that one', async (t) => {
+  test('requests behind an unread answer on the same connection cost nothing more', async (t) => {
     const [first, second] = [createPieces(PIECES, text), createPieces(PIECES, text)];
     const server = await start(t, { '/first': first.reply, '/second': second.reply }, { sendTimeoutMs: 1_000 });
     const client = openReceiver(server.address);
@@ -175,7 +175,7 @@ describe('answers in pieces', () => {
     client.leave();
   });
 
-  test('a client that goes away ends what waits behind the answer that it was getting', async (t) => {
+  test('when a client disconnects, the requests behind its current answer are dropped', async (t) => {
     const [first, second] = [createPieces(PIECES, text), createPieces(PIECES, text)];
     const server = await start(t, { '/first': first.reply, '/second': second.reply });
     const client = openReceiver(server.address);
@@ -187,7 +187,7 @@ describe('answers in pieces', () => {
     await isLive(server);
   });
 
-  test('no piece is asked for when the connection is closed already: by then the database may be, too', async (t) => {
+  test('no piece is produced for a closed connection, because the database may be closed by then, too', async (t) => {
     let late = 0;
     let opened: HttpServer | undefined;
     const watched = (index: number) => {
@@ -206,7 +206,7 @@ describe('answers in pieces', () => {
     client.leave();
   });
 
-  test('the time for an answer is over with it: the connection is not cut off later', async (t) => {
+  test('the time-out of an answer ends with the answer, and does not close the connection later', async (t) => {
     const { reply, finished } = createPieces(3, text);
     const server = await start(t, { '/long': reply }, { sendTimeoutMs: 100 });
     const client = openReceiver(server.address);
@@ -222,7 +222,7 @@ describe('answers in pieces', () => {
     client.leave();
   });
 
-  test('a server that closes sends what is under way whole', async (t) => {
+  test('a server that closes sends answers in progress completely', async (t) => {
     const { reply } = createPieces(200, text);
     const server = await start(t, { '/long': reply });
     const client = openReceiver(server.address);
@@ -237,7 +237,7 @@ describe('answers in pieces', () => {
     await client.ended();
   });
 
-  test('a server that closes waits for no idle connection, however long it would keep one', async (t) => {
+  test('a server that closes does not wait for idle connections', async (t) => {
     const server = await start(t, {}, { idleTimeoutMs: 3_600_000 });
     const client = openReceiver(server.address);
     client.send(get('/live'));
@@ -246,7 +246,7 @@ describe('answers in pieces', () => {
     await client.ended();
   });
 
-  test('a server that closes does not wait for a client that takes nothing any longer than for others', async (t) => {
+  test('a server that closes does not wait longer for a client that reads nothing', async (t) => {
     const { reply, finished } = createPieces(PIECES, text);
     const server = await start(t, { '/long': reply }, { sendTimeoutMs: 500 });
     const client = openReceiver(server.address);

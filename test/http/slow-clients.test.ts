@@ -51,7 +51,7 @@ onEveryEngine('slow clients', (engine) => {
       }));
   }
 
-  test('a connection that is idle after an answer is closed without a word when its time is over, and no sooner', () =>
+  test('a connection that is idle after an answer is closed silently at its time-out, and no sooner', () =>
     scene(engine, { ...TIMES, idleTimeoutMs: 1_500 }, async ({ address, neighbour }) => {
       const whole = `GET /api/inbox.asmx/CountUnread?user_id=${ACME} HTTP/1.1\r\nHost: h\r\n\r\n`;
       const client = stranger(address, whole);
@@ -66,7 +66,7 @@ onEveryEngine('slow clients', (engine) => {
       assert.equal(answers[0]?.headers['keep-alive'], 'timeout=2');
     }));
 
-  test('line ends alone neither keep an idle connection open nor begin a request: it is closed without a word', () =>
+  test('line ends alone neither keep an idle connection open nor begin a request; it is closed silently', () =>
     scene(engine, { ...TIMES, idleTimeoutMs: 1_500 }, async ({ address, neighbour }) => {
       const whole = `GET /api/inbox.asmx/CountUnread?user_id=${ACME} HTTP/1.1\r\nHost: h\r\n\r\n`;
       const client = stranger(address, whole);
@@ -90,7 +90,7 @@ onEveryEngine('slow clients', (engine) => {
       assertRefusal((await client.told)[0], 408, LATE);
     }));
 
-  test('a client that never sent anything is closed after the time for a head, however long idle ones are kept', () =>
+  test('a client that never sent anything is closed after the header time-out, however long idle connections are kept', () =>
     scene(engine, { ...TIMES, idleTimeoutMs: 3_600_000 }, async ({ address }) => {
       const answers = await stranger(address, '').told;
       assertRefusal(answers[0], 408, LATE);
@@ -103,7 +103,7 @@ onEveryEngine('slow clients', (engine) => {
       assert.deepEqual(answers.map(statusOf), [200, 408]);
     }));
 
-  test('very many that are slow with their bodies take nobody else the place', () =>
+  test('very many clients with slow bodies do not block others', () =>
     scene(engine, { ...TIMES, waitingMax: 5 }, async ({ address, neighbour }) => {
       const slow = Array.from({ length: 100 }, () => stranger(address, `${POST}Content-Length: 9\r\n\r\nuser`));
       for (let turn = 0; turn < 20; turn += 1) await neighbour.call();
@@ -138,7 +138,7 @@ onEveryEngine('slow clients', (engine) => {
     }
   }
 
-  test('a connection that does not take its responses is closed after the send time-out', () =>
+  test('a connection that does not read its responses is closed after the send time-out', () =>
     scene(engine, { sendTimeoutMs: 200 }, async ({ address, neighbour }) => {
       const closed = takesNothing(address, '/api/account.asmx?WSDL');
       await neighbour.call();

@@ -111,7 +111,7 @@ const REFUSED: Record<string, readonly [bytes: string, refusal: readonly [number
   'the beginning of TLS': ['\x16\x03\x01\x02\0\x01\0\x01\xFC\x03\x03', MALFORMED],
 };
 
-onEveryEngine('requests in doubt', (engine) => {
+onEveryEngine('ambiguous requests', (engine) => {
   let service: Service;
   let address: string;
   before(async () => {
@@ -130,7 +130,7 @@ onEveryEngine('requests in doubt', (engine) => {
   };
 
   for (const [name, [bytes, [status, message]]] of Object.entries(REFUSED)) {
-    test(`${name}: ${status}, nothing is done, and the connection is closed`, async () => {
+    test(`${name}: ${status}, nothing is executed, and the connection is closed`, async () => {
       const answers = await said(address, bytes);
       assert.equal(answers.length, 1);
       assertRefusal(answers[0], status, message);
@@ -139,7 +139,7 @@ onEveryEngine('requests in doubt', (engine) => {
     });
   }
 
-  test('a request before the one in doubt is answered first', async () => {
+  test('a request before the ambiguous one is answered first', async () => {
     const first = `${COUNT}\r\n`;
     for (const bytes of [`${first}\x01\x02`, first + length('+3'), first + first + chunks('zz\r\n')]) {
       const answers = await said(address, bytes);
@@ -169,7 +169,7 @@ onEveryEngine('requests in doubt', (engine) => {
     await assertNothingSaved();
   });
 
-  test('nothing is read behind a request that asks to close', async () => {
+  test('nothing is read after a request with Connection: close', async () => {
     const answers = await said(address, `${COUNT}Connection: close\r\n\r\n${HIDDEN}`);
     assert.equal(answers.length, 1);
     assert.match(textOf(answers[0] as never), />4<\/long>/);
@@ -181,7 +181,7 @@ onEveryEngine('requests in doubt', (engine) => {
     HTTP2: 'Upgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n',
     'a web socket': 'Upgrade: websocket\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n',
   })) {
-    test(`who would rather speak ${name} is answered in HTTP/1.1, and so is what follows`, async () => {
+    test(`a client that offers to upgrade to ${name} is answered in HTTP/1.1, and so are its next requests`, async () => {
       const bytes = `${COUNT}Connection: Upgrade\r\n${fields}\r\n${COUNT}Connection: close\r\n\r\n`;
       const answers = await said(address, bytes);
       assert.deepEqual(
@@ -196,7 +196,7 @@ onEveryEngine('requests in doubt', (engine) => {
   }
 
   for (const method of ['get', 'post', 'head', 'FROBNICATE', 'X'.repeat(32), '*', '__proto__']) {
-    test(`the unknown method ${method} gets 405 with Allow, and what follows it is no request`, async () => {
+    test(`the unknown method ${method} gets 405 with Allow, and what follows it is not read as a request`, async () => {
       for (const [target, allow] of [
         [TARGET, 'GET, POST'],
         ['/api/inbox.asmx', 'GET, HEAD, POST'],
@@ -218,7 +218,7 @@ onEveryEngine('requests in doubt', (engine) => {
     });
   }
 
-  test('CONNECT is refused with 405, and what follows it is no request', async () => {
+  test('CONNECT is refused with 405, and what follows it is not read as a request', async () => {
     const answers = await said(address, `CONNECT sms.example:443 HTTP/1.1\r\nHost: h\r\n\r\n${HIDDEN}`);
     assert.equal(answers.length, 1);
     assertRefusal(answers[0], 405, 'This is no proxy.');

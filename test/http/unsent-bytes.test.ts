@@ -27,7 +27,7 @@ function fill(unsent: Unsent, owner: bigint | undefined, isCompressed = false) {
   }
 }
 
-describe('what is unsent', () => {
+describe('unsent bytes', () => {
   test('an answer counts as 192 KiB from the start, a compressed one as 320 KiB', () => {
     const unsent = createUnsent(64 * MIB);
     assert.equal(fill(unsent, 1n).length, 85);
@@ -35,7 +35,7 @@ describe('what is unsent', () => {
     assert.equal(unsent.bytes, (85 * 192 + 51 * 320) * KIB);
   });
 
-  test('an account has a quarter of what a process has, and all accounts together no more than that', () => {
+  test('an account may use a quarter of the limit of a process, and all accounts together no more than the limit', () => {
     const unsent = createUnsent(64 * MIB);
     for (const owner of [1n, 2n, 3n, 4n]) {
       assert.equal(fill(unsent, owner).length, 85);
@@ -73,7 +73,7 @@ describe('what is unsent', () => {
     assert.deepEqual([second?.mayCollect, stranger?.mayCollect], [false, false]);
   });
 
-  test('while a client that takes nothing holds all that its account may have, another one gets 429, and other accounts are served', async (t) => {
+  test('while a client that reads nothing uses up the limit of its account, another client of it gets 429, and other accounts are served', async (t) => {
     const endless = createPieces(10_000, text); // more than any system holds
     const failed = (thrown: unknown) => ({ status: 429, headers: {}, body: (thrown as Problem).message });
     const own = (owner: bigint) => ({ ...createPieces(40, text).reply, owner, failed });
@@ -107,7 +107,7 @@ describe('what is unsent', () => {
 });
 
 onEveryEngine('logs and metrics', (engine) => {
-  test('a long list that gets 429 because too much is unsent is told as too-many, not as ok', async () => {
+  test('a long list that gets 429 because too much is unsent is logged as too-many, not as ok', async () => {
     const kinds: string[] = [];
     const observe = ({ kind }: { kind: string }) => void kinds.push(kind);
     // An account has room for none.

@@ -101,7 +101,7 @@ describe('connections of the embedded database', () => {
     }
   });
 
-  test('a read with a lock in its way is done again by the connection that waits for locks; another failure is not', async () => {
+  test('a read that meets a lock is repeated on the connection that waits for locks; one that fails otherwise is not', async () => {
     const store = await openStore(await sqlite.fresh('sample'));
     const { all } = StatementSync.prototype;
     const failures: number[] = [];

@@ -17,7 +17,7 @@ test('a statement has its parameters in the order in which they first appear, ea
   assert.deepEqual(parameters, ['from', 'account', 'limitMax']);
 });
 
-test('a statement that is no select writes', () => {
+test('a statement that is not a select counts as a write', () => {
   for (const text of ['select 1', '  SELECT 1', '\n  select 1']) {
     assert.equal(statement<Record<string, never>>('test', text).writes, false, text);
   }
@@ -31,7 +31,7 @@ test('a statement that is no select writes', () => {
   }
 });
 
-test('a write affects its :account, or declares whom it affects, or is refused at start', () => {
+test('a write affects its :account, or declares which accounts it affects, or is refused at the start', () => {
   const affected = (text: string, options?: StatementOptions<Record<string, string>>) =>
     statement<Record<string, string>>('test', text, options).affects;
   assert.equal(affected('update t set a = 1 where account_id = :account'), 'own');
@@ -47,15 +47,15 @@ test('parameters are rendered by number, the same name as the same number', () =
   assert.equal(rendered(text, postgresDialect), 'select * from t where a = $1 and b = $2 or c = $1');
 });
 
-test('a parameter whose name begins with that of another is its own', () => {
+test('a parameter whose name begins with that of another is a different parameter', () => {
   assert.equal(rendered('select :id, :ids, :idsMore', postgresDialect), 'select $1, $2, $3');
 });
 
-test('the :: of a cast is no parameter', () => {
+test('the :: of a cast is not a parameter', () => {
   assert.equal(rendered('select :a::bigint, b::text', postgresDialect), 'select $1::bigint, b::text');
 });
 
-test("fragments are each engine's own words, with their parameter inside", () => {
+test("fragments are replaced by each engine's own SQL, with their parameter inside", () => {
   const text = 'delete from t where account = :account and id {among :ids}';
   assert.equal(
     rendered(text, sqliteDialect),

@@ -27,7 +27,7 @@ async function withThings(engine: Engine, work: (database: Database) => Promise<
 type ListOperation = 'DeleteContact' | 'MoveContactToNewGroup' | 'RemoveContactFromGroup';
 
 onEveryEngine('transactions', (engine) => {
-  test('a transaction that throws leaves nothing, and what was thrown arrives', () =>
+  test('a transaction that throws leaves no change, and the caller gets the error', () =>
     withThings(engine, async (database) => {
       const failure = new Error('on purpose');
       const work = database.transaction(null, async (queries) => {
@@ -40,7 +40,7 @@ onEveryEngine('transactions', (engine) => {
       assert.deepEqual(await idsIn(database), []);
     }));
 
-  test('a transaction of 20,000 rows lets others read meanwhile, and they see the state before it', (t) =>
+  test('others can read during a transaction of 20,000 rows, and see the state before it', (t) =>
     withThings(engine, async (database) => {
       const turns = countTurns(t);
       const rows = Array.from({ length: 20_000 }, (_, id) => ({ id }));
@@ -58,7 +58,7 @@ onEveryEngine('transactions', (engine) => {
       assert.equal((await idsIn(database)).length, 20_000);
     }));
 
-  test('a transaction whose statement fails leaves nothing, and the next one works', () =>
+  test('a transaction whose statement fails leaves no change, and the next one works', () =>
     withThings(engine, async (database) => {
       await assert.rejects(
         database.transaction(null, async (queries) => {
@@ -71,7 +71,7 @@ onEveryEngine('transactions', (engine) => {
       assert.deepEqual(await idsIn(database), [1]);
     }));
 
-  test('a transaction answers with the value of its work, and sees what it wrote', () =>
+  test('a transaction returns the value of its work, and sees what it wrote', () =>
     withThings(engine, async (database) => {
       const seen = await database.transaction(null, async (queries) => {
         await queries.run(add, { id: 7 });
@@ -80,7 +80,7 @@ onEveryEngine('transactions', (engine) => {
       assert.deepEqual(seen, [7]);
     }));
 
-  test('nobody sees a transaction before it has ended', () =>
+  test('no other connection sees a transaction before it has ended', () =>
     withThings(engine, async (database) => {
       await database.transaction(null, async (queries) => {
         await queries.run(add, { id: 1 });
@@ -89,7 +89,7 @@ onEveryEngine('transactions', (engine) => {
       assert.deepEqual(await idsIn(database), [1]);
     }));
 
-  test('concurrent transactions and single writes do not mix: those that fail take nothing else along', () =>
+  test('concurrent transactions and single writes do not mix, and those that fail roll back nothing else', () =>
     withThings(engine, async (database) => {
       const work = Array.from({ length: 120 }, (_, index) => {
         const id = index * 10;
@@ -114,7 +114,7 @@ onEveryEngine('transactions', (engine) => {
       assert.deepEqual(await idsIn(database), expected);
     }));
 
-  test('a snapshot does not see later writes, and does not hold them up', () =>
+  test('a snapshot does not see later writes, and does not delay them', () =>
     withThings(engine, async (database) => {
       await database.run(add, { id: 1 });
       const seen = await database.snapshot(async (queries) => {
@@ -128,7 +128,7 @@ onEveryEngine('transactions', (engine) => {
       assert.deepEqual(await database.snapshot(idsIn), [1, 2, 3]);
     }));
 
-  test('close waits for a transaction that is under way', async () => {
+  test('close waits for a transaction in progress', async () => {
     const setting = await engine.fresh('empty');
     const database = await openStore(setting);
     await database.run(sql('create table thing (id bigint primary key)'), {});

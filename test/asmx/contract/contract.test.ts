@@ -74,7 +74,7 @@ const operationRows = (group: Readonly<Record<string, Operation>>): Rows =>
   ]);
 
 describe('the contract', () => {
-  test('tables.md is read whole: 5 records, 4 groups with 16, 8, 5 and 3 operations, 5 DataSets', () => {
+  test('tables.md has 5 records, 4 groups with 16, 8, 5 and 3 operations, and 5 DataSets', () => {
     assert.deepEqual(
       part('Records').map(([name, rows]) => `${name} ${rows.length}`),
       ['AccountDetail 17', 'Contact 5', 'Group 3', 'ReceivedMessage 5', 'DeliveryStatus 4'],
@@ -147,7 +147,7 @@ describe('the contract', () => {
     }
   });
 
-  test('the WSDL says what of a received message may be absent', () => {
+  test('the WSDL says which fields of a received message may be absent', () => {
     const text = wsdl('inbox', contract.inbox, 'http://sms.example/api')('http://localhost');
     const type = /<s:complexType name="ReceivedMessage">([\s\S]*?)<\/s:complexType>/.exec(text)?.[1] ?? '';
     const found = [...type.matchAll(/minOccurs="(\d)" maxOccurs="1" name="(\w+)" type="s:(\w+)"/g)];

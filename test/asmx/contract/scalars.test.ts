@@ -131,7 +131,7 @@ describe('numbers', () => {
         });
       }
 
-      test(`${type} in ${protocol}: a missing one is a bad argument, not 0`, async () => {
+      test(`${type} in ${protocol}: a missing number is a bad argument, not 0`, async () => {
         assertProblem(protocol, await endpoint.send(given({})), 'bad-argument', `${name}: missing`);
       });
     }
@@ -164,7 +164,7 @@ describe('text', () => {
       });
     }
 
-    test(`string in ${protocol}: a missing one is null, which is not the empty one`, async () => {
+    test(`string in ${protocol}: a missing string is null, which is not the empty string`, async () => {
       const request = requestOf(protocol, 'account', 'FetchContact', { user_id: ACME });
       assert.deepEqual(await endpoint.receive(request), {
         group: 'account',

@@ -119,13 +119,13 @@ describe('the file of a dialect', () => {
     });
   }
 
-  test('every mistake is told at once, and of many the first 20', () => {
+  test('all mistakes of a file are reported at once, up to the first 20', () => {
     assert.match(mistakeIn({ groupId: 1, errorStatus: 2 }), /groupId: .*; errorStatus: /);
     const many = Object.fromEntries(Array.from({ length: 30 }, (_, index) => [`x${index}`, 1]));
     assert.match(mistakeIn(many), /x19: .*; and 10 more$/);
   });
 
-  test('a file that is not there, too long or no JSON is told with its path', () => {
+  test('a file that does not exist, is too long or is not JSON is reported with its path', () => {
     const missing = join(folder, 'missing.json');
     assert.throws(() => readDialectFile(missing, 'UTC'), {
       message: `${missing}: the dialect cannot be read (ENOENT)`,
@@ -136,7 +136,7 @@ describe('the file of a dialect', () => {
 });
 
 describe('a dialect that is wrong', () => {
-  test('serve does not start with it, and check refuses it, both with the entry', async () => {
+  test('serve does not start with a wrong dialect and check refuses it, and both name the entry', async () => {
     const env = { COLUMBA_DATABASE: freshDatabase(), COLUMBA_DIALECT: written({ groupId: 'null' }) };
     assert.equal(
       (await columba(['account', 'add', 'acme'], { env: { COLUMBA_DATABASE: env.COLUMBA_DATABASE } })).code,
@@ -149,7 +149,7 @@ describe('a dialect that is wrong', () => {
     }
   });
 
-  test('check names the entries of a right one', async () => {
+  test('check lists the entries of a valid dialect', async () => {
     const env = {
       COLUMBA_DATABASE: freshDatabase(),
       COLUMBA_DIALECT: written({ groupId: 'zero', evidence: { groupId: 3 } }),
@@ -162,7 +162,7 @@ describe('a dialect that is wrong', () => {
 });
 
 describe('a dialect that is completed by recordings', () => {
-  test('what is written stays, parts that were not there are added, and what the recordings dispute is named', () => {
+  test('existing entries stay, missing ones are added, and those that the recordings contradict are listed', () => {
     const written = parseDialect({
       groupId: 'zero',
       statusWords: { DELIVERED: 'Arrived' },

@@ -102,7 +102,7 @@ describe('a DataSet of a dialect', () => {
     assert.match(text, /<diffgr:diffgram [^>]*\/>\n<\/DataSet>$/);
   });
 
-  test('a DataSet of a dialect leaves out a text that is no number from a column of numbers', async () => {
+  test('a DataSet of a dialect leaves out a text that is not a number from a column of numbers', async () => {
     const numbered = await answer(dialect, 'sent', 'FetchSentDS', [{ ...SENT, user_message_id: '77' }]);
     assert.match(numbered, /<Reference>77<\/Reference>/);
     assert.doesNotMatch(await answer(dialect, 'sent', 'FetchSentDS', [SENT]), /<Reference>/);
@@ -156,7 +156,7 @@ describe('records of a dialect', () => {
     });
   }
 
-  test('strings without a character are absent or empty, whether they are null or not', async () => {
+  test('empty strings are absent or empty as the dialect says, whether they are null or not', async () => {
     const strings = async (emptyStrings?: 'absent' | 'empty') => {
       const text = await answer(emptyStrings ? { emptyStrings } : {}, 'account', 'FetchContacts', [CONTACT]);
       return [/<surname.*$/m, /<mobile.*$/m, /<groupid.*$/m].map((pattern) => pattern.exec(text)?.[0]);
@@ -224,7 +224,7 @@ describe('fault codes of a dialect', () => {
     return /soap:(Client|Server|Sender|Receiver)</.exec(text)?.[1];
   };
 
-  test('a mistake of the caller has the code of the server where the dialect says so', async () => {
+  test('a mistake of the caller has the fault code Server if the dialect says so', async () => {
     assert.deepEqual([await codeOf({}, 'soap11'), await codeOf({}, 'soap12')], ['Client', 'Sender']);
     const dialect: Dialect = { faultCode: 'server' };
     assert.deepEqual([await codeOf(dialect, 'soap11'), await codeOf(dialect, 'soap12')], ['Server', 'Receiver']);

@@ -52,7 +52,7 @@ onEveryEngine('the audit of deletes through the contract', (engine) => {
     ['compose', 'DeleteAllScheduled', {}, 'all'],
   ];
   for (const [group, operation, args, target] of DELETES) {
-    test(`${operation} adds one entry, and none where it deletes nothing`, async () => {
+    test(`${operation} adds one audit entry, and none if it deletes nothing`, async () => {
       assert.deepEqual(await addedBy(group, operation, args), [`${group}.${operation} ${target}`]);
       assert.deepEqual(await addedBy(group, operation, args), []);
     });

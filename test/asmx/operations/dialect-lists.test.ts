@@ -102,7 +102,7 @@ onEveryEngine('lists of a dialect', (engine) => {
       });
     }
 
-    test(`${operation} has at most the rows of its cap, and the first of its order`, async () => {
+    test(`${operation} returns at most as many rows as its cap, the first of its order`, async () => {
       const many = operation === 'account.FetchSavedMessages' ? 'saver' : 'many';
       const whole = await list({}, operation, many);
       assert.deepEqual(await list({ caps: { [operation]: 2 } }, operation, many), whole.slice(0, 2));
@@ -114,7 +114,7 @@ onEveryEngine('lists of a dialect', (engine) => {
     assert.equal((await list({ caps: { 'inbox.Unread': 5 } }, 'inbox.Unread', 'many', 0)).length, 0);
   });
 
-  test('Read returns only messages that are marked as read, where the old server did', async () => {
+  test('Read returns only messages that are marked as read, if the old server did', async () => {
     const [many] = accounts as [Many, Many];
     const read = { ...many, received: many.received.filter((each) => each.read) };
     for (const order of LIST_ORDERS['inbox.Read']) {

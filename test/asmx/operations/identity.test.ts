@@ -111,7 +111,7 @@ onEveryEngine('identity', (engine) => {
     },
   );
 
-  test('unknown user_id: failures are counted per client address and slowed down, and nothing else is', async () => {
+  test('unknown user_id: failures are counted per client address and delayed, and nothing else is', async () => {
     const service = await startService(engine);
     const call = (user_id: string, client: string) =>
       service.send({ ...requestOf('get', 'inbox', 'CountRead', { user_id }), client });

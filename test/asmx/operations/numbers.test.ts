@@ -151,7 +151,7 @@ onEveryEngine('numbers, whatever the region was and is', (engine) => {
     });
   });
 
-  test('the region of an account counts from the moment at which it is changed, for answers that are kept too', async () => {
+  test("a change of an account's region takes effect at once, also for cached answers", async () => {
     await withRegions(engine, [''], async ({ '': service }, database) => {
       const contacts = [{ id: 1, mobile: '020 7946 0018' }];
       await adopt(service.app, { username: 'a', userID: 'a', region: 'ZA', contacts });
@@ -171,7 +171,7 @@ onEveryEngine('numbers, whatever the region was and is', (engine) => {
     });
   });
 
-  test('a plus sign that a query lost to a blank counts as one', async () => {
+  test('a plus sign that arrived as a blank in a query is read as a plus sign', async () => {
     await withRegions(engine, ['', 'GB'], async (services) => {
       // In Great Britain 023 8991 1234 is a local number, and +238 991 12 34 one of Cape Verde.
       const contacts = ['+27825550201', '2389911234', '+2389911234'].map(contact);
@@ -204,7 +204,7 @@ onEveryEngine('numbers, whatever the region was and is', (engine) => {
     });
   });
 
-  test('a local number is not one of another country, and numbers with the same last digits are not one', async () => {
+  test('a local number does not match a number of another country, and numbers with the same last digits do not match', async () => {
     await withRegions(engine, ['GB'], async ({ GB }) => {
       const contacts = ['+2389911234', '+27829911234', '+442389911234'].map(contact);
       await adopt(GB.app, {
@@ -257,7 +257,7 @@ onEveryEngine('numbers, whatever the region was and is', (engine) => {
     });
   });
 
-  test('of thousands of numbers that end in the same digits the right one is found, and all to it are cancelled', async () => {
+  test('among thousands of numbers that end in the same digits the right one is found, and all messages to it are cancelled', async () => {
     await withRegions(engine, ['ZA'], async ({ ZA }) => {
       const others = Array.from({ length: 2_500 }, (_, index) => `+1${2_000 + index}550201`);
       const contacts = [...others, '0825550201', '+27825550201'].map(contact);

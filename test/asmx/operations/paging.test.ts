@@ -34,7 +34,7 @@ async function askAtOnce(times: number, limit: number, pageMs: number): Promise<
   return turns.filter((count) => count > 0);
 }
 
-test('many callers who ask for long lists at one moment are not all served in one turn of the event loop', async () => {
+test('many callers who ask for long lists at the same moment are not all served in one turn of the event loop', async () => {
   const turns = await askAtOnce(20, 150, 3);
   assert.equal(
     turns.reduce((sum, count) => sum + count, 0),
@@ -48,7 +48,7 @@ test('callers of short lists do not wait, and neither do many whose lists take n
   assert.ok((await askAtOnce(20, 150, 0)).length <= 2);
 });
 
-test('nothing that was sent of a long list is held while the client takes its time', async () => {
+test('no part of a long list that was sent is held in memory while the client reads slowly', async () => {
   const read: number[][] = [];
   const list = await paged(
     1_000,
@@ -106,7 +106,7 @@ for (const [limit, what] of [
   });
 }
 
-test('a text that is longer than what may be held comes alone', async () => {
+test('a text that is longer than what may be held at a time is read alone', async () => {
   const list = await paged(Number.POSITIVE_INFINITY, createTexts(3, 100_000).read, ({ id }) => id);
   assert.ok(isPaged(list));
   const pages: number[][] = [];
@@ -149,13 +149,13 @@ test('a piece ends with the item that makes it 32,768 characters long, whether i
   }
 });
 
-test('a list that is no longer than an answer that may be kept is written whole', () => {
+test('a list that is no longer than a cacheable answer is written whole', () => {
   const { write } = createWriting(6_553);
   assert.equal(typeof write(Array(10).fill(0), '<', '>'), 'string');
   assert.equal(typeof write(Array(12).fill(0), '<', '>'), 'object');
 });
 
-test('a page is emptied by whoever writes it', async () => {
+test('a page of rows is emptied while it is written', async () => {
   const pages = [['a'.repeat(40_000), 'b'], ['c']];
   const body = streamable(() => '\0', String)(
     (async function* () {

@@ -35,7 +35,7 @@ const THERE: Record<string, Arguments> = {
 };
 
 onEveryEngine('what is said of results and errors', (engine) => {
-  test('true and false are what is said: of a second call too, and of what is not there', async () => {
+  test('true and false mean what the descriptions say, also for a second call and for what does not exist', async () => {
     const service = await startService(engine);
     try {
       const booleans = OPERATIONS.flatMap(({ group, name }) =>
@@ -58,7 +58,7 @@ onEveryEngine('what is said of results and errors', (engine) => {
     }
   });
 
-  test('of what has nothing but the necessary, the fields that may be absent are absent, and the others there', async () => {
+  test('a record with only its required values lacks the fields that may be absent, and has all others', async () => {
     const service = await startService(engine, 'empty');
     try {
       await service.app.archive.load(await readAccount(BARE, 0));
@@ -108,7 +108,7 @@ onEveryEngine('what is said of errors', (engine) => {
   const exampleOf = (operation: Operation): Arguments =>
     Object.fromEntries(Object.keys(operation.parameters).map((key) => [key, describeParameter(key).example]));
 
-  test('an argument is refused where its operation says so, and a missing text elsewhere is not', async () => {
+  test('an argument is refused if the description of its operation says so, and a missing text is accepted elsewhere', async () => {
     for (const { group, name, operation } of OPERATIONS) {
       const said = refusedArguments(group, name, operation).map((sentence) => sentence.split(':')[0]);
       for (const parameter of Object.keys(operation.parameters)) {
@@ -121,7 +121,7 @@ onEveryEngine('what is said of errors', (engine) => {
     }
   });
 
-  test('the limits that are named are the limits', async () => {
+  test('the limits that the descriptions name are the real limits', async () => {
     const refused = async (group: string, name: string, args: Arguments) => {
       const { status } = await service.call('post', group, name, { user_id: ACME, ...args });
       assert.equal(status, 400, `${name} ${JSON.stringify(args).slice(0, 80)}`);

@@ -45,13 +45,13 @@ onEveryEngine('pages', (engine) => {
     assert.doesNotMatch(html, /demo/);
   });
 
-  test('the front page is only read: another method is told which ones there are', async () => {
+  test('the front page answers any other method than GET and HEAD with 405 and Allow', async () => {
     const { status, headers } = await service.send({ method: 'POST', path: '/' });
     assert.equal(status, 405);
     assert.equal(headers.Allow, 'GET, HEAD');
   });
 
-  test('an address of nothing is not found, and the answer says where the service is', async () => {
+  test('an unknown path is 404, and the answer says where the service is', async () => {
     for (const path of ['/api', '/api/', '/api/other.asmx', '/favicon.ico', '/index.html']) {
       const { status, text } = await service.send({ path });
       assert.equal(status, 404, path);
@@ -204,7 +204,7 @@ onEveryEngine('pages', (engine) => {
     });
   }
 
-  test('nothing in a page is loaded from anywhere: no address of a host outside of the samples', async () => {
+  test('pages load nothing from other hosts, and name a host only in samples', async () => {
     for (const [path, query] of [
       ['/', ''],
       ['/api/inbox.asmx', 'op=Unread'],

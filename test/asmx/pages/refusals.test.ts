@@ -41,7 +41,7 @@ onEveryEngine('refusals as pages', (engine) => {
   const typeOf = (answer: Answer) => replyHeader(answer, 'Content-Type');
 
   for (const [name, status, request] of REFUSALS) {
-    test(`${name} is a page for who navigates, with the same status, header fields and reason`, async () => {
+    test(`${name} is a page for a person who navigates, with the same status, header fields and reason`, async () => {
       const plain = await service.send(request);
       const page = await service.send({ ...request, headers: NAVIGATION });
       assert.deepEqual([plain.status, page.status], [status, status]);
@@ -65,7 +65,7 @@ onEveryEngine('refusals as pages', (engine) => {
 
     // The browser control of Windows, in which old programs call operations, sends the same.
     const what = request.path?.includes('.asmx/') ? 'a line of text' : 'a page';
-    test(`${name} is ${what} for a browser that says nothing of navigation`, async () => {
+    test(`${name} is ${what} for a browser that does not send Sec-Fetch-Mode`, async () => {
       const answer = await service.send({ ...request, headers: PLAIN_BROWSER });
       assert.equal(typeOf(answer)?.startsWith('text/html'), what === 'a page');
     });

@@ -13,7 +13,7 @@ before(async () => {
 after(() => service.stop());
 
 for (const host of ['a:99999', '256.256.256.256', '1.2.3.4.5', '99999999999', '[1]']) {
-  test(`a Host that is no address of the web gets a page with our own address, not an internal error: ${host}`, async () => {
+  test(`a Host that cannot be part of a URL gets a page with our own address, not an internal error: ${host}`, async () => {
     const head = [`Host: ${host}`, 'Connection: close'];
     const answer = await exchangeMessage(address, requestBytes('GET /api/inbox.asmx?op=Unread HTTP/1.1', head));
     assert.ok([200, 400].includes(statusOf(answer)), textOf(answer));

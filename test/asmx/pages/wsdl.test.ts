@@ -118,7 +118,7 @@ onEveryEngine('WSDL', (engine) => {
       }));
   }
 
-  test('a query that asks for no document is the help page, whatever it is', () =>
+  test('any query that asks for no document gets the help page', () =>
     withService(async (service) => {
       for (const query of ['', 'x=1', 'singleWsdl', 'wsdlx', 'schema', 'op=Nope', '%77sdl2', '&&']) {
         const { status, headers } = await service.send({ path: '/api/inbox.asmx', query });
@@ -126,7 +126,7 @@ onEveryEngine('WSDL', (engine) => {
       }
     }));
 
-  test('a document that is asked for by a name that there is not, is not found', () =>
+  test('a document with an unknown name is 404', () =>
     withService(async (service) => {
       for (const query of ['wsdl=', 'WSDL=x', 'x=1&Wsdl=1', 'schema=', 'SCHEMA=x']) {
         const answer = await service.send({ path: '/api/inbox.asmx', query });
@@ -134,7 +134,7 @@ onEveryEngine('WSDL', (engine) => {
       }
     }));
 
-  test('HEAD of the WSDL is its head alone', () =>
+  test('HEAD of the WSDL returns the header fields without the body', () =>
     withService(async (service) => {
       const address = await service.app.start();
       const of = (method: string) =>
@@ -150,7 +150,7 @@ onEveryEngine('WSDL', (engine) => {
     }));
 
   for (const namespace of ['https://old.example/sms/v2', 'urn:example:sms']) {
-    test(`another namespace (${namespace}) is in everything: WSDL, discovery, SOAP, GET and POST`, () =>
+    test(`another namespace (${namespace}) is used everywhere: WSDL, discovery, SOAP, GET and POST`, () =>
       withService(
         async (service) => {
           for (const group of GROUPS) {

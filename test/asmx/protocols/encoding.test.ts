@@ -120,7 +120,7 @@ function saving(protocol: keyof typeof TYPES, { charset, declared, encoder, text
 
 onEveryEngine('encoding of SOAP requests', (engine) => {
   for (const protocol of ['soap11', 'soap12'] as const) {
-    test(`${protocol} is read in the encoding of its mark, else its charset, else its declaration, else UTF-8, without NULs behind it`, async () => {
+    test(`${protocol} is read in the encoding of its byte order mark, else its charset, else its declaration, else UTF-8, without NULs at the end`, async () => {
       const service = await startService(engine, 'sample');
       const templates = async () => {
         const answer = await service.call(protocol, 'account', 'FetchSavedMessages', { user_id: ACME });
@@ -164,7 +164,7 @@ onEveryEngine('encoding of SOAP requests', (engine) => {
       'a character beyond the last': [0xf4, 0x90, 0x80, 0x80],
       'a byte that UTF-8 has not': [0xff],
     };
-    test(`${protocol} with bytes that are no UTF-8 is malformed, not repaired`, async () => {
+    test(`${protocol} with bytes that are not UTF-8 is malformed, not repaired`, async () => {
       const service = await startService(engine, 'sample');
       try {
         for (const [what, bytes] of Object.entries(INVALID)) {

@@ -56,7 +56,7 @@ describe('problems that an operation meets', () => {
     });
 
     const THROWN = [new Error('SELECT secret FROM /var/lib'), new TypeError('x is undefined'), 'text', null, undefined];
-    test(`whatever else is thrown is an opaque internal error in ${protocol}, with the reference that is reported`, async () => {
+    test(`any other error that is thrown becomes an opaque internal error in ${protocol}, with the reference that is in the log`, async () => {
       for (const thrown of THROWN) {
         const endpoint = createTestEndpoint(async () => {
           throw thrown;
@@ -139,7 +139,7 @@ onEveryEngine('errors', (engine) => {
         }
       }));
 
-    test(`an address of no group is not there in ${protocol}`, () =>
+    test(`a path of no group is 404 in ${protocol}`, () =>
       withService(engine, async (service) => {
         for (const path of [
           '/api/',
@@ -162,7 +162,7 @@ onEveryEngine('errors', (engine) => {
     }));
 
   const METHODS = ['PUT', 'DELETE', 'OPTIONS', 'PATCH', 'TRACE', 'get', 'post', 'Get', 'X'];
-  test('a method of no protocol is answered with the methods that there are', () =>
+  test('a method of no protocol is answered with the allowed methods', () =>
     withService(engine, async (service) => {
       for (const method of [...METHODS, 'HEAD']) {
         const answer = await service.send({ ...profile('get'), method });
@@ -236,7 +236,7 @@ onEveryEngine('errors', (engine) => {
       'an empty Envelope': whole.replace(/<s:Body>.*<\/s:Body>/, ''),
       'a Body of no namespace': whole.replace('<s:Body>', '<Body>').replace('</s:Body>', '</Body>'),
     };
-    test(`malformed in ${protocol}: what is no XML or no envelope is refused and does nothing`, () =>
+    test(`malformed in ${protocol}: bytes that are not XML or not an envelope are refused and change nothing`, () =>
       withService(engine, async (service) => {
         for (const [what, bytes] of Object.entries(MALFORMED)) {
           const answer = await service.send(soapRequest(protocol, 'account', bytes, 'SaveMessageTemplate'));

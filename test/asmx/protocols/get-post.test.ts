@@ -115,7 +115,7 @@ describe('GET and POST parameters', () => {
       }
     });
 
-    test(`${protocol}: percent signs in the operation's name are decoded, a plus is none`, async () => {
+    test(`${protocol}: percent signs in the operation's name are decoded, a plus is not a blank`, async () => {
       const call = called('FetchContact', { user_id: ACME, mobile: null });
       assert.deepEqual(await endpoint.receive(requestOf(protocol, 'Fetch%43ontact', user)), call);
       assertProblem(

@@ -213,7 +213,7 @@ describe('SOAP parameters', () => {
       });
     }
 
-    test(`${protocol}: an own element counts beside one of a foreign namespace`, async () => {
+    test(`${protocol}: an element of our namespace counts beside one of a foreign namespace`, async () => {
       const body = own('FetchContactsByGroupId', `${USER}<groupid xmlns="urn:x">1</groupid><groupid>2</groupid>`);
       const args = { user_id: ACME, groupid: 2 };
       const call = { group: 'account', operation: 'FetchContactsByGroupId', arguments: args };

@@ -64,7 +64,7 @@ onEveryEngine('SOAP errors', (engine) => {
   };
 
   for (const protocol of SOAP) {
-    test(`${protocol}: a mandatory header for us that we do not know forbids the call, and nothing is changed`, () =>
+    test(`${protocol}: an unknown mandatory header for us prevents the call, and nothing is changed`, () =>
       withService(async (service) => {
         for (const role of US[protocol]) {
           for (const value of ['1', 'true', ' true ']) {
@@ -104,7 +104,7 @@ onEveryEngine('SOAP errors', (engine) => {
         assert.ok(!/""|<x/.test(hostile.text), 'a namespace leaves its attribute');
       }));
 
-    test(`${protocol}: a mandatory header is looked at before the operation and its arguments`, () =>
+    test(`${protocol}: a mandatory header is checked before the operation and its arguments`, () =>
       withService(async (service) => {
         for (const body of ['', operationElement('Nope', {}), operationElement('Profile', { user_id: 'nobody' })]) {
           const header = `<s:Header>${block('s:mustUnderstand="1"')}</s:Header>`;
@@ -114,7 +114,7 @@ onEveryEngine('SOAP errors', (engine) => {
         assert.deepEqual(service.slept, []);
       }));
 
-    test(`${protocol}: an envelope of no known version is told which ones there are`, () =>
+    test(`${protocol}: the answer to an envelope of an unknown version names the known versions`, () =>
       withService(async (service) => {
         const upgrade =
           '<soap12:Upgrade xmlns:soap12="http://www.w3.org/2003/05/soap-envelope"><soap12:SupportedEnvelope qname="soap:Envelope" xmlns:soap="http://schemas.xmlsoap.org/soap/envelope/" /><soap12:SupportedEnvelope qname="soap12:Envelope" xmlns:soap12="http://www.w3.org/2003/05/soap-envelope" /></soap12:Upgrade>';
@@ -170,7 +170,7 @@ onEveryEngine('SOAP errors', (engine) => {
       }
     }));
 
-  test('SOAPAction of another operation than the Body is an error, and so is one of none', () =>
+  test('a SOAPAction of another operation than the Body is an error, and so is one of no operation', () =>
     withService(async (service) => {
       for (const soapaction of [
         ...[`"${NAMESPACE}/CountUnread"`, `${NAMESPACE}/CountUnread`, `'${NAMESPACE}/DeleteAllMessages'`],
@@ -188,7 +188,7 @@ onEveryEngine('SOAP errors', (engine) => {
       }
     }));
 
-  test('SOAP 1.2 takes its action from the Content-Type, and lets the Body decide where nobody knows the action', () =>
+  test('SOAP 1.2 takes its action from the Content-Type, and the Body decides if the action is unknown', () =>
     withService(async (service) => {
       for (const action of [
         ...[`"${COUNT_READ}"`, COUNT_READ, '""', '', '"urn:x"', `"${NAMESPACE}/Nope"`, `"${NAMESPACE}/countread"`],

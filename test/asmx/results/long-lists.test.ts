@@ -81,7 +81,7 @@ onEveryEngine('long lists', (engine) => {
   after(() => service.stop());
 
   for (const [index, [size, many]] of [...sizes].entries()) {
-    test(`a list of ${size} is byte for byte what it would be in one go`, async () => {
+    test(`a list of ${size} has the same bytes as if it were written at once`, async () => {
       const protocols = protocolsFor(engine);
       for (const [place, question] of QUESTIONS.entries()) {
         // Each size meets each protocol, and each question too.
@@ -91,7 +91,7 @@ onEveryEngine('long lists', (engine) => {
   }
 
   for (const protocol of protocolsFor(engine)) {
-    test(`a list of 501 is byte for byte what it would be in one go (${protocol})`, async () => {
+    test(`a list of 501 has the same bytes as if it were written at once (${protocol})`, async () => {
       for (const question of QUESTIONS) await agree(service, protocol, question, sizes.get(501) as Many);
     });
   }
@@ -114,7 +114,7 @@ onEveryEngine('long lists', (engine) => {
     }
   });
 
-  test('a page that ends with the last or the first id there is, is followed by the next', async () => {
+  test('a page that ends with the largest or smallest possible id is followed by the next page', async () => {
     for (const question of QUESTIONS) await agree(service, 'soap12', question, others.ends);
   });
 
@@ -171,7 +171,7 @@ const GROUPS = Array.from({ length: 1_201 }, (_, index) => ({ id: 3 * index - 70
 
 onEveryEngine('long lists of templates and groups', (engine) => {
   for (const protocol of protocolsFor(engine)) {
-    test(`templates and groups are byte for byte what they would be in one go, and no piece is long (${protocol})`, async () => {
+    test(`templates and groups have the same bytes as if they were written at once, and no piece is long (${protocol})`, async () => {
       const service = await startService(engine, 'empty');
       try {
         await adopt(service.app, { username: 'long', userID: 'long', groups: GROUPS, templates: TEMPLATES });
@@ -197,7 +197,7 @@ onEveryEngine('long lists of templates and groups', (engine) => {
 onEveryEngine('long lists with a limit', (engine) => {
   const many = manyOf('many', 1_001);
   for (const listLimit of engine === engines[0] ? [1, 500, 501, 1_000] : [501]) {
-    test(`COLUMBA_LIST_LIMIT=${listLimit} is as many as come, whatever is asked for`, async () => {
+    test(`COLUMBA_LIST_LIMIT=${listLimit} limits every list, whatever is asked for`, async () => {
       const service = await filled(engine, [many], { listLimit });
       try {
         for (const question of QUESTIONS) {

@@ -107,7 +107,7 @@ describe('XML in pieces', () => {
     });
   }
 
-  test('a document of 20,000 rows is never held further than the row that is not whole', () => {
+  test('of a document of 20,000 rows, only the incomplete row is held', () => {
     const pieces = new XmlPieces(LIMITS, treat);
     let rows = 0;
     let held = 0;

@@ -16,7 +16,7 @@ function assertUnchanged(documents: readonly string[]): void {
 
 const LONG = 'x'.repeat(2_000);
 
-describe('start tags that were read before', () => {
+describe('cached start tags', () => {
   test('a repeated start tag is another element where its prefixes mean other namespaces', () => {
     const inside = '<p:b q:c="1" c="2"><d/></p:b><p:b q:c="1" c="2"/>';
     assertUnchanged([

@@ -60,7 +60,7 @@ onPostgres('callers', () => {
     engine = engines.find(({ name }) => name === 'postgres') as Engine;
   });
 
-  test('whoever is unknown, revoked, disabled or elsewhere is denied by every operation, whatever the arguments, and changes nothing', async (t) => {
+  test('every operation denies an unknown, revoked or disabled user_id and one from another network, whatever the arguments, and changes nothing', async (t) => {
     const setting = await engine.fresh('sample');
     const { app, call } = await serve(setting);
     const outside = await openOutside(setting);
@@ -83,7 +83,7 @@ onPostgres('callers', () => {
     }
   });
 
-  test('the same arguments are looked at where the caller is known', async (t) => {
+  test('the same arguments are checked if the caller is known', async (t) => {
     const { app, call } = await serve(await engine.fresh('sample'));
     t.after(() => app.stop());
     const refused: string[] = [];
@@ -145,7 +145,7 @@ onPostgres('callers', () => {
     ...['sent.MarkMessageAsRead', 'sent.DeleteSentMessage', 'compose.FetchScheduledDS'],
   ];
 
-  test('most operations take one round trip, and telling somebody that he is unknown takes one too', async (t) => {
+  test('most operations take one round trip, and so does denying an unknown user_id', async (t) => {
     const setting = await engine.fresh('sample');
     const { hostname, port } = new URL(setting);
     const turns = await countRoundTrips(hostname, Number(port || 5432));

@@ -58,7 +58,7 @@ onPostgres('connections to PostgreSQL', () => {
       )[0]?.count,
     );
 
-  test('a transaction that the server ended because the process hung is unavailable, and no error of the program', async (t) => {
+  test('a transaction that the server ended because the process hung is unavailable, not an internal error', async (t) => {
     const url = server.url(await freshDatabase(server));
     const database = await openPostgres({ url, connectionsMax: 1, timeoutMs: 60_000 }, systemClock);
     t.after(() => database.close());
@@ -97,7 +97,7 @@ onPostgres('connections to PostgreSQL', () => {
     assert.equal(templates.filter((text) => text.startsWith('number ')).length, 200);
   });
 
-  test('PostgreSQL ends a snapshot by itself in which nothing is asked for 10 minutes', async (t) => {
+  test('PostgreSQL ends a snapshot in which nothing is queried for 10 minutes', async (t) => {
     const url = server.url(await freshDatabase(server));
     const database = await openPostgres({ url, connectionsMax: 2, timeoutMs: 5_000 }, systemClock);
     t.after(() => database.close());
@@ -158,7 +158,7 @@ onPostgres('connections to PostgreSQL', () => {
     assert.deepEqual([uses[used.name], uses.lockAccount], [6, 3]);
   });
 
-  test('calls that find their server gone at the same time all go on with the next one', async (t) => {
+  test('calls that find their server gone at the same time all continue with the next server', async (t) => {
     const [first, second] = [await createNetwork(server.port), await createNetwork(server.port)];
     const hosts = `127.0.0.1:${first.port},127.0.0.1:${second.port}`;
     const engine = engineOn(server, (name) => server.url(name).replace(`127.0.0.1:${server.port}`, hosts));
@@ -174,7 +174,7 @@ onPostgres('connections to PostgreSQL', () => {
     for (const status of await callAll(service, true)) assert.equal(status, 200);
   });
 
-  test('an export goes on at the pace of its reader, however slow that is', { timeout: 300_000 }, async (t) => {
+  test('an export continues at the pace of its reader, however slow that is', { timeout: 300_000 }, async (t) => {
     const service = await startService(engineOn(server), 'sample', { databaseTimeoutMs: 500 });
     t.after(() => service.stop());
     const pieces: string[] = [];

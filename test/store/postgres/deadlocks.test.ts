@@ -10,7 +10,7 @@ const MESSAGES = 60;
 const user_id = 'deadlocks';
 
 onPostgres('deadlocks', () => {
-  test('deletes of unread messages and new templates of one account do not wait for each other in a circle', async (t) => {
+  test('deletes of unread messages and new templates of one account do not deadlock', async (t) => {
     const engine = engines.find(({ name }) => name === 'postgres') as Engine;
     const setting = await engine.fresh('empty');
     const { app, ask } = await serve(setting);

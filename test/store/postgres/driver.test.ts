@@ -49,7 +49,7 @@ onPostgres("the inside of pg's Query", () => {
     engine = engines.find(({ name }) => name === 'postgres') as Engine;
   });
 
-  test('this version of pg has the inside that driver-query.ts uses, so the faster way is taken', async (t) => {
+  test('this version of pg has the internals that driver-query.ts uses, so the faster way is taken', async (t) => {
     const options = { connectionString: await engine.fresh('empty'), pipeline: true };
     const client = new pg.Client(options);
     await client.connect();
@@ -63,7 +63,7 @@ onPostgres("the inside of pg's Query", () => {
   });
 
   for (const [name, how] of Object.entries(CHANGES)) {
-    test(`a pg that ${name} is found out at the start, told once, and used by its documented way`, async (t) => {
+    test(`a pg that ${name} is detected at the start, logged once, and used through its documented interface`, async (t) => {
       const setting = await engine.fresh('empty');
       const warned = once(process, 'warning');
       change(t, how);
@@ -79,7 +79,7 @@ onPostgres("the inside of pg's Query", () => {
     });
   }
 
-  test('a pg that never answers such a query is found out as well', async (t) => {
+  test('a pg that never answers such a query is detected as well', async (t) => {
     const client = new pg.Client({ connectionString: await engine.fresh('empty') });
     await client.connect();
     t.after(() => client.end());
@@ -87,7 +87,7 @@ onPostgres("the inside of pg's Query", () => {
     await assert.rejects(tryFast(client, systemClock, 50), DriverChanged);
   });
 
-  test('a pg that does not tell an error to the callback is found out as well', async (t) => {
+  test('a pg that does not pass an error to the callback is detected as well', async (t) => {
     const client = new pg.Client({ connectionString: await engine.fresh('empty') });
     await client.connect();
     t.after(() => client.end());
@@ -98,7 +98,7 @@ onPostgres("the inside of pg's Query", () => {
     });
   });
 
-  test('every operation answers the same by the documented way', async (t) => {
+  test('every operation answers the same through the documented interface', async (t) => {
     const reading = CALLS.filter(([, operation]) => !changes(operation));
     const answers = async () => {
       const { app, ask } = await serve(await engine.fresh('sample'), {}, { responseCacheBytesMax: 1_000_000 });

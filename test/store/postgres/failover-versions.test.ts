@@ -29,7 +29,7 @@ onPostgres('cached answers and a standby that has not got the last writes', () =
     await removeServer(primary);
   });
 
-  test('an answer with a lost write is not given again after the failover, not even after as many new writes', async (t) => {
+  test('a cached answer with a lost write is not served again after the failover, not even after as many new writes', async (t) => {
     const hosts = [primary, standby].map(({ port }) => `127.0.0.1:${port}`).join();
     const url = `postgres://columba@${hosts}/${DATABASE}?target_session_attrs=read-write`;
     let kept = 0;

@@ -92,7 +92,9 @@ onPostgres('a primary and its synchronous standby', () => {
   const url = (...servers: PostgresServer[]) =>
     `postgres://columba@${servers.map(({ port }) => `127.0.0.1:${port}`).join(',')}/${DATABASE}?target_session_attrs=read-write`;
 
-  test('a service that is told of the standby first works on the primary', { timeout: 300_000 }, async (t) => {
+  test('a service whose first configured server is the standby works on the primary', {
+    timeout: 300_000,
+  }, async (t) => {
     const service = await serving(['--database', url(standby, primary)]);
     t.after(() => service.child.kill('SIGKILL'));
     const writes = Array.from({ length: 16 }, (_, index) =>
@@ -125,7 +127,7 @@ onPostgres('a primary and its synchronous standby', () => {
     assert.equal((await service.ended).code, 0);
   });
 
-  test('a primary that is killed under load loses no acknowledged write, and the service goes over by itself', {
+  test('a primary that is killed under load loses no acknowledged write, and the service fails over by itself', {
     timeout: 300_000,
   }, async (t) => {
     const service = await serving(['--database', url(primary, standby), '--database-timeout-ms', '2000']);

@@ -96,7 +96,7 @@ onPostgres('the operator is told which PostgreSQL cannot be used, and why:', () 
     });
   }
 
-  test('while it serves the log tells the same, and clients are told nothing of it', async (t) => {
+  test('while the service runs, the log names the same cause, and clients learn nothing of it', async (t) => {
     const database = await freshDatabase(server);
     const service = await startService(
       { name: 'postgres', fresh: async () => url('columba', database), release: () => {} },

@@ -101,7 +101,7 @@ onPostgres('migrations of PostgreSQL', () => {
     engine = engines.find(({ name }) => name === 'postgres') as Engine;
   });
 
-  test('eight programs that start at once on an empty database all come up, and each migration is done once', async () => {
+  test('eight programs that start at once on an empty database all come up, and each migration runs once', async () => {
     const url = await engine.fresh('none');
     const outcomes = await Promise.all(Array.from({ length: 8 }, () => columba(['check', '--database', url])));
     for (const { code, stderr } of outcomes) assert.deepEqual([code, stderr], [0, '']);
@@ -156,7 +156,7 @@ onPostgres('migrations of PostgreSQL', () => {
     assert.equal(await contentOf(url), before);
   });
 
-  test('a step that fails leaves nothing, not even of the steps before it, and the running program goes on', async (t) => {
+  test('a step that fails leaves no change, not even of the steps before it, and the running program continues', async (t) => {
     const url = await engine.fresh('sample');
     const running = await startService({ ...engine, fresh: async () => url, release: () => {} });
     t.after(() => running.stop());

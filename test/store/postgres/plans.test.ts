@@ -84,7 +84,7 @@ onPostgres('query plans of PostgreSQL', () => {
     return caller ? [{ statement, caller }] : [];
   });
 
-  test('most statements about an account can be asked together with who calls', () => {
+  test('most statements about an account can be combined with the identification of the caller', () => {
     const rest = about.filter((each) => !asked.some(({ statement }) => statement === each)).map(({ text }) => text);
     assert.ok(asked.length > 25);
     for (const text of rest) assert.match(text, /^insert |\breturning\b/);
@@ -144,7 +144,7 @@ onPostgres('query plans of PostgreSQL', () => {
     });
   }
 
-  test('the account is locked by its key, also where it is only known by a user_id', async () => {
+  test('the account is locked by its key, also if only a user_id is known', async () => {
     for (const account of [1n, new Caller('hash 1')]) {
       const { text, values } = lockQuery(account);
       const plan = await planOf({ text, parameters: values.map(String) });
@@ -166,7 +166,7 @@ onPostgres('query plans of PostgreSQL', () => {
     assert.match(plan, /Index Scan (using|on) tally_pkey/);
   });
 
-  test('what is to be purged is found in an index of its own, and its rows by their generation', async () => {
+  test('the backlog of the purge is found in an index of its own, and its rows by their generation', async () => {
     assert.match(await planOf(plain(purge.next as unknown as Statement<never>)), /using tally_to_purge on tally/);
     const plan = await planOf(plain(purge.deleteSome as unknown as Statement<never>));
     assert.doesNotMatch(plan, /Seq Scan/);

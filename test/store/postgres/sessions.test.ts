@@ -35,7 +35,7 @@ onPostgres('sessions of a server with other defaults', () => {
     for (const [name, value] of Object.entries(DEFAULTS))
       await runSql(setting, `alter database ${databaseOf(setting)} set ${name} = ${value}`);
   });
-  test('a session compiles nothing, and plans each statement once', async (t) => {
+  test('a session uses no JIT, and plans each statement once', async (t) => {
     const pool = createFailoverPool({ url: setting, connectionsMax: 1, timeoutMs: 5_000 }, systemClock);
     const client = await pool.connect();
     t.after(async () => {
@@ -47,7 +47,7 @@ onPostgres('sessions of a server with other defaults', () => {
     assert.equal(await shown('plan_cache_mode'), 'force_generic_plan');
   });
 
-  test('a database of another encoding is refused at the start, with what to do', async (t) => {
+  test('a database with another encoding than UTF8 is refused at the start, with what to do', async (t) => {
     const address = addressOf(setting, `latin_${process.pid}`);
     const name = databaseOf(address);
     const version = await serverVersion(setting);
@@ -60,7 +60,7 @@ onPostgres('sessions of a server with other defaults', () => {
     await assert.rejects(openStore(address), /has the encoding LATIN1\. Make one with UTF8: createdb/);
   });
 
-  test('a transaction that waited for an account sees what the one before it has written', async (t) => {
+  test('a transaction that waited for an account sees what the previous one has written', async (t) => {
     const database = await openStore(setting);
     t.after(() => database.close());
     const account = 1n;

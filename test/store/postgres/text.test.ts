@@ -71,7 +71,7 @@ async function imported(service: Service, text: string): Promise<string> {
 onPostgres('texts in PostgreSQL as in SQLite', () => {
   const [sqlite, postgres] = engines as readonly [Engine, Engine];
 
-  test('an import of any text is exported with the same bytes by both', async () => {
+  test('both engines export any imported text with the same bytes', async () => {
     const [one, two] = await Promise.all(
       [sqlite, postgres].map((engine) => withService(engine, (service) => imported(service, FILE))),
     );
@@ -91,14 +91,14 @@ onPostgres('texts in PostgreSQL as in SQLite', () => {
     }
   });
 
-  test('an export of the one is exported with the same bytes by the other, both ways', async () => {
+  test('an export of one engine, imported into the other, is exported with the same bytes, in both directions', async () => {
     const first = await withService(sqlite, (service) => imported(service, FILE));
     const second = await withService(postgres, (service) => imported(service, first));
     const third = await withService(sqlite, (service) => imported(service, second));
     assert.ok(first === second && second === third);
   });
 
-  test('accounts, and blocked numbers of one moment, leave in the same order, whatever is in their names', async () => {
+  test('both engines export accounts, and blocked numbers of the same instant, in the same order, whatever their names', async () => {
     const names = ['a', 'a b', 'A', 'Z', 'é', 'z', '\uFFFD', '\uFFFE', '\uFFFF', '\uFFFE0', '😀', '\uE000', '\u00A0'];
     const numbers = [...new Set([...names, ...Object.values(TEXTS)])].map((text) => `1${text}`);
     const blacklist = numbers.map((mobile) => ({ mobile, timestamp: at(1).timestamp }));

@@ -55,7 +55,7 @@ onPostgres('what a start says of the database', () => {
     },
   };
   for (const [name, { url, reason }] of Object.entries(CASES)) {
-    test(`where ${name}, check says so in one sentence`, async () => {
+    test(`if ${name}, check says so in one sentence`, async () => {
       const { code, stdout, stderr } = await columba(['check', '--database', url]);
       assert.deepEqual([code, stdout], [3, '']);
       assert.match(stderr, /^columba: [^\n]*\n$/);
@@ -64,7 +64,7 @@ onPostgres('what a start says of the database', () => {
     });
   }
 
-  test('sslmode=require does not go on without TLS', async () => {
+  test('sslmode=require does not connect without TLS', async () => {
     const { code, stderr } = await columba(['check', '--database', `${server}?sslmode=require`]);
     assert.equal(code, 3);
     assert.match(stderr, /server does not support SSL/);

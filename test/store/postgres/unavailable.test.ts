@@ -98,7 +98,7 @@ onPostgres('a database that does not answer', () => {
   };
   for (const [name, { begin, end }] of Object.entries(OUTAGES)) {
     test(
-      `while it ${name}, calls in every protocol end in 503; then the service goes on by itself`,
+      `while the database ${name}, calls in every protocol get 503; then the service continues by itself`,
       PATIENCE,
       async (t) => {
         const service = await startService(throughNetwork(), 'sample', SETTINGS);
@@ -136,46 +136,42 @@ onPostgres('a database that does not answer', () => {
     );
   }
 
-  test(
-    'an account that another session has locked ends in 503 for its writes, and nothing else does',
-    PATIENCE,
-    async (t) => {
-      let url = '';
-      const address = (name: string) => {
-        url = server.url(name);
-        return url;
-      };
-      const service = await startService(engineOn(server, address), 'sample', SETTINGS);
-      const other = new pg.Client({ connectionString: url });
-      await other.connect();
-      t.after(async () => {
-        await other.end();
-        await service.stop();
-      });
-      await other.query("begin; select from account where username = 'acme' for update");
-      const neighbour = await clientOf(service, 'get').newcomer({});
+  test('writes of an account that another session has locked get 503, and nothing else does', PATIENCE, async (t) => {
+    let url = '';
+    const address = (name: string) => {
+      url = server.url(name);
+      return url;
+    };
+    const service = await startService(engineOn(server, address), 'sample', SETTINGS);
+    const other = new pg.Client({ connectionString: url });
+    await other.connect();
+    t.after(async () => {
+      await other.end();
+      await service.stop();
+    });
+    await other.query("begin; select from account where username = 'acme' for update");
+    const neighbour = await clientOf(service, 'get').newcomer({});
 
-      const save = (message: string) =>
-        Promise.all(
-          PROTOCOLS.map((protocol) => clientOf(service, protocol).raw('account', 'SaveMessageTemplate', { message })),
-        );
-      const saving = save('while it is locked');
-      for (const answer of await saving) assertUnavailable(answer);
-      assert.equal(await neighbour.ask('account', 'SaveMessageTemplate', { message: 'mine' }), true);
-      assert.equal((await clientOf(service, 'get').ask('account', 'Profile'))?.username, 'acme');
-      const left = await other.query(
-        // Not by xact_start: a statement of a moment ago, which is ending, has one too.
-        "select pid from pg_stat_activity where datname = current_database() and application_name = 'columba' and state like 'idle in transaction%'",
+    const save = (message: string) =>
+      Promise.all(
+        PROTOCOLS.map((protocol) => clientOf(service, protocol).raw('account', 'SaveMessageTemplate', { message })),
       );
-      assert.deepEqual(left.rows, [], 'a transaction was left open');
+    const saving = save('while it is locked');
+    for (const answer of await saving) assertUnavailable(answer);
+    assert.equal(await neighbour.ask('account', 'SaveMessageTemplate', { message: 'mine' }), true);
+    assert.equal((await clientOf(service, 'get').ask('account', 'Profile'))?.username, 'acme');
+    const left = await other.query(
+      // Not by xact_start: a statement of a moment ago, which is ending, has one too.
+      "select pid from pg_stat_activity where datname = current_database() and application_name = 'columba' and state like 'idle in transaction%'",
+    );
+    assert.deepEqual(left.rows, [], 'a transaction was left open');
 
-      await other.query('rollback');
-      for (const answer of await save('when it is free')) assert.equal(answer.status, 200, answer.text);
-      const templates = await clientOf(service, 'get').ask('account', 'FetchSavedMessages');
-      assert.ok(!templates.includes('while it is locked'));
-      assert.equal(templates.filter((text) => text === 'when it is free').length, 1);
-    },
-  );
+    await other.query('rollback');
+    for (const answer of await save('when it is free')) assert.equal(answer.status, 200, answer.text);
+    const templates = await clientOf(service, 'get').ask('account', 'FetchSavedMessages');
+    assert.ok(!templates.includes('while it is locked'));
+    assert.equal(templates.filter((text) => text === 'when it is free').length, 1);
+  });
 
   /** What an administrator may do to the service's role, and how to undo it; the sessions that it has are ended. */
   const REFUSALS: Record<string, readonly [string, string]> = {
@@ -183,7 +179,7 @@ onPostgres('a database that does not answer', () => {
     'may have no more connections': ['connection limit 0', 'connection limit -1'],
   };
   for (const [name, [refuse, admit]] of Object.entries(REFUSALS)) {
-    test(`a role that ${name} ends in 503, and not in an internal error`, PATIENCE, async (t) => {
+    test(`a role that ${name} leads to 503, not to an internal error`, PATIENCE, async (t) => {
       const role = `clerk_${refuse.replaceAll(' ', '_')}`;
       await server.query(`create role ${role} login`);
       const database = await freshDatabase(server);

@@ -87,7 +87,7 @@ onPostgres('writes of one turn', () => {
     assert.equal(await turns.of(async () => assert.deepEqual(await marks(), [0, 0])), 1);
   });
 
-  test('equal marks of one turn that name a sent message by two user_ids all find it', async (t) => {
+  test('equal marks of one turn that name a sent message through two user_ids all find it', async (t) => {
     const { app, store } = await open(t);
     const at = '2026-05-01T00:00:00Z';
     const sent = [{ id: 1, delivery_status: 'DELIVERED', timestamp_sent: at, timestamp_updated: at, marked: false }];
@@ -120,7 +120,7 @@ onPostgres('writes of one turn', () => {
     assert.equal(row?.unread, 0n);
   });
 
-  test('marks of one turn each tell whether there was something to mark', async (t) => {
+  test('each mark of one turn reports whether there was something to mark', async (t) => {
     const { setting, app, outside } = await open(t);
     const { ask } = await serve(setting);
     const message = (id: number) => ({ id, timestamp: '2026-05-01T00:00:00Z', read: false });
@@ -147,7 +147,7 @@ onPostgres('writes of one turn', () => {
     ]);
   });
 
-  test('a write that fails is undone alone among the writes of its turn', async (t) => {
+  test('a write that fails is rolled back alone among the writes of its turn', async (t) => {
     const { store, tags } = await open(t);
     const outcomes = await Promise.allSettled(
       all.map((account) => {
@@ -165,7 +165,7 @@ onPostgres('writes of one turn', () => {
     );
   });
 
-  test('who is unknown, revoked, disabled or elsewhere is denied, and the others are served', async (t) => {
+  test('an unknown, revoked or disabled user_id and one from another network is denied, and the others are served', async (t) => {
     const { app, store, tags } = await open(t);
     await accountChanges(app).setEnabled('account 1', false);
     await accountChanges(app).rotateUserId('account 2', true);
@@ -181,7 +181,7 @@ onPostgres('writes of one turn', () => {
     assert.deepEqual(await tags(), [101, 100, 100, 100, 101, 101, 101, 101]);
   });
 
-  test('an account that somebody else has locked keeps nobody else waiting', async (t) => {
+  test('an account that another session has locked does not delay others', async (t) => {
     const { store, outside, tags } = await open(t);
     await outside.query('begin');
     await outside.query("select from account where username = 'account 0' for update");
@@ -195,7 +195,7 @@ onPostgres('writes of one turn', () => {
     );
   });
 
-  test('writes of other turns do not wait for one whose account somebody else has locked', async (t) => {
+  test('writes of other turns do not wait for a write whose account another session has locked', async (t) => {
     const { store, outside, tags } = await open(t);
     const write = (account: number) => store.run(addTag, { account: callerOf(userOf(account)), by: 1 });
     await outside.query('begin');
@@ -215,7 +215,7 @@ onPostgres('writes of one turn', () => {
     );
   });
 
-  test('batches of several nodes with the same accounts in any order never wait for each other in a circle', async (t) => {
+  test('batches of several nodes with the same accounts in any order never deadlock', async (t) => {
     const { setting, app, store, outside, tags } = await open(t);
     t.diagnostic(`SEED=${SEED}`);
     const userIds = await Promise.all(

@@ -103,7 +103,7 @@ const FREE_OF_CHARGE = `insert into scheduled (account_id, message_id, held_part
   values (${ACME}, 99, 0, 0, 0)`;
 
 onEveryEngine('the version of an account', (engine) => {
-  test('the version of an account is new after every change of a table that calls show, and only its own', async (t) => {
+  test('every change of a table that calls show changes the version of its account, and no other', async (t) => {
     const { outside, renewed } = await open(engine, t);
     for (const each of Object.values(CHANGES).flat()) {
       assert.deepEqual(await renewed(() => outside.query(each)), ['acme'], each);
@@ -112,7 +112,7 @@ onEveryEngine('the version of an account', (engine) => {
     assert.ok((await renewed(() => outside.query(all))).includes('acme'), all);
   });
 
-  test('every table with accounts has a change above, or is not shown', async (t) => {
+  test('every table with an account has a change in this test, or is not shown by any call', async (t) => {
     const { outside } = await open(engine, t);
     const content = await outside.content();
     const names = Object.keys(content).filter((name) => !NOT_SHOWN.includes(name));
@@ -122,7 +122,7 @@ onEveryEngine('the version of an account', (engine) => {
     }
   });
 
-  test('the version of an account is new after every operation that changes something, and stays after every other', async (t) => {
+  test('every operation that changes something changes the version of the account, and no other operation does', async (t) => {
     const { serving, outside, renewed } = await open(engine, t);
     for (const [group, operation, args] of CALLS) {
       // Those before it have taken away what there was.
@@ -132,7 +132,7 @@ onEveryEngine('the version of an account', (engine) => {
     }
   });
 
-  test('the version of an account stays where no row changes, and after a rollback or a purge', async (t) => {
+  test('the version of an account stays if no row changes, and after a rollback or a purge', async (t) => {
     const { serving, outside, renewed } = await open(engine, t);
     for (const each of [
       'update account set credits = 1 where account_id = -1',
@@ -152,7 +152,7 @@ onEveryEngine('the version of an account', (engine) => {
     assert.deepEqual(await renewed(() => outside.query(purge)), []);
   });
 
-  test('accounts have different versions, and one that is made again has another', async (t) => {
+  test('accounts have different versions, and an account that is created again has a new one', async (t) => {
     const { serving, outside, versions } = await open(engine, t);
     const first = await versions();
     assert.equal(new Set(first.values()).size, first.size);
@@ -162,7 +162,7 @@ onEveryEngine('the version of an account', (engine) => {
     assert.notEqual((await versions()).get(OTHER), first.get(OTHER));
   });
 
-  test('accounts that were there before the migration get one each', async (t) => {
+  test('accounts that existed before the migration get a version each', async (t) => {
     const setting = await engine.fresh('none');
     const outside = await openOutside(setting);
     t.after(() => outside.close());

@@ -54,7 +54,7 @@ async function fourthVersion(engine: Engine): Promise<string> {
 }
 
 onEveryEngine('the migration to numbers by their last digits', (engine) => {
-  test('what version 4 stored with a region is found without one, with the same one and with another', async (t) => {
+  test('numbers that version 4 stored with a region are found without one, with the same one and with another', async (t) => {
     const setting = await fourthVersion(engine);
     for (const region of ['', 'ZA', 'GB']) {
       const { app, ask } = await serve(setting, {}, { region });
@@ -70,7 +70,7 @@ onEveryEngine('the migration to numbers by their last digits', (engine) => {
     }
   });
 
-  test('what version 4 stored is blacklisted once, and its scheduled messages are cancelled', async (t) => {
+  test('a number that version 4 stored is blacklisted once, and its scheduled messages are cancelled', async (t) => {
     const { app, ask } = await serve(await fourthVersion(engine));
     t.after(() => app.stop());
     const texts = ['+27 82 555 0201', '082 555 0202', '+27825550203', '+27825550204', '7', '1234567890123456789'];

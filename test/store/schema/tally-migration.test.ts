@@ -65,7 +65,7 @@ onEveryEngine('the migration to a tally', (engine) => {
     assert.equal(counted.length, Number((await outside.query('select count(*) as total from account'))[0]?.total));
   });
 
-  test('every operation answers as on a database that was never at version 1, before and after changes', async (t) => {
+  test('every operation answers as on a database that was created at the newest version, before and after changes', async (t) => {
     const migrated = await serve(await firstVersion(engine));
     const untouched = await serve(await engine.fresh('sample'));
     t.after(() => Promise.all([migrated.app.stop(), untouched.app.stop()]));
@@ -76,7 +76,7 @@ onEveryEngine('the migration to a tally', (engine) => {
     assert.equal(await exportOf(migrated.app), await exportOf(untouched.app));
   });
 
-  test('what was there before is counted on, marked, deleted and emptied like what comes later', async (t) => {
+  test('messages from before the migration are counted, marked, deleted and emptied like later ones', async (t) => {
     const setting = await firstVersion(engine);
     const { app, ask } = await serve(setting);
     t.after(() => app.stop());

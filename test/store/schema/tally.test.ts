@@ -21,7 +21,7 @@ const ROUNDS = 70;
 const AT_ONCE_MAX = 6;
 
 onEveryEngine('the tally', (engine) => {
-  test('the tally says what counting says after any changes of two accounts, some of them at once', async (t) => {
+  test('the tally equals a count of the rows after any changes of two accounts, some of them concurrent', async (t) => {
     const { database, inbox, outbox, add, check } = await openDomain(engine, t);
     const random = createRandom('tally');
     t.diagnostic(`SEED=${SEED}`);
@@ -97,7 +97,7 @@ onEveryEngine('the tally', (engine) => {
     }
   });
 
-  test('marking counts once, however often and at once it is done', async (t) => {
+  test('marking counts once, however often and concurrently it is done', async (t) => {
     const { inbox, outbox, add, check } = await openDomain(engine, t);
     const account = await add('one', [received(1, false), received(2, false)], [sent(1, false), sent(2, false)]);
     for (let time = 0; time < 3; time++) {
@@ -152,7 +152,7 @@ onEveryEngine('the tally', (engine) => {
   });
 
   // 500 rows go to PostgreSQL in one statement.
-  test('messages are imported whole and counted, whatever their number', async (t) => {
+  test('all messages of an import are stored and counted, whatever their number', async (t) => {
     const { inbox, add, check } = await openDomain(engine, t);
     for (const count of [0, 1, 499, 500, 501, 1_000, 1_001]) {
       const messages = range(1, count).map((id) => received(id, id % 3 === 0));

@@ -77,7 +77,7 @@ onEveryEngine('what is unread', (engine) => {
     assert.deepEqual(await database.all(unreadRows, {}), []);
   });
 
-  test('what is unread can be marked again and again, unlike what is not there, not there any more, or of another account', async (t) => {
+  test('an unread message can be marked again and again, unlike one that never existed, was deleted, or belongs to another account', async (t) => {
     const { database, inbox, add, check } = await openDomain(engine, t);
     const [one, two] = [await add('one', [received(1, false), received(2, false)]), await add('two', [])];
     for (let times = 0; times < 3; times++) assert.equal(await inbox.markRead(one, 1n), true);

@@ -73,7 +73,7 @@ describe('versions after a commit of another process', () => {
     assert.deepEqual(askedAnew(), [1n]);
   });
 
-  test('all versions are read again where changes were missed', () => {
+  test('all versions are read again if changes were missed', () => {
     const { self, askedAnew } = createSource();
     self.change(3n, 2n);
     assert.deepEqual(askedAnew(), [1n, 2n, 3n]);
@@ -83,7 +83,7 @@ describe('versions after a commit of another process', () => {
     assert.deepEqual(askedAnew(), [1n, 2n, 3n], 'no row at all');
   });
 
-  test('all versions are read again where a number was used again, as after a restore', () => {
+  test('all versions are read again if a number was used again, as after a restore', () => {
     const { self, askedAnew } = createSource();
     self.mark = 1n;
     self.change(1n, 2n, 3n);
@@ -92,7 +92,7 @@ describe('versions after a commit of another process', () => {
     assert.deepEqual(askedAnew(), [3n]);
   });
 
-  test('no version counts until the changes could be read', () => {
+  test('no version is used until the changes could be read', () => {
     const { self, askedAnew } = createSource();
     self.change(1n, 1n, 3n);
     self.fault = new Error('the disk is away');
@@ -145,7 +145,7 @@ describe('the table of accounts that changed last', () => {
     });
   }
 
-  test('a user_id that another program gave to another account was still that of the first', async (t) => {
+  test('a user_id that another program gives to another account is no longer that of the first', async (t) => {
     const { outside, stores } = await open(t, 2);
     const ownerOf = async (hash: string) => (await stores[0].identify(hash))?.id;
     for (const hash of ['moved', 'stays']) {
@@ -157,7 +157,7 @@ describe('the table of accounts that changed last', () => {
     assert.equal(await ownerOf('moved'), 2n);
   });
 
-  test('a backup that was restored into the open database, and changed, showed versions from before', async (t) => {
+  test('a backup that is restored into the open database, and changed, shows no versions from before', async (t) => {
     const { outside, stores } = await open(t, 4);
     const touchOne = (id: number) => outside.query(`update account set tag = tag + 1 where account_id = ${id}`);
     await touchOne(1);
@@ -196,7 +196,7 @@ describe('the table of accounts that changed last', () => {
     }
   });
 
-  test('whatever two processes change, each sees the version of the other', async (t) => {
+  test('whatever two processes change, each sees the versions that the other wrote', async (t) => {
     const ACCOUNTS = 5;
     const { stores, outside } = await open(t, ACCOUNTS);
     const number = (of: string) => fc.integer({ min: 0, max: of === 'store' ? 1 : ACCOUNTS - 1 });

@@ -52,7 +52,7 @@ describe('the version of an account in the embedded database', () => {
     });
   }
 
-  test('no version of an account comes a second time', async (t) => {
+  test('no version of an account occurs a second time', async (t) => {
     const { setting, store, callerOf } = await open(t);
     const outside = await openOutside(setting);
     t.after(() => outside.close());
@@ -91,7 +91,7 @@ describe('the version of an account in the embedded database', () => {
     assert.deepEqual(await areNew(work), [true, false]);
   });
 
-  test('the version of an account stays after every way of reading', async (t) => {
+  test('the version of an account stays after every operation that reads', async (t) => {
     const { serving, store, areNew } = await open(t);
     for (const [group, operation, args] of CALLS.filter(([, name]) => !changes(name))) {
       assert.deepEqual(await areNew(() => serving.ask(group, operation, args)), [false, false], operation);
@@ -124,7 +124,7 @@ describe('the version of an account in the embedded database', () => {
     assert.deepEqual(await areNew(() => store.run(note, {})), [false, false]);
   });
 
-  test('a write over several accounts gives a new version to those whose rows it returns', async (t) => {
+  test('a write to several accounts gives a new version to those whose rows it returns', async (t) => {
     const { store, areNew } = await open(t);
     const claim = sql(`${touch} returning account_id`, { affects: 'returned' });
     assert.deepEqual(await areNew(() => store.all(claim, {})), [true, false]);
@@ -158,7 +158,7 @@ describe('the version of an account in the embedded database', () => {
     assert.deepEqual(await areNew(() => outside.query('rollback')), [false, false]);
   });
 
-  test('two that have the same database open each see what the other writes', async (t) => {
+  test('two connections to the same database each see what the other writes', async (t) => {
     const { setting, store, callerOf, versionOf } = await open(t);
     const second = await openStore(setting);
     t.after(() => second.close());

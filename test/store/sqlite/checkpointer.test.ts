@@ -55,7 +55,7 @@ const beginningOfLog = (path: string): Buffer => readFileSync(`${path}-wal`).sub
 
 const mark = sql<{ text: string }>('update received set text = :text where text is not null');
 
-describe('the log of the embedded database', () => {
+describe('the write-ahead log of the embedded database', () => {
   test('the WAL is checkpointed after many changes, while others read and write, and its thread ends with the database', async () => {
     const setting = await sqlite.fresh('sample');
     const store = await openStore(setting);
@@ -78,7 +78,7 @@ describe('the log of the embedded database', () => {
     assert.equal(inFile(pathOf(setting)), changed);
   });
 
-  test('while somebody reads an old snapshot no write waits for the log, and after that it starts again', async (t) => {
+  test('while a reader holds an old snapshot no write waits for the log, and after that the log starts again', async (t) => {
     let moves = 0;
     const count = (thread: Worker) => void thread.on('message', () => void moves++);
     process.on('worker', count);
@@ -106,7 +106,7 @@ describe('the log of the embedded database', () => {
     });
   });
 
-  test('a log that somebody has kept from being moved until it was long gives its disk back', async () => {
+  test('a log that grew because of a long reader gives its disk space back', async () => {
     const path = `${pathOf(await sqlite.fresh('none'))}-long`;
     const writer = new DatabaseSync(path);
     writer.exec('pragma journal_mode = wal; pragma wal_autocheckpoint = 0; pragma synchronous = off');
@@ -210,7 +210,7 @@ describe('the log of the embedded database', () => {
     database.close();
   });
 
-  test('a file that cannot be opened leaves the log to the connection, and harms nobody', async () => {
+  test('if the thread cannot open the file, the connection checkpoints the log, and no call fails', async () => {
     const checkpointer = createCheckpointer('/nowhere/at/all.db', systemClock);
     for (const rows of [1_000_000, 2_000_000]) {
       checkpointer.rowsWritten(rows);

@@ -48,7 +48,7 @@ test('writes that are asked for together share one commit, in their order', asyn
   assert.equal(told.filter((sql) => sql === 'commit').length, 1);
 });
 
-test('a commit does not wait for turns of the event loop that take long, whatever each of them brings', async () => {
+test('a commit does not wait for long turns of the event loop, whatever each of them brings', async () => {
   const { connection, told } = remembering();
   const queue = createWriteQueue(connection, systemClock);
   const work: Promise<unknown>[] = [];
@@ -64,7 +64,7 @@ test('a commit does not wait for turns of the event loop that take long, whateve
   assert.ok((counts.at(-1) ?? 0) >= 3, `the last of 8 writes came after ${counts.at(-1)} commits`);
 });
 
-test('writes under load waited for a whole turn of the event loop after each half a millisecond', async () => {
+test('writes under load do not wait for a whole turn of the event loop after each half millisecond', async () => {
   const { connection } = remembering();
   const queue = createWriteQueue(connection, systemClock);
   const spin = (ms: number) => {
@@ -93,7 +93,7 @@ test('no write is answered before the commit', async () => {
   assert.deepEqual(await Promise.all(seen), ['commit', 'commit']);
 });
 
-test('a write that fails is undone alone, and the others are kept', async () => {
+test('a write that fails is rolled back alone, and the others are kept', async () => {
   const { connection, told } = remembering();
   const queue = createWriteQueue(connection, systemClock);
   const failing = queue.add(async () => {
@@ -111,7 +111,7 @@ test('a write that fails is undone alone, and the others are kept', async () => 
   assert.equal(told.at(-1), 'commit');
 });
 
-test('a commit that fails fails every write of it, and the next ones go on', async () => {
+test('a commit that fails rejects all of its writes, and the next ones continue', async () => {
   let commits = 0;
   const { connection } = remembering((sql) => sql === 'commit' && ++commits === 1);
   const queue = createWriteQueue(connection, systemClock);
@@ -120,7 +120,7 @@ test('a commit that fails fails every write of it, and the next ones go on', asy
   assert.equal(await queue.add(async () => 3), 3);
 });
 
-test('an error that has ended the transaction fails every write of it', async () => {
+test('an error that has ended the transaction rejects all of its writes', async () => {
   const { connection, lose } = remembering();
   const queue = createWriteQueue(connection, systemClock);
   const full = queue.add(async () => {
@@ -130,7 +130,7 @@ test('an error that has ended the transaction fails every write of it', async ()
   assert.deepEqual(await settled([queue.add(async () => 1), full, queue.add(async () => 3)]), ['full', 'full', 'full']);
 });
 
-test('empty waits for what was asked for before', async () => {
+test('empty waits for all writes that were requested before', async () => {
   const { connection } = remembering();
   const queue = createWriteQueue(connection, systemClock);
   let done = false;

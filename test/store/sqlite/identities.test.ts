@@ -32,9 +32,9 @@ const UNDO = {
   'an account that is restricted to networks': 'update account set allowed_networks = null',
 } as const;
 
-describe('user_ids that are remembered', () => {
+describe('cached identities', () => {
   for (const [what, text] of Object.entries(CHANGES)) {
-    test(`${what} by this process is not known from then on, and is again when that is undone`, async (t) => {
+    test(`${what} by this process is no longer known, and is known again when that is undone`, async (t) => {
       const { store, isKnown } = await open(t);
       await store.run(sql(text), {});
       assert.ok(!(await isKnown()));
@@ -43,7 +43,7 @@ describe('user_ids that are remembered', () => {
       assert.equal(await isKnown(), undo !== undefined);
     });
 
-    test(`${what} by another process is not known from then on`, async (t) => {
+    test(`${what} by another process is no longer known`, async (t) => {
       const { setting, isKnown } = await open(t);
       const outside = await openOutside(setting);
       await outside.query(text);
@@ -51,7 +51,7 @@ describe('user_ids that are remembered', () => {
       await outside.close();
     });
 
-    test(`${what} in a transaction is known until that is committed, also to who asks meanwhile, and not after it`, async (t) => {
+    test(`${what} in a transaction is known until the commit, also to concurrent calls, and not after it`, async (t) => {
       const { store, isKnown } = await open(t);
       await store.transaction(null, async (queries) => {
         await queries.run(sql(text), {});
@@ -73,7 +73,7 @@ describe('user_ids that are remembered', () => {
     });
   }
 
-  test('only who is known is remembered, each once, and no more than there is room for', () => {
+  test('only valid identities are cached, each once, and no more than the limit', () => {
     const asked: string[] = [];
     const { identify } = createAccountVersions({
       dataVersion: () => 1,
@@ -93,7 +93,7 @@ describe('user_ids that are remembered', () => {
     assert.deepEqual(asked, ['known']);
   });
 
-  test('an identity counts as long as the account has the same version', () => {
+  test('a cached identity is used as long as the account has the same version', () => {
     let version = 1;
     let asked = 0;
     const versions = createAccountVersions({
