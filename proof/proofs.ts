@@ -14,4 +14,48 @@ export const proofs: Readonly<Record<string, Proof>> = {
     slice: ['proof/chaos'],
     campaign: 'proof/chaos/run.ts',
   },
+  durability: {
+    proves: 'What was acknowledged is there after kill -9, full disks, broken databases and jumps of the clock.',
+    slice: ['proof/durability'],
+  },
+  drill: {
+    proves: 'A move from an old server loses nothing under load, with every process killed on the way.',
+    slice: ['proof/drill'],
+    campaign: 'proof/drill/main.ts',
+  },
+  fuzz: {
+    proves: 'Thousands of damaged inputs get one right answer each, and change nothing that they should not.',
+    slice: ['proof/fuzz'],
+    campaign: 'proof/fuzz/run.ts',
+  },
+  attack: {
+    proves: 'A caller causes work, memory and bytes in proportion to what it sends, and no more.',
+    slice: ['proof/attack'],
+    campaign: 'proof/attack/run.ts',
+  },
+  scaling: {
+    proves: 'A whole installation is moved between databases and backed up while it is used.',
+    slice: ['proof/scaling'],
+  },
+  clients: {
+    proves: 'The SOAP toolkits of npm, PHP, Python and Mono call every operation, also through a move.',
+    slice: ['proof/clients'],
+  },
+  kannel: {
+    proves: 'Messages go through a real Kannel to a carrier and back, whoever of them is killed.',
+    slice: ['proof/kannel'],
+  },
+  browser: {
+    proves:
+      'Every page of the console and of the contract works in a real browser, wide and narrow, and is accessible.',
+    slice: ['proof/browser'],
+  },
+  deploy: {
+    proves: 'The image, the compose file, the unit, the manifests and the proxies of the examples work as they are.',
+    slice: ['proof/deploy'],
+  },
+  bench: {
+    proves: 'The servers that Columba is compared with give the same answers, and the benchmarks run.',
+    slice: ['proof/bench'],
+  },
 };

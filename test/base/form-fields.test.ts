@@ -2,8 +2,6 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { fieldBytes, readFields } from '../../src/base/form-fields.ts';
-import { growthOf, RATIO_MAX } from '../attack/cpu.ts';
-import { formShapes } from '../attack/form-shapes.ts';
 
 const COUNT_MAX = 2_000;
 
@@ -36,11 +34,4 @@ describe('the fields of a query or a form', () => {
   test('bytes that are no UTF-8 are kept where bytes are asked for', () => {
     assert.deepEqual(fieldBytes('%ff%00+%zz%'), Buffer.from([0xff, 0, 0x20, 0x25, 0x7a, 0x7a, 0x25]));
   });
-
-  for (const [name, shape] of Object.entries(formShapes)) {
-    test(`the work grows with the bytes, not with their square: ${name}`, async () => {
-      const ratio = await growthOf(shape, (text) => readFields(text, COUNT_MAX));
-      assert.ok(ratio < RATIO_MAX, `${ratio.toFixed(1)} times the CPU for ten times the bytes`);
-    });
-  }
 });

@@ -9,8 +9,8 @@ import { createConnector, kindNames } from '../../src/carriers/kinds.ts';
 import { createOptOuts } from '../../src/domain/sending/opt-out.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { LOOPBACK, openGateway, until } from '../support/gateway.ts';
+import { NEVER, submissionOf } from '../support/kannel-recording.ts';
 import { sql } from '../support/opened-database.ts';
-import { NEVER, submissionOf } from './kannel/recording.ts';
 
 /** A carrier that answers nothing before `release`. */
 interface SlowCarrier {

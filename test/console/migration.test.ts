@@ -3,8 +3,8 @@ import { test } from 'node:test';
 import { createMigrationCounts } from '../../src/migration/stages/counts.ts';
 import { act, type ConsoleClient, signedIn } from '../support/console-client.ts';
 import { onEveryEngine } from '../support/engines.ts';
+import { addClients, addFigures } from '../support/migration-counts.ts';
 import { type OperatorApi, startOperatorApi } from '../support/operator-api.ts';
-import { addClients, addFigures } from './migration-counts.ts';
 
 /** The operator's screen of a migration. */
 

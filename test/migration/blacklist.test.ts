@@ -14,12 +14,12 @@ import { TESTED } from '../../src/migration/old-server/read-effects.ts';
 import { accountIdNamed } from '../../src/migration/stages/migrated-accounts.ts';
 import { readCsv } from '../../src/transfer/csv.ts';
 import { columba, freshPath } from '../support/command.ts';
+import { ODD_DIALECT } from '../support/odd-dialect.ts';
+import { sampleData, USER_IDS } from '../support/old-server/sample.ts';
+import { startOldServer } from '../support/old-server/server.ts';
+import { ODD_WAYS } from '../support/old-server/ways.ts';
 import { openStore } from '../support/opened-database.ts';
 import { PROTOCOLS, type Protocol, requestOf } from '../support/protocols.ts';
-import { ODD_DIALECT } from './odd-dialect.ts';
-import { sampleData, USER_IDS } from './old-server/sample.ts';
-import { startOldServer } from './old-server/server.ts';
-import { ODD_WAYS } from './old-server/ways.ts';
 
 const LOG_KEY = 'a key for tests';
 const [ALPHA, BETA] = USER_IDS;

@@ -5,11 +5,11 @@ import { afterEach, beforeEach, describe, test } from 'node:test';
 import { migrationKey } from '../../src/migration/compare/account-names.ts';
 import { columba, freshDatabase, freshPath, launch } from '../support/command.ts';
 import { onEveryEngine } from '../support/engines.ts';
+import { ODD_DIALECT } from '../support/odd-dialect.ts';
+import { sampleData, USER_IDS } from '../support/old-server/sample.ts';
+import { type OldServerProcess, startOldServer } from '../support/old-server/server.ts';
+import { ODD_WAYS } from '../support/old-server/ways.ts';
 import { openOutside } from '../support/other-process.ts';
-import { ODD_DIALECT } from './odd-dialect.ts';
-import { sampleData, USER_IDS } from './old-server/sample.ts';
-import { type OldServerProcess, startOldServer } from './old-server/server.ts';
-import { ODD_WAYS } from './old-server/ways.ts';
 
 const [ALPHA] = USER_IDS;
 

@@ -12,11 +12,11 @@ import {
 import { createOldServer } from '../../src/migration/old-server/old-server.ts';
 import { TESTED } from '../../src/migration/old-server/read-effects.ts';
 import { onEveryEngine } from '../support/engines.ts';
+import { ODD_DIALECT } from '../support/odd-dialect.ts';
+import { newAccount, type OldAccount } from '../support/old-server/accounts.ts';
+import { type OldServerProcess, startOldServer } from '../support/old-server/server.ts';
+import { ODD_WAYS } from '../support/old-server/ways.ts';
 import { type Service, startService } from '../support/service.ts';
-import { ODD_DIALECT } from './odd-dialect.ts';
-import { newAccount, type OldAccount } from './old-server/accounts.ts';
-import { type OldServerProcess, startOldServer } from './old-server/server.ts';
-import { ODD_WAYS } from './old-server/ways.ts';
 
 /** How many calls an import takes of the old server. */
 

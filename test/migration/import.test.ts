@@ -13,12 +13,12 @@ import { accountIdNamed, copyProgress, readEffects } from '../../src/migration/s
 import { createMigrationStages, type Stage } from '../../src/migration/stages/stages.ts';
 import { createMigrationWrites } from '../../src/migration/stages/writes.ts';
 import { onEveryEngine } from '../support/engines.ts';
+import { ODD_DIALECT } from '../support/odd-dialect.ts';
+import type { OldAccount } from '../support/old-server/accounts.ts';
+import { sampleData, USER_IDS } from '../support/old-server/sample.ts';
+import { type OldServerProcess, startOldServer } from '../support/old-server/server.ts';
+import { ODD_WAYS, type Ways } from '../support/old-server/ways.ts';
 import { type Service, startService } from '../support/service.ts';
-import { ODD_DIALECT } from './odd-dialect.ts';
-import type { OldAccount } from './old-server/accounts.ts';
-import { sampleData, USER_IDS } from './old-server/sample.ts';
-import { type OldServerProcess, startOldServer } from './old-server/server.ts';
-import { ODD_WAYS, type Ways } from './old-server/ways.ts';
 
 const NOW = Date.UTC(2026, 10, 15, 12);
 const USERS = USER_IDS.map((userId, index) => ({ line: index + 1, userId }));

@@ -10,12 +10,12 @@ import { accountIdNamed } from '../../src/migration/stages/migrated-accounts.ts'
 import { createMigrationStages } from '../../src/migration/stages/stages.ts';
 import { createMigrationWrites } from '../../src/migration/stages/writes.ts';
 import { onEveryEngine } from '../support/engines.ts';
+import { ODD_DIALECT } from '../support/odd-dialect.ts';
+import type { OldAccount } from '../support/old-server/accounts.ts';
+import { sampleData, USER_IDS } from '../support/old-server/sample.ts';
+import { type OldServerProcess, startOldServer } from '../support/old-server/server.ts';
+import { ODD_WAYS } from '../support/old-server/ways.ts';
 import { type Service, startService } from '../support/service.ts';
-import { ODD_DIALECT } from './odd-dialect.ts';
-import type { OldAccount } from './old-server/accounts.ts';
-import { sampleData, USER_IDS } from './old-server/sample.ts';
-import { type OldServerProcess, startOldServer } from './old-server/server.ts';
-import { ODD_WAYS } from './old-server/ways.ts';
 
 /** The connection to the old server is cut between any two calls of a sync. */
 

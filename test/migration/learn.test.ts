@@ -6,11 +6,11 @@ import { parseDialect, readDialectFile } from '../../src/asmx/dialect/dialect-fi
 import { formatExchange, type RecordedExchange } from '../../src/migration/compare/recording.ts';
 import { learnDialect } from '../../src/migration/learn/learn.ts';
 import { columba, freshPath } from '../support/command.ts';
+import { ODD_DIALECT } from '../support/odd-dialect.ts';
+import { sampleData, USER_IDS } from '../support/old-server/sample.ts';
+import { type OldServerProcess, startOldServer } from '../support/old-server/server.ts';
+import { ODD_WAYS, PLAIN_WAYS, type Ways, WORDS } from '../support/old-server/ways.ts';
 import { type Arguments, PROTOCOLS, type Protocol, requestOf } from '../support/protocols.ts';
-import { ODD_DIALECT } from './odd-dialect.ts';
-import { sampleData, USER_IDS } from './old-server/sample.ts';
-import { type OldServerProcess, startOldServer } from './old-server/server.ts';
-import { ODD_WAYS, PLAIN_WAYS, type Ways, WORDS } from './old-server/ways.ts';
 
 /** A dialect that is learned from the traffic of an old server. */
 

@@ -12,12 +12,12 @@ import { createMigrationProxy, type MigrationProxy } from '../../src/migration/p
 import { readEffects } from '../../src/migration/stages/migrated-accounts.ts';
 import { createMigrationStages, type Stage } from '../../src/migration/stages/stages.ts';
 import type { Engine } from '../support/engines.ts';
+import { ODD_DIALECT } from '../support/odd-dialect.ts';
+import type { OldAccount } from '../support/old-server/accounts.ts';
+import { sampleData, USER_IDS } from '../support/old-server/sample.ts';
+import { type OldServerProcess, startOldServer } from '../support/old-server/server.ts';
+import { ODD_WAYS } from '../support/old-server/ways.ts';
 import { type Service, startService } from '../support/service.ts';
-import { ODD_DIALECT } from './odd-dialect.ts';
-import type { OldAccount } from './old-server/accounts.ts';
-import { sampleData, USER_IDS } from './old-server/sample.ts';
-import { type OldServerProcess, startOldServer } from './old-server/server.ts';
-import { ODD_WAYS } from './old-server/ways.ts';
 
 /** A whole move from an old server that was written by itself, and differs on purpose. */
 

@@ -16,10 +16,10 @@ import {
   retryAfter,
 } from '../../src/migration/old-server/old-server.ts';
 import type { OldServerTls } from '../../src/migration/old-server/server-tls.ts';
-import { ODD_DIALECT } from './odd-dialect.ts';
-import { sampleData, USER_IDS } from './old-server/sample.ts';
-import { type OldServerProcess, startOldServer } from './old-server/server.ts';
-import { ODD_WAYS, PLAIN_WAYS } from './old-server/ways.ts';
+import { ODD_DIALECT } from '../support/odd-dialect.ts';
+import { sampleData, USER_IDS } from '../support/old-server/sample.ts';
+import { type OldServerProcess, startOldServer } from '../support/old-server/server.ts';
+import { ODD_WAYS, PLAIN_WAYS } from '../support/old-server/ways.ts';
 
 const NOW = Date.UTC(2026, 10, 15, 12);
 const [ALPHA, BETA] = USER_IDS;

@@ -14,11 +14,11 @@ import { createMigrationStages } from '../../src/migration/stages/stages.ts';
 import { verdictOf } from '../../src/migration/stages/verdict.ts';
 import { freshPath } from '../support/command.ts';
 import { type Engine, engines } from '../support/engines.ts';
+import { ODD_DIALECT } from '../support/odd-dialect.ts';
+import { sampleData, USER_IDS } from '../support/old-server/sample.ts';
+import { startOldServer } from '../support/old-server/server.ts';
+import { ODD_WAYS } from '../support/old-server/ways.ts';
 import { startService } from '../support/service.ts';
-import { ODD_DIALECT } from './odd-dialect.ts';
-import { sampleData, USER_IDS } from './old-server/sample.ts';
-import { startOldServer } from './old-server/server.ts';
-import { ODD_WAYS } from './old-server/ways.ts';
 
 const NOW = Date.UTC(2026, 10, 15, 12);
 const [ALPHA] = USER_IDS;

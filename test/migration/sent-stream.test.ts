@@ -13,10 +13,10 @@ import { createOldServer } from '../../src/migration/old-server/old-server.ts';
 import { TESTED } from '../../src/migration/old-server/read-effects.ts';
 import { accountIdNamed, copyProgress } from '../../src/migration/stages/migrated-accounts.ts';
 import { onEveryEngine } from '../support/engines.ts';
+import { newAccount, type OldAccount } from '../support/old-server/accounts.ts';
+import { type OldServerProcess, startOldServer } from '../support/old-server/server.ts';
+import { PLAIN_WAYS } from '../support/old-server/ways.ts';
 import { type Service, startService } from '../support/service.ts';
-import { newAccount, type OldAccount } from './old-server/accounts.ts';
-import { type OldServerProcess, startOldServer } from './old-server/server.ts';
-import { PLAIN_WAYS } from './old-server/ways.ts';
 
 /** Import, sync and check read FetchSentDS while it comes, and take no part of it for the whole. */
 

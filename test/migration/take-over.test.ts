@@ -7,13 +7,13 @@ import { createOldServer } from '../../src/migration/old-server/old-server.ts';
 import { accountIdNamed, noteTaken, readEffects } from '../../src/migration/stages/migrated-accounts.ts';
 import { createMigrationStages } from '../../src/migration/stages/stages.ts';
 import { onEveryEngine } from '../support/engines.ts';
+import { ODD_DIALECT } from '../support/odd-dialect.ts';
+import { type OldAccount, runSchedule } from '../support/old-server/accounts.ts';
+import { sampleData, USER_IDS } from '../support/old-server/sample.ts';
+import { type OldServerProcess, startOldServer } from '../support/old-server/server.ts';
+import { ODD_WAYS } from '../support/old-server/ways.ts';
 import { sql } from '../support/opened-database.ts';
 import { type Service, startService } from '../support/service.ts';
-import { ODD_DIALECT } from './odd-dialect.ts';
-import { type OldAccount, runSchedule } from './old-server/accounts.ts';
-import { sampleData, USER_IDS } from './old-server/sample.ts';
-import { type OldServerProcess, startOldServer } from './old-server/server.ts';
-import { ODD_WAYS } from './old-server/ways.ts';
 
 const NOW = Date.UTC(2026, 10, 15, 12);
 const [ALPHA] = USER_IDS;

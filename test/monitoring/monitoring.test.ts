@@ -5,9 +5,10 @@ import { parse } from 'yaml';
 import type { ProblemKind } from '../../src/base/problem.ts';
 import { settings } from '../../src/config/settings.ts';
 import { type Engine, engines } from '../support/engines.ts';
+import { freePort } from '../support/free-port.ts';
 import { requestOf } from '../support/protocols.ts';
 import { ACME } from '../support/service.ts';
-import { freePort, metricsText, parseMetrics, type Sample, withObservedServer } from '../support/telemetry-output.ts';
+import { metricsText, parseMetrics, type Sample, withObservedServer } from '../support/telemetry-output.ts';
 import { parseQuery } from './promql.ts';
 
 /** What examples/monitoring asks Prometheus for is what the service tells it. */

@@ -9,20 +9,12 @@ import { judge, LIVE_LAG_MS_MAX, READY_LAG_MS_MAX, type State } from '../../src/
 import { startHealthThread, startHeartbeat } from '../../src/serve/health-thread.ts';
 import type { Database } from '../../src/store/database.ts';
 import { onEveryEngine } from '../support/engines.ts';
+import { freePort } from '../support/free-port.ts';
 import { startProgram, until } from '../support/program.ts';
 import { serve } from '../support/serving.ts';
 import { createVirtualClock, settled } from '../support/virtual-clock.ts';
 
 /** Health on a port of its own, which says how the event loop does without being asked by it. */
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-}
 
 const probe = async (port: number, path: string): Promise<string> => {
   const answer = await fetch(`http://127.0.0.1:${port}${path}`);

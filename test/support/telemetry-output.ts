@@ -63,16 +63,6 @@ export async function withObservedServer(
   return server;
 }
 
-/** A port that nobody listens on right now. */
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-}
-
 export interface Sample {
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;

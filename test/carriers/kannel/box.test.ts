@@ -15,9 +15,9 @@ import {
   textOf,
 } from '../../../src/carriers/kannel/box-protocol.ts';
 import { kannelBoxConfig } from '../../../src/carriers/kannel/config.ts';
+import { NEVER, type Recording, record, submissionOf } from '../../support/kannel-recording.ts';
 import { until } from '../../support/program.ts';
 import { readCapture } from './captures.ts';
-import { NEVER, type Recording, record, submissionOf } from './recording.ts';
 
 /** A bearerbox that does nothing by itself. */
 interface Bearerbox {

@@ -4,8 +4,8 @@ import fc from 'fast-check';
 import type { Connector } from '../../../src/carriers/connector.ts';
 import { kannelSendsmsConfig } from '../../../src/carriers/kannel/config.ts';
 import { createKannelSendsms } from '../../../src/carriers/kannel/sendsms.ts';
+import { type Recording, record } from '../../support/kannel-recording.ts';
 import { namesIn, readRequest, sectionsOf } from './captures.ts';
-import { type Recording, record } from './recording.ts';
 
 const SECRET = 'secret-of-the-callbacks';
 const config = kannelSendsmsConfig.parse({

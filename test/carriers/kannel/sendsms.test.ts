@@ -5,9 +5,9 @@ import { after, describe, test } from 'node:test';
 import type { Connector, SubmitResult } from '../../../src/carriers/connector.ts';
 import { kannelSendsmsConfig } from '../../../src/carriers/kannel/config.ts';
 import { createKannelSendsms } from '../../../src/carriers/kannel/sendsms.ts';
+import { NEVER, type Recording, record, submissionOf } from '../../support/kannel-recording.ts';
 import { until } from '../../support/program.ts';
 import { namesIn, readRequest, sectionsOf } from './captures.ts';
-import { NEVER, type Recording, record, submissionOf } from './recording.ts';
 
 const SECRET = 'secret-of-the-callbacks';
 const servers = new Set<Server>();

@@ -9,9 +9,9 @@ import { Caller } from '../../../src/store/caller.ts';
 import { lockManyQuery, lockQuery } from '../../../src/store/postgres/caller-statement.ts';
 import { VERSIONS } from '../../../src/store/postgres/connection.ts';
 import { createFailoverPool } from '../../../src/store/postgres/pool.ts';
-import { onPostgres } from '../../store/postgres/servers.ts';
 import { engines } from '../../support/engines.ts';
 import { openStore } from '../../support/opened-database.ts';
+import { onPostgres } from '../../support/postgres-engines.ts';
 import { allStatements, costOf, genericPlan, type StatementText, textsOf } from '../../support/statement-plans.ts';
 
 /**

@@ -5,12 +5,12 @@ import { test } from 'node:test';
 import { contract } from '../../../src/asmx/contract/contract.ts';
 import { columba } from '../../support/command.ts';
 import { type Engine, onEveryEngine } from '../../support/engines.ts';
+import { freePort } from '../../support/free-port.ts';
 import { until } from '../../support/program.ts';
 import { type Arguments, PROTOCOLS, type Protocol, requestOf } from '../../support/protocols.ts';
 import { ACME } from '../../support/service.ts';
 import { CALLS } from '../../support/serving.ts';
 import {
-  freePort,
   metricsText,
   type ObservedServer,
   type Sample,

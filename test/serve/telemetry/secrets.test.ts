@@ -7,6 +7,7 @@ import { pathToFileURL } from 'node:url';
 import pg from 'pg';
 import { columba, freshPath } from '../../support/command.ts';
 import { type Engine, onEveryEngine } from '../../support/engines.ts';
+import { freePort } from '../../support/free-port.ts';
 import { until } from '../../support/program.ts';
 import {
   type Arguments,
@@ -19,13 +20,7 @@ import {
 } from '../../support/protocols.ts';
 import { CALLS } from '../../support/serving.ts';
 import { exchangeBytes, requestBytes } from '../../support/socket.ts';
-import {
-  freePort,
-  metricsText,
-  type ObservedServer,
-  startCollector,
-  startObserved,
-} from '../../support/telemetry-output.ts';
+import { metricsText, type ObservedServer, startCollector, startObserved } from '../../support/telemetry-output.ts';
 
 /** What nobody who reads logs, metrics, traces, errors or the list of processes may learn, each found by a word of its own. */
 const SECRETS = {

@@ -6,11 +6,11 @@ import { accountChanges } from '../../support/account-changes.ts';
 import { adopt } from '../../support/contract-client.ts';
 import { type Engine, engines } from '../../support/engines.ts';
 import { openOutside } from '../../support/other-process.ts';
+import { onPostgres } from '../../support/postgres-engines.ts';
 import type { Arguments } from '../../support/protocols.ts';
 import { ACME, GLOBEX } from '../../support/service.ts';
 import { CALLS, changes, serve } from '../../support/serving.ts';
 import { countRoundTrips } from './round-trips.ts';
-import { onPostgres } from './servers.ts';
 
 /** Who calls is found out along with the first statement, and nobody gets anything by it. */
 

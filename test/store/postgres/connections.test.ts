@@ -6,11 +6,11 @@ import { openPostgres } from '../../../src/store/postgres/database.ts';
 import { exportAccounts } from '../../../src/transfer/export.ts';
 import { clientOf, exportOf } from '../../support/contract-client.ts';
 import { sql } from '../../support/opened-database.ts';
+import { engineOn, freshDatabase, onPostgres, removeServer, until } from '../../support/postgres-engines.ts';
 import { createPostgresServer, type PostgresServer } from '../../support/postgres-server.ts';
 import { type Arguments, PROTOCOLS } from '../../support/protocols.ts';
 import { ACME, type Service, startService } from '../../support/service.ts';
 import { createNetwork, type Network } from './network.ts';
-import { engineOn, freshDatabase, onPostgres, removeServer, until } from './servers.ts';
 
 const ARGUMENTS: Arguments = {
   user_id: ACME,

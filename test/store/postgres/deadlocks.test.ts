@@ -3,8 +3,8 @@ import { test } from 'node:test';
 import { adopt } from '../../support/contract-client.ts';
 import { type Engine, engines } from '../../support/engines.ts';
 import { openOutside } from '../../support/other-process.ts';
+import { onPostgres } from '../../support/postgres-engines.ts';
 import { serve } from '../../support/serving.ts';
-import { onPostgres } from './servers.ts';
 
 const MESSAGES = 60;
 const user_id = 'deadlocks';

@@ -6,8 +6,8 @@ import { systemClock } from '../../../src/base/clock.ts';
 import { DriverChanged, tryFast } from '../../../src/store/postgres/prepared-query.ts';
 import { type Engine, engines } from '../../support/engines.ts';
 import { openStore, sql } from '../../support/opened-database.ts';
+import { onPostgres } from '../../support/postgres-engines.ts';
 import { CALLS, changes, serve } from '../../support/serving.ts';
-import { onPostgres } from './servers.ts';
 
 /** src/store/postgres/driver-query.ts uses the inside of `pg`, which another version may change. */
 

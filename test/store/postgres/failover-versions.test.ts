@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Exchange } from '../../../src/asmx/endpoint.ts';
 import { adopt } from '../../support/contract-client.ts';
+import { createStandby, onPostgres, removeServer, signal, until } from '../../support/postgres-engines.ts';
 import { createPostgresServer, type PostgresServer } from '../../support/postgres-server.ts';
 import { type Serving, serve } from '../../support/serving.ts';
-import { createStandby, onPostgres, removeServer, signal, until } from './servers.ts';
 
 const DATABASE = 'columba';
 const USER = 'user_id of one';

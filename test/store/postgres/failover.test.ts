@@ -6,8 +6,8 @@ import { readConfig } from '../../../src/config/settings.ts';
 import { createApp } from '../../../src/serve/compose/contract.ts';
 import { type Server, serving } from '../../support/command.ts';
 import { adopt } from '../../support/contract-client.ts';
+import { createStandby, onPostgres, removeServer, signal, until } from '../../support/postgres-engines.ts';
 import { createPostgresServer, type PostgresServer } from '../../support/postgres-server.ts';
-import { createStandby, onPostgres, removeServer, signal, until } from './servers.ts';
 
 const DATABASE = 'columba';
 const CLIENTS = 8;

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { columba } from '../../support/command.ts';
 import { clientOf } from '../../support/contract-client.ts';
+import { freshDatabase, onPostgres, removeServer } from '../../support/postgres-engines.ts';
 import { createPostgresServer, type PostgresServer } from '../../support/postgres-server.ts';
 import { startService } from '../../support/service.ts';
-import { freshDatabase, onPostgres, removeServer } from './servers.ts';
 
 /** What an operator is told of a PostgreSQL that cannot be used: where it is, who asked for what, and what to do. */
 const SECRET = 'zqSecretzq';

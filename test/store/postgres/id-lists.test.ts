@@ -16,8 +16,8 @@ import { render, type Statement } from '../../../src/store/statement.ts';
 import { engines } from '../../support/engines.ts';
 import { openStore } from '../../support/opened-database.ts';
 import { type Outside, openOutside } from '../../support/other-process.ts';
+import { onPostgres } from '../../support/postgres-engines.ts';
 import { genericPlan } from '../../support/statement-plans.ts';
-import { onPostgres } from './servers.ts';
 
 const withIds = [attempts, contacts, groups, inbox, ledger, outbox, persons, scheduled, receipts, sending]
   .flatMap((module) => Object.values(module) as unknown as Statement<never>[])

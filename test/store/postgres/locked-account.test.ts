@@ -7,8 +7,8 @@ import { createReceipts } from '../../../src/domain/sending/receipts.ts';
 import { createSettling } from '../../../src/domain/sending/settle.ts';
 import { openPostgres } from '../../../src/store/postgres/database.ts';
 import { type Engine, engines } from '../../support/engines.ts';
+import { onPostgres } from '../../support/postgres-engines.ts';
 import { message, openSending } from '../../support/sending.ts';
-import { onPostgres } from './servers.ts';
 
 const TIMEOUT_MS = 200;
 

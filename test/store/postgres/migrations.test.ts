@@ -10,9 +10,9 @@ import { render, type Statement } from '../../../src/store/statement.ts';
 import { columba } from '../../support/command.ts';
 import { type Engine, engines } from '../../support/engines.ts';
 import { contentOf } from '../../support/opened-database.ts';
+import { onPostgres } from '../../support/postgres-engines.ts';
 import { type Arguments, PROTOCOLS } from '../../support/protocols.ts';
 import { ACME, type Service, startService } from '../../support/service.ts';
-import { onPostgres } from './servers.ts';
 
 const known = migrations.length;
 /** The key of src/store/postgres/database.ts. */

@@ -18,7 +18,7 @@ import { render, type Statement } from '../../../src/store/statement.ts';
 import { engines } from '../../support/engines.ts';
 import { openStore } from '../../support/opened-database.ts';
 import { type Outside, openOutside } from '../../support/other-process.ts';
-import { onPostgres } from './servers.ts';
+import { onPostgres } from '../../support/postgres-engines.ts';
 
 const statements = [inbox, outbox, scheduled, contacts, groups, templates, blacklist, accounts, purge]
   .flatMap((module) => Object.values(module) as unknown as Statement<never>[])

@@ -5,8 +5,8 @@ import { createFailoverPool } from '../../../src/store/postgres/pool.ts';
 import { engines } from '../../support/engines.ts';
 import { openStore, sql } from '../../support/opened-database.ts';
 import { openOutside } from '../../support/other-process.ts';
+import { onPostgres } from '../../support/postgres-engines.ts';
 import { addressOf, databaseOf, runSql } from '../../support/templates.ts';
-import { onPostgres } from './servers.ts';
 
 /** What an administrator may have set for a database, or for all, and what our statements must not depend on. */
 const DEFAULTS = {

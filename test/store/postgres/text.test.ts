@@ -3,8 +3,8 @@ import { test } from 'node:test';
 import { clientOf, exportOf } from '../../support/contract-client.ts';
 import { type Engine, engines } from '../../support/engines.ts';
 import { account, importText, lines, withService } from '../../support/import-files.ts';
+import { onPostgres } from '../../support/postgres-engines.ts';
 import type { Service } from '../../support/service.ts';
-import { onPostgres } from './servers.ts';
 
 /** Texts that one of the databases could mind. PostgreSQL's text holds no U+0000: it is kept in other characters. */
 const TEXTS: Readonly<Record<string, string>> = {

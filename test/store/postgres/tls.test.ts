@@ -8,8 +8,8 @@ import { openPostgres } from '../../../src/store/postgres/database.ts';
 import { columba, freshPath } from '../../support/command.ts';
 import { sql } from '../../support/opened-database.ts';
 import { openssl as findOpenssl, testWith } from '../../support/peers.ts';
+import { onPostgres, removeServer } from '../../support/postgres-engines.ts';
 import { createPostgresServer, type PostgresServer } from '../../support/postgres-server.ts';
-import { onPostgres, removeServer } from './servers.ts';
 
 const openssl = findOpenssl();
 

@@ -3,11 +3,11 @@ import { after, before, test } from 'node:test';
 import pg from 'pg';
 import { serving } from '../../support/command.ts';
 import { clientOf } from '../../support/contract-client.ts';
+import { engineOn, freshDatabase, onPostgres, removeServer, signal, until } from '../../support/postgres-engines.ts';
 import { createPostgresServer, type PostgresServer } from '../../support/postgres-server.ts';
 import { PROTOCOLS } from '../../support/protocols.ts';
 import { ACME, type Answer, type Service, startService } from '../../support/service.ts';
 import { createNetwork, type Network } from './network.ts';
-import { engineOn, freshDatabase, onPostgres, removeServer, signal, until } from './servers.ts';
 
 const SETTINGS = { databaseTimeoutMs: 800, databaseConnections: 4 };
 /** Far more than the time-outs add up to: it only has to end. */

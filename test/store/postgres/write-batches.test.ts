@@ -11,10 +11,10 @@ import { adopt } from '../../support/contract-client.ts';
 import { type Engine, engines } from '../../support/engines.ts';
 import { openStore, sql } from '../../support/opened-database.ts';
 import { openOutside } from '../../support/other-process.ts';
+import { onPostgres } from '../../support/postgres-engines.ts';
 import { createRandom, SEED } from '../../support/random.ts';
 import { serve } from '../../support/serving.ts';
 import { countRoundTrips } from './round-trips.ts';
-import { onPostgres } from './servers.ts';
 
 /** Single writes of one event-loop turn share a transaction on PostgreSQL. */
 const ACCOUNTS = 8;

@@ -1,0 +1,266 @@
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, describe } from 'node:test';
+import type { Connector, Submission } from '../../src/carriers/connector.ts';
+import { createKannelBox } from '../../src/carriers/kannel/box.ts';
+import { kannelBoxConfig } from '../../src/carriers/kannel/config.ts';
+import { createKannel, type Kannel, kannel, PASSWORDS } from '../../test/support/kannel.ts';
+import { NEVER, type Recording, record, submissionOf } from '../../test/support/kannel-recording.ts';
+import { testWith } from '../../test/support/peers.ts';
+import { until } from '../../test/support/program.ts';
+import { type Smsc, startSmsc } from '../../test/support/smsc.ts';
+
+const peer = kannel();
+
+describe('a box of our own at a real bearerbox', () => {
+  let smsc: Smsc;
+  let gateway: Kannel;
+  let connector: Connector;
+  let recording: Recording;
+
+  const configured = (more: object = {}) =>
+    kannelBoxConfig.parse({
+      host: '127.0.0.1',
+      port: gateway.ports.box,
+      smscId: 'carrier',
+      adminPort: gateway.ports.admin,
+      adminPassword: PASSWORDS.status,
+      ...more,
+    });
+
+  before(async () => {
+    if (peer.command === null) return;
+    smsc = await startSmsc();
+    gateway = await createKannel({ way: 'box', smscPort: smsc.port });
+    await gateway.start();
+    await until('Kannel is bound', () => smsc.isBound());
+    recording = record();
+    connector = createKannelBox('kannel', configured(), recording.deps);
+    await connector.start(recording.events);
+  });
+  beforeEach(() => {
+    if (peer.command === null) return;
+    smsc.rules = [];
+    smsc.submitted.length = 0;
+  });
+  after(async () => {
+    await connector?.stop();
+    await gateway?.close();
+    await smsc?.close();
+  });
+  const submit = async (...parts: Parameters<typeof submissionOf>[]) => {
+    const submissions = parts.map((part) => submissionOf(...part));
+    return { submissions, results: await connector.submit(submissions, NEVER) };
+  };
+
+  testWith(
+    peer,
+    'a GSM 7-bit text with extension characters reaches the carrier, and its receipts come back',
+    async () => {
+      const { submissions, results } = await submit(['Hello åäö €[]', { priority: 2 }]);
+      assert.deepEqual(results, [{ kind: 'accepted', gatewayId: null }]);
+      const { attemptId } = submissions[0] ?? assert.fail();
+      await until('the last receipt', () => recording.of(attemptId).length === 2);
+      assert.deepEqual(recording.of(attemptId), ['ENROUTE', 'DELIVERED']);
+      const [pdu] = smsc.submitted;
+      assert.equal(pdu?.body, '48656c6c6f200f7b7c201b651b3c1b3e');
+      assert.deepEqual([pdu?.from, pdu?.to, pdu?.dataCoding, pdu?.priority], ['1000', '46700000001', 0, 2]);
+      assert.notEqual(pdu?.validity, '');
+      assert.equal(recording.receipts.at(-1)?.detail, 'DELIVRD 007');
+    },
+  );
+
+  testWith(peer, 'a text keeps blanks and line feeds at its ends', async () => {
+    await submit([' \n a \n ']);
+    await until('the carrier has it', () => smsc.submitted.length === 1);
+    assert.equal(smsc.submitted[0]?.body, '200a2061200a20');
+  });
+
+  testWith(
+    peer,
+    'a long text leaves in parts with our header, each with its own receipt, and UCS-2 as UTF-16BE',
+    async () => {
+      const udh = (number: number) => Buffer.from([5, 0, 3, 0xab, 2, number]);
+      const { submissions, results } = await submit(
+        ['x'.repeat(153), { udh: udh(1) }],
+        ['end', { udh: udh(2) }],
+        ['Привет 😀', { encoding: 'ucs2' }],
+      );
+      assert.deepEqual(new Set(results.map(({ kind }) => kind)), new Set(['accepted']));
+      await until('all receipts', () => submissions.every(({ attemptId }) => recording.of(attemptId).length === 2));
+      const bodies = new Map(smsc.submitted.map((pdu) => [pdu.udh, pdu]));
+      assert.equal(bodies.get('0003ab0201')?.body.length, 306);
+      assert.equal(bodies.get('0003ab0202')?.body, '656e64');
+      assert.equal(bodies.get(null)?.dataCoding, 8);
+      assert.equal(bodies.get(null)?.body, Buffer.from('Привет 😀', 'utf16le').swap16().toString('hex'));
+    },
+  );
+
+  const WORDS = {
+    UNDELIV: 'UNDELIVERABLE',
+    EXPIRED: 'EXPIRED',
+    REJECTD: 'REJECTED',
+    DELETED: 'DELETED',
+    UNKNOWN: 'UNKNOWN',
+  };
+  for (const [word, status] of Object.entries(WORDS)) {
+    testWith(peer, `the carrier's word ${word} is ${status}`, async () => {
+      smsc.rules = [{ receipts: ['ACCEPTD', word] }];
+      const { submissions } = await submit(['x']);
+      const { attemptId } = submissions[0] ?? assert.fail();
+      await until('all receipts', () => recording.of(attemptId).length === 3);
+      assert.deepEqual(recording.of(attemptId).toSorted(), ['ACCEPTED', 'ENROUTE', status].toSorted());
+    });
+  }
+
+  testWith(peer, "the carrier's refusal of a number is REJECTED, with its code", async () => {
+    smsc.rules = [{ status: 0x0b }];
+    const { submissions, results } = await submit(['x']);
+    assert.equal(results[0]?.kind, 'accepted');
+    const { attemptId } = submissions[0] ?? assert.fail();
+    await until('the receipt', () => recording.of(attemptId).length === 1);
+    const [receipt] = recording.receipts.filter((each) => each.attemptId === attemptId);
+    assert.deepEqual([receipt?.status, receipt?.detail], ['REJECTED', '0x0000000b']);
+  });
+
+  testWith(peer, 'a throttled message is sent again by Kannel', async () => {
+    smsc.rules = [{ status: 0x58, times: 1 }];
+    const { submissions } = await submit(['x']);
+    await until('the last receipt', () => recording.of(submissions[0]?.attemptId ?? '').includes('DELIVERED'));
+    assert.equal(smsc.submitted.length, 2);
+  });
+
+  testWith(peer, 'messages from phones come in: GSM 7-bit, UCS-2, alphanumeric senders, parts', async () => {
+    const from = recording.incoming.length;
+    smsc.send({ from: '46700000001', to: '12345', text: 'hello [x]'.replace(/[[\]]/g, '') });
+    smsc.send({ from: 'BANK', to: '12345', text: 'Привет 😀', encoding: 'ucs2' });
+    smsc.send({ from: '46700000002', to: '12345', text: 'first ', udh: '0500037f0201' });
+    smsc.send({
+      from: '46700000002',
+      to: '12345',
+      text: 'second',
+      encoding: 'ucs2',
+      udh: '060804123402 02'.replace(' ', ''),
+    });
+    await until('all four', () => recording.incoming.length === from + 4);
+    const all = recording.incoming.slice(from);
+    const of = (text: string) => all.find((each) => each.text === text) ?? assert.fail(text);
+    assert.deepEqual(
+      [of('hello x').sender, of('hello x').destination, of('hello x').part],
+      ['+46700000001', '12345', null],
+    );
+    assert.equal(of('Привет 😀').sender, 'BANK');
+    assert.deepEqual(of('first ').part, { reference: 0x7f, total: 2, number: 1 });
+    assert.deepEqual(of('second').part, { reference: 0x1234, total: 2, number: 2 });
+    assert.equal(new Set(all.map(({ gatewayId }) => gatewayId)).size, 4);
+    assert.ok(all.every(({ receivedAt }) => Math.abs(receivedAt - Date.now()) < 3_600_000));
+  });
+
+  testWith(peer, 'what cannot be stored stays with Kannel, and comes again', async () => {
+    const from = recording.incoming.length;
+    recording.fault = new Error('the database is away');
+    smsc.send({ from: '46700000001', to: '12345', text: 'keep me' });
+    await until('the refusal', () => recording.logged.some((line) => line.includes('was not stored')));
+    assert.equal(recording.incoming.length, from);
+    recording.fault = null;
+    await until('the repetition', () => recording.incoming.length === from + 1);
+    assert.equal(recording.incoming.at(-1)?.text, 'keep me');
+  });
+
+  testWith(
+    peer,
+    'a message for a carrier that Kannel does not have is temporary, and the connector is down',
+    async () => {
+      const other = createKannelBox('other', configured({ smscId: 'nowhere', boxId: 'other' }), recording.deps);
+      await other.start(recording.events);
+      try {
+        const part = submissionOf('x');
+        const results = await other.submit([part], NEVER);
+        assert.deepEqual(results, [
+          { kind: 'temporary', reason: 'no route', retryAfterMs: 30_000, connectorDown: true },
+        ]);
+        assert.deepEqual(recording.of(part.attemptId), []);
+      } finally {
+        await other.stop();
+      }
+      assert.equal(smsc.submitted.length, 0);
+    },
+  );
+
+  testWith(peer, 'the check finds nothing where all is well, and sends nothing', async () => {
+    assert.deepEqual(await connector.probe?.(), []);
+    assert.equal(smsc.submitted.length, 0);
+  });
+
+  testWith(
+    peer,
+    'the check names a closed port, a wrong password, an unknown smsc-id and a box that is not there',
+    async () => {
+      const faultsOf = async (more: object) =>
+        (await createKannelBox('kannel', configured(more), recording.deps).probe?.())?.join('\n') ?? '';
+      assert.match(await faultsOf({ port: 1 }), /^bearerbox at 127\.0\.0\.1:1 cannot be used: ECONNREFUSED\.$/);
+      assert.match(
+        await faultsOf({ port: gateway.ports.admin }),
+        /^bearerbox at .* (?:ends the connection|does not answer as|cannot be used)/,
+      );
+      assert.match(await faultsOf({ adminPassword: 'wrong' }), /refuses the password\.$/);
+      assert.match(await faultsOf({ smscId: 'nowhere' }), /^Kannel has no carrier with the smsc-id nowhere\.$/);
+      assert.match(await faultsOf({ boxId: 'nobody' }), /^No box with the id nobody is connected/);
+    },
+  );
+
+  testWith(peer, 'bearerbox that was told to end never ended while we were connected', async () => {
+    await gateway.terminate();
+    await gateway.start();
+    await until('a message is accepted again', async () => {
+      const { results } = await submit(['after the restart']);
+      if (results[0]?.kind === 'accepted') return true;
+      await recording.deps.sleep(100);
+      return false;
+    });
+    await until('Kannel is bound again', () => smsc.isBound());
+  });
+
+  testWith(peer, 'bearerbox killed and started again: nothing that it acknowledged is lost', async () => {
+    const KILLS = 2;
+    const sent: Submission[] = [];
+    const kinds = new Set<string>();
+    let isOver = false;
+    let count = 0;
+    const sending = (async () => {
+      while (!isOver) {
+        const parts = Array.from({ length: 5 }, () => submissionOf(`again ${count++}`));
+        const results = await connector.submit(parts, NEVER);
+        for (const [index, { kind }] of results.entries()) {
+          kinds.add(kind);
+          if (kind === 'accepted') sent.push(parts[index] ?? assert.fail());
+        }
+        await recording.deps.sleep(20);
+      }
+    })();
+    for (let kill = 0; kill < KILLS; kill++) {
+      const from = sent.length;
+      await until('some are accepted', () => sent.length > from + 20);
+      await gateway.kill();
+      smsc.send({ from: '46700000001', to: '12345', text: `while away ${kill}` });
+      await gateway.start();
+    }
+    const from = sent.length;
+    await until('some are accepted again', () => sent.length > from + 5);
+    isOver = true;
+    await sending;
+    const atTheCarrier = () => new Set(smsc.submitted.map(({ body }) => body));
+    await until('the carrier has every message', () => {
+      const bodies = atTheCarrier();
+      return sent.every(({ body }) => bodies.has(Buffer.from(body).toString('hex')));
+    });
+    // bearerbox deletes its dlr entry before it stores the receipt. So each kill may take one.
+    const withoutEnd = () => sent.filter(({ attemptId }) => !recording.of(attemptId).includes('DELIVERED'));
+    await until('the final receipts', () => withoutEnd().length <= KILLS);
+    assert.ok(kinds.has('temporary'));
+    for (let kill = 0; kill < KILLS; kill++) {
+      await until('the message from the phone', () =>
+        recording.incoming.some(({ text }) => text === `while away ${kill}`),
+      );
+    }
+  });
+});
