@@ -30,7 +30,7 @@ export const tokenOf = (text: string): string => TOKEN.exec(text)?.[1] ?? `no to
 export function createCarrier({ random, sendReceipt, record }: CarrierParts): Carrier {
   const receipts = new Set<Promise<void>>();
   const silent = new Set<string>();
-  /** One fate for all parts of a message: then its final status can be foretold. */
+  /** One outcome for all parts of a message: then its final status can be foretold. */
   const finals = new Map<string, string>();
 
   async function bring(attemptId: string, token: string, part: number, status: string): Promise<void> {

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import { systemClock } from '../../src/base/clock.ts';
 import { readConfig } from '../../src/config/settings.ts';
-import { createAccount, type UnsurePolicy } from '../../src/domain/accounts/accounts.ts';
+import { createAccount, type UnknownOutcomePolicy } from '../../src/domain/accounts/accounts.ts';
 import { createServices, type Services } from '../../src/serve/compose/services.ts';
 import { sql } from '../../test/support/opened-database.ts';
 import { createRandom } from '../../test/support/random.ts';
@@ -23,7 +23,7 @@ export interface ChaosOptions {
   readonly kills: number;
   /** Random acts between two kills. */
   readonly actsPerKill: number;
-  readonly unsurePolicy: UnsurePolicy;
+  readonly unknownOutcomePolicy: UnknownOutcomePolicy;
   /** Kills something else than a node, such as the database server. Resolves when it serves again. */
   readonly killOther?: () => Promise<string>;
   readonly progress?: (kills: number, messages: number) => void;
@@ -37,7 +37,7 @@ export interface ChaosResult {
 
 const ACCOUNTS = ['chaos-a', 'chaos-b', 'chaos-c'];
 const CREDITS = 1_000_000n;
-const TIMES = { unsureMs: 60_000, leaseMs: 20_000, submitTimeoutMs: 2_000 };
+const TIMES = { unknownOutcomeMs: 60_000, leaseMs: 20_000, submitTimeoutMs: 2_000 };
 const HOUR = 3_600_000;
 
 interface SentRow {
@@ -45,18 +45,18 @@ interface SentRow {
   status: string;
   captured: bigint;
   held: bigint;
-  undecided: bigint;
+  unanswered: bigint;
 }
 const sentRows = sql<Record<string, never>, SentRow>(
   `select text, status, (select count(*) from dispatch where dispatch.account_id = sent.account_id
-     and dispatch.message_id = sent.message_id and state = 'undecided') as undecided, (select coalesce(sum(amount), 0) from movement where movement.account_id = sent.account_id
+     and dispatch.message_id = sent.message_id and state = 'needs-decision') as unanswered, (select coalesce(sum(amount), 0) from movement where movement.account_id = sent.account_id
      and movement.message_id = sent.message_id and kind = 'capture') as captured,
      (select coalesce(sum(case when to_side = 'held' then amount when from_side = 'held' then -amount else 0 end), 0)
       from movement where movement.account_id = sent.account_id and movement.message_id = sent.message_id) as held from sent`,
 );
 const scheduledRows = sql<Record<string, never>, { text: string }>('select text from scheduled');
 const movingRows = sql<Record<string, never>, { total: bigint }>(
-  "select count(*) as total from dispatch where state <> 'undecided'",
+  "select count(*) as total from dispatch where state <> 'needs-decision'",
 );
 
 interface Slot {
@@ -89,7 +89,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
 }
 
 async function createRun(options: ChaosOptions) {
-  const { database, seed, unsurePolicy } = options;
+  const { database, seed, unknownOutcomePolicy } = options;
   const random = createRandom('acts', seed);
   const events: Event[] = [];
   const record = (event: Event) => void events.push(event);
@@ -98,7 +98,7 @@ async function createRun(options: ChaosOptions) {
   for (const username of ACCOUNTS) {
     await createAccount(
       services.database,
-      { username, passwordHash: null, credits: CREDITS, unsurePolicy },
+      { username, passwordHash: null, credits: CREDITS, unknownOutcomePolicy },
       Date.now(),
     );
   }
@@ -195,7 +195,7 @@ async function createRun(options: ChaosOptions) {
    */
   const jump = async (byMs: number): Promise<void> => {
     record({ kind: 'clock-jumped' });
-    if (unsurePolicy === 'submit-again') await tellAll({ kind: 'settle' });
+    if (unknownOutcomePolicy === 'submit-again') await tellAll({ kind: 'settle' });
     offsetMs += byMs;
     await tellAll({ kind: 'clock', offsetMs });
   };
@@ -254,16 +254,16 @@ async function createRun(options: ChaosOptions) {
     async judge(): Promise<ChaosResult> {
       for (const account of ACCOUNTS) await balances(account);
       const outcomes = await outcomesOf(services);
-      const unsure = unsureTokens(events);
+      const unanswered = unansweredTokens(events);
       const statuses = new Map(outcomes.map(({ token, status }) => [token, status]));
       const faults = check({
         events,
         outcomes,
-        unsurePolicy,
+        unknownOutcomePolicy,
         pendingReason: (token) => {
           if (carrier.silent.has(token)) return 'the carrier sends no receipt';
-          const isUndecided = statuses.get(token) === 'UNKNOWN' && unsure.has(token);
-          return isUndecided ? 'an operator decides' : null;
+          const needsDecision = statuses.get(token) === 'UNKNOWN' && unanswered.has(token);
+          return needsDecision ? 'an operator decides' : null;
         },
       });
       const { discrepancies } = await services.ledger.check();
@@ -285,17 +285,17 @@ async function outcomesOf({ database }: Services): Promise<Outcome[]> {
   const sent = await database.all(sentRows, {});
   const scheduled = await database.all(scheduledRows, {});
   return [
-    ...sent.map(({ text, status, captured, held, undecided }) => {
-      const isUndecided = undecided > 0n;
+    ...sent.map(({ text, status, captured, held, unanswered }) => {
+      const needsDecision = unanswered > 0n;
       const credits = { captured: Number(captured), held: Number(held) };
-      return { token: tokenOf(text), list: 'sent' as const, status, ...credits, isUndecided };
+      return { token: tokenOf(text), list: 'sent' as const, status, ...credits, needsDecision };
     }),
     ...scheduled.map(({ text }) => ({ token: tokenOf(text), list: 'scheduled' as const, status: null, captured: 0 })),
   ];
 }
 
 /** Messages of which a node that was killed, or a lost answer, leaves open whether they were taken. */
-function unsureTokens(events: readonly Event[]): Set<string> {
+function unansweredTokens(events: readonly Event[]): Set<string> {
   const hasKills = events.some(({ kind }) => kind === 'killed');
   const submitted = events.filter((event) => event.kind === 'submitted');
   const answered = new Set(submitted.filter(({ answered }) => answered).map(({ token }) => token));

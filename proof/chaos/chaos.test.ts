@@ -5,8 +5,8 @@ import { SEED } from '../../test/support/random.ts';
 import { runChaos } from './chaos-run.ts';
 
 onEveryEngine('chaos', (engine) => {
-  for (const unsurePolicy of ['never-twice', 'submit-again'] as const) {
-    test(`no message is lost, sent twice or sent after its cancel while nodes are killed (${unsurePolicy}, SEED=${SEED})`, async () => {
+  for (const unknownOutcomePolicy of ['never-twice', 'submit-again'] as const) {
+    test(`no message is lost, sent twice or sent after its cancel while nodes are killed (${unknownOutcomePolicy}, SEED=${SEED})`, async () => {
       const database = await engine.fresh('empty');
       const { faults, messages } = await runChaos({
         database,
@@ -14,7 +14,7 @@ onEveryEngine('chaos', (engine) => {
         nodes: 2,
         kills: 2,
         actsPerKill: 25,
-        unsurePolicy,
+        unknownOutcomePolicy,
       });
       assert.ok(messages > 20, `${messages} messages`);
       assert.deepEqual(faults, []);

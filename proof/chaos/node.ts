@@ -44,7 +44,7 @@ const carrier = (name: string): Connector => ({
       const call = ++calls;
       submitting.set(call, resolve);
       signal.addEventListener('abort', () => {
-        if (submitting.delete(call)) resolve(parts.map(() => ({ kind: 'unsure', reason: 'no answer' })));
+        if (submitting.delete(call)) resolve(parts.map(() => ({ kind: 'unknown-outcome', reason: 'no answer' })));
       });
       tell({ kind: 'submit', call, parts: parts.map(partOf) });
     }),

@@ -3,7 +3,7 @@ import type { SubmitResult } from '../../src/carriers/connector.ts';
 /** What a chaos run and its nodes tell each other, over the IPC channel of child processes. */
 export interface NodeSettings {
   readonly database: string;
-  readonly times: { readonly unsureMs: number; readonly leaseMs: number; readonly submitTimeoutMs: number };
+  readonly times: { readonly unknownOutcomeMs: number; readonly leaseMs: number; readonly submitTimeoutMs: number };
 }
 
 /** To a node. It answers each with the same `call`. */

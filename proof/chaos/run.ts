@@ -41,14 +41,14 @@ function historyOf(events: readonly Event[], faults: readonly string[]): string[
 print(`SEED=${seed} KILLS=${KILLS} ENGINE=${server ? 'postgres' : 'sqlite'}`);
 let kills = 0;
 for (let round = 0; kills < KILLS; round++) {
-  const unsurePolicy = round % 3 === 2 ? 'submit-again' : 'never-twice';
+  const unknownOutcomePolicy = round % 3 === 2 ? 'submit-again' : 'never-twice';
   const result = await runChaos({
     database: await freshDatabase(round),
     seed: seed + round,
     nodes: 3,
     kills: Math.min(ROUND, KILLS - kills),
     actsPerKill: 30,
-    unsurePolicy,
+    unknownOutcomePolicy,
     ...killServer,
   });
   kills += result.kills;

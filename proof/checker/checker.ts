@@ -135,13 +135,13 @@ const RULES: readonly Rule[] = [
       .map(({ token, part }) => `${token}, part ${part}, was submitted after its cancel was acknowledged`);
   },
 
-  function neverTwice(message, { unsurePolicy, events }) {
+  function neverTwice(message, { unknownOutcomePolicy, events }) {
     const faults: string[] = [];
     const taken = new Map<number, Submission>();
     for (const submission of of(message, 'submitted')) {
       const { token, part } = submission;
       const earlier = taken.get(part);
-      const isAllowed = unsurePolicy === 'submit-again' && earlier && !isKnown(earlier, events);
+      const isAllowed = unknownOutcomePolicy === 'submit-again' && earlier && !isKnown(earlier, events);
       if (earlier && !isAllowed) faults.push(`${token}, part ${part}, was submitted again after the carrier took it`);
       if (submission.taken === 'yes') taken.set(part, submission);
     }
@@ -178,7 +178,7 @@ const RULES: readonly Rule[] = [
     const most = new Set(submitted.map(({ part }) => part)).size;
     const least = new Set(submitted.filter((each) => isKnown(each, events)).map(({ part }) => part)).size;
     return message.outcomes
-      .filter(({ captured, isUndecided }) => (isUndecided ? captured > 0 : captured < least || captured > most))
+      .filter(({ captured, needsDecision }) => (needsDecision ? captured > 0 : captured < least || captured > most))
       .map(
         ({ token, captured, status }) =>
           `${token} (${status}): ${captured} credits are used, and the carrier took ${least} to ${most} parts`,

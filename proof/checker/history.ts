@@ -64,7 +64,7 @@ export interface Outcome {
   /** Credits that are still held for it. */
   readonly held?: number;
   /** It waits for an operator: all of its credits are held until then. */
-  readonly isUndecided?: boolean;
+  readonly needsDecision?: boolean;
 }
 
 export interface History {
@@ -72,7 +72,7 @@ export interface History {
   /** Every message of every account after the run, as often as it is listed. */
   readonly outcomes: readonly Outcome[];
   /** What an account does with a submission whose answer was lost. */
-  readonly unsurePolicy: 'never-twice' | 'submit-again';
+  readonly unknownOutcomePolicy: 'never-twice' | 'submit-again';
   /** Why a message may still be pending, in words; null: nothing may be. */
   readonly pendingReason: ((token: string) => string | null) | null;
 }

@@ -300,16 +300,17 @@ async function scheduleIsTakenOver(site: Installation, data: OldData): Promise<v
       const isThere = account.scheduled.some((message) => message.id === id) || delivered.includes(id);
       const outcome = messages.find((message) => message.id === String(id))?.outcome;
       assert(
-        isThere || here.has(id) || outcome === 'unsure',
+        isThere || here.has(id) || outcome === 'unknown-outcome',
         `${username}: the scheduled message ${id} is lost (${outcome})`,
       );
       if (delivered.includes(id)) assert(!here.has(id), `${id} was sent by the old server, and is scheduled here`);
-      if (outcome === 'armed') assert(!delivered.includes(id), `${id} is armed, and the old server has sent it`);
+      if (outcome === 'activated')
+        assert(!delivered.includes(id), `${id} is activated, and the old server has sent it`);
     }
   }
 }
 
-/** The ids that Columba has in its schedule, armed or not. */
+/** The ids that Columba has in its schedule, active or not. */
 async function scheduledAt(site: Installation, username: string): Promise<Set<number>> {
   const client = createOldServer({ url: site.url, dialect: ODD_DIALECT });
   const args = { user_id: USERS[username === 'alpha' ? 0 : 1], max: 1_000 };

@@ -15,7 +15,7 @@ import { accountChanges } from '../../test/support/account-changes.ts';
 import { columba } from '../../test/support/command.ts';
 import { adopt, exportOf } from '../../test/support/contract-client.ts';
 import { type Engine, SAMPLE } from '../../test/support/engines.ts';
-import { LEASE, message, UNSURE } from '../../test/support/sending.ts';
+import { LEASE, message, UNKNOWN_OUTCOME } from '../../test/support/sending.ts';
 import { ACME, GLOBEX, textOf } from '../../test/support/service.ts';
 import { type Serving, serve } from '../../test/support/serving.ts';
 import { type AnyCall, phrase } from './any-calls.ts';
@@ -108,7 +108,13 @@ async function sendOne(database: Database, now: () => number, username: string, 
   await createLedger(database, now).adjust(account, { amount: 10n, reason: 'test', reference: null });
   const settings = { region: 'ZA', timeZone: null, quietHours: null };
   await createAccepting(database, now).accept(account, settings, message({ text }));
-  const claiming = createClaiming(database, { now, owner: 'twins', newAttemptId, leaseMs: LEASE, unsureMs: UNSURE });
+  const claiming = createClaiming(database, {
+    now,
+    owner: 'twins',
+    newAttemptId,
+    leaseMs: LEASE,
+    unknownOutcomeMs: UNKNOWN_OUTCOME,
+  });
   const claimed = await claiming.claim({ connector: 'loopback', isDefault: true }, 100);
   await createSettling(database, now).settle(
     claimed.map((each) => ({

@@ -30,7 +30,7 @@ interface Installation {
   crashAndStart(): Promise<void>;
   statuses(): Promise<Map<string, string>>;
   /** Numbers whose submission was begun, and of which nobody knows whether the carrier has it. */
-  undecided(batch: Batch): Promise<Set<string>>;
+  unanswered(batch: Batch): Promise<Set<string>>;
 }
 
 type Way = 'box' | 'sendsms';
@@ -78,7 +78,7 @@ async function install(way: Way, t: { after: TestContext['after'] }): Promise<In
       const rows = (await self.caller.ask('sent', 'FetchUnmarkedDeliveryStatus', { max: '1000' })) as Status[];
       return new Map(rows.map(({ recipient, delivery_status: status }) => [recipient, status]));
     },
-    async undecided(batch) {
+    async unanswered(batch) {
       const outside = await openOutside(database);
       const rows = await outside.query("select message_id from dispatch where state <> 'waiting'");
       await outside.close();
@@ -177,7 +177,7 @@ for (const way of ['box', 'sendsms'] as const) {
       await until('some are sent', () => sentTo(own, batch).length > 10);
       await own.crashAndStart();
       // What the killed process had claimed is not submitted again before its policy decides.
-      const isSettled = async () => isSubset(await openIn(own, batch), await own.undecided(batch));
+      const isSettled = async () => isSubset(await openIn(own, batch), await own.unanswered(batch));
       await until('the rest', isSettled, RECOVERY_MS);
       const times = Map.groupBy(sentTo(own, batch), (to) => to);
       assert.deepEqual(
@@ -188,7 +188,7 @@ for (const way of ['box', 'sendsms'] as const) {
 
     testWith(
       peer,
-      'Kannel killed in the middle: everything reaches the carrier, or is known to be unsure',
+      'Kannel killed in the middle: everything reaches the carrier, or is known to have an unknown outcome',
       async () => {
         const own = await opened();
         const batch = await send(own, numbers(120, 3_000));
@@ -196,34 +196,38 @@ for (const way of ['box', 'sendsms'] as const) {
         await own.gateway.kill();
         await own.gateway.start();
         const missing = () => [...batch.keys()].filter((number) => !sentTo(own, batch).includes(number));
-        const isThereOrUnsure = async () => isSubset(missing(), await own.undecided(batch));
-        await until('the carrier has the rest', isThereOrUnsure, RECOVERY_MS);
+        const isThereOrUnknown = async () => isSubset(missing(), await own.unanswered(batch));
+        await until('the carrier has the rest', isThereOrUnknown, RECOVERY_MS);
         if (way === 'sendsms') return; // with smsbox the callbacks that it had begun are gone
         // bearerbox deletes its dlr entry before it stores the receipt. So a kill may take one.
         const isSettled = async () => {
-          const undecided = await own.undecided(batch);
-          return (await openIn(own, batch)).filter((number) => !undecided.has(number)).length <= 1;
+          const unanswered = await own.unanswered(batch);
+          return (await openIn(own, batch)).filter((number) => !unanswered.has(number)).length <= 1;
         };
         await until('all receipts but one', isSettled, RECOVERY_MS);
       },
     );
 
-    testWith(peer, 'both killed in the middle: everything reaches the carrier, or is known to be unsure', async () => {
-      const own = await opened();
-      const batch = await send(own, numbers(120, 5_000));
-      await until('some are sent', () => sentTo(own, batch).length > 10);
-      await Promise.all([own.gateway.kill(), crash(own.program)]);
-      own.smsc.send({ from: '46700000009', to: SHORT_CODE, text: 'while away' });
-      await own.gateway.start();
-      await own.crashAndStart();
-      const missing = () => [...batch.keys()].filter((number) => !sentTo(own, batch).includes(number));
-      const isThereOrUnsure = async () => isSubset(missing(), await own.undecided(batch));
-      await until('the carrier has the rest', isThereOrUnsure, RECOVERY_MS);
-      const unread = async () =>
-        (await own.caller.ask('inbox', 'Unread', { max_count: '10' })) as { message: string }[];
-      const isThere = async () => (await unread()).some((each) => each.message === 'while away');
-      await until('the message from the phone', isThere, RECOVERY_MS);
-    });
+    testWith(
+      peer,
+      'both killed in the middle: everything reaches the carrier, or is known to have an unknown outcome',
+      async () => {
+        const own = await opened();
+        const batch = await send(own, numbers(120, 5_000));
+        await until('some are sent', () => sentTo(own, batch).length > 10);
+        await Promise.all([own.gateway.kill(), crash(own.program)]);
+        own.smsc.send({ from: '46700000009', to: SHORT_CODE, text: 'while away' });
+        await own.gateway.start();
+        await own.crashAndStart();
+        const missing = () => [...batch.keys()].filter((number) => !sentTo(own, batch).includes(number));
+        const isThereOrUnknown = async () => isSubset(missing(), await own.unanswered(batch));
+        await until('the carrier has the rest', isThereOrUnknown, RECOVERY_MS);
+        const unread = async () =>
+          (await own.caller.ask('inbox', 'Unread', { max_count: '10' })) as { message: string }[];
+        const isThere = async () => (await unread()).some((each) => each.message === 'while away');
+        await until('the message from the phone', isThere, RECOVERY_MS);
+      },
+    );
   });
 }
 

@@ -24,8 +24,8 @@ export interface Poster {
 }
 
 const ANSWER_BYTES_MAX = 16_384;
-// A connection that the carrier closes at the moment of a request makes it unsure. So idle ones are
-// closed before servers usually do it, after 2 to 75 seconds.
+// A connection that the carrier closes at the moment of a request gives it an unknown
+// outcome. So idle ones are closed before servers usually do it, after 2 to 75 seconds.
 const IDLE_MS = 1_000;
 
 export function createPoster({ url, timeoutMs, allowPrivate }: PosterSettings, clock: Pick<Clock, 'timeout'>): Poster {

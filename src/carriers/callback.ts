@@ -139,7 +139,7 @@ function resultOf(outcome: HttpOutcome, isStopped: boolean): SubmitResult {
     const reason = isStopped ? 'stopped' : outcome.reason;
     return outcome.kind === 'unsent'
       ? { kind: 'temporary', reason, connectorDown: !isStopped }
-      : { kind: 'unsure', reason };
+      : { kind: 'unknown-outcome', reason };
   }
   const { status, headers, body } = outcome;
   const answer = objectOf(body.toString('utf8'));
@@ -155,7 +155,7 @@ function resultOf(outcome: HttpOutcome, isStopped: boolean): SubmitResult {
     const wait = /^\d{1,6}$/.test(seconds) ? { retryAfterMs: Math.min(Number(seconds) * 1_000, RETRY_MS_MAX) } : {};
     return { kind: 'temporary', reason, ...wait };
   }
-  if (status >= 500) return { kind: 'unsure', reason };
+  if (status >= 500) return { kind: 'unknown-outcome', reason };
   if (status < 400 || NOT_CONFIGURED.has(status)) return { kind: 'temporary', reason, connectorDown: true };
   return { kind: 'permanent', reason };
 }

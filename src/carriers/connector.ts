@@ -35,7 +35,7 @@ export interface Submission {
 /**
  * accepted: the carrier has the message. temporary: it does not have it and may take it later. With
  * `connectorDown` the refusal says nothing about the message. permanent: the carrier will never
- * take it. unsure: nobody knows whether the carrier has it.
+ * take it. unknown-outcome: nobody knows whether the carrier has it.
  */
 export type SubmitResult =
   | { readonly kind: 'accepted'; readonly gatewayId: string | null }
@@ -46,7 +46,7 @@ export type SubmitResult =
       readonly connectorDown?: boolean;
     }
   | { readonly kind: 'permanent'; readonly reason: string }
-  | { readonly kind: 'unsure'; readonly reason: string };
+  | { readonly kind: 'unknown-outcome'; readonly reason: string };
 
 /** Of a part whose recipient has opted out before it left. The settlement ends its message. */
 export const WITHHELD: SubmitResult = { kind: 'temporary', reason: 'withheld: the recipient opted out' };
@@ -106,7 +106,7 @@ export interface Connector {
   start(events: CarrierEvents): Promise<void>;
   /**
    * The result of each part, in order. Never rejects. Where the signal aborts it, what was not sent
-   * is `temporary`, and the rest is `unsure`.
+   * is `temporary`, and the rest is `unknown-outcome`.
    */
   submit(parts: readonly Submission[], signal: AbortSignal): Promise<SubmitResult[]>;
   stop(): Promise<void>;

@@ -38,9 +38,9 @@ export interface DispatcherParts {
 export interface DispatcherSettings {
   /** How often a process looks for messages that others have accepted. */
   readonly pollMs: number;
-  /** A connector answers within this time, or the submission is unsure. */
+  /** A connector answers within this time, or the submission has an unknown outcome. */
   readonly submitTimeoutMs: number;
-  readonly unsureMs: number;
+  readonly unknownOutcomeMs: number;
   /** How long a stop waits for answers. */
   readonly stopTimeoutMs: number;
 }
@@ -146,7 +146,8 @@ function createClaims(parts: DispatcherParts, { record, outage, submitting }: Cl
     const share = { connector: connector.name, isDefault: record().isDefault };
     const claimed = await claiming.claim(share, room);
     if (claimed.length > 0) outage.onTry();
-    // Before all that may fail: a claimed message that is not submitted is unsure after its lease.
+    // Before all that may fail: a claimed message that is not submitted has an unknown outcome when
+    // its lease is over.
     await submitting.submit(claimed);
     const { ratePerSecond } = record();
     if (ratePerSecond !== null) {
@@ -248,7 +249,7 @@ function createOutage(parts: DispatcherParts, record: () => ConnectorRecord) {
     },
     /** Of the parts of one message. */
     onResults(results: readonly SubmitResult[]): void {
-      unanswered = results.every(({ kind }) => kind === 'unsure') ? unanswered + 1 : 0;
+      unanswered = results.every(({ kind }) => kind === 'unknown-outcome') ? unanswered + 1 : 0;
       for (const result of results) onResult(result);
     },
   };
@@ -257,31 +258,31 @@ function createOutage(parts: DispatcherParts, record: () => ConnectorRecord) {
 /** Why the carrier does not work, where the result is no verdict on the message; else null. */
 function outageOf(result: SubmitResult, unanswered: number): string | null {
   if (result.kind === 'temporary' && result.connectorDown) return result.reason;
-  return result.kind === 'unsure' && unanswered >= UNANSWERED_MAX ? result.reason : null;
+  return result.kind === 'unknown-outcome' && unanswered >= UNANSWERED_MAX ? result.reason : null;
 }
 
 const NO_RESULTS: LastResults = { lastAcceptedAt: null, lastError: null, lastErrorAt: null };
 
 /** Results since the last write. */
 function createCounts({ connector, clock: { now }, settings }: DispatcherParts) {
-  let counts = { accepted: 0, temporary: 0, permanent: 0, unsure: 0 };
+  let counts = { accepted: 0, temporary: 0, permanent: 0, unknownOutcome: 0 };
   let last = NO_RESULTS;
   let writtenAt = now();
   return {
     add(result: SubmitResult, at: number): void {
-      counts[result.kind] += 1;
+      counts[result.kind === 'unknown-outcome' ? 'unknownOutcome' : result.kind] += 1;
       if (result.kind === 'accepted') last = { ...last, lastAcceptedAt: at };
       else last = { ...last, lastError: result.reason, lastErrorAt: at };
     },
     /** At most once a second: all processes write to one row. */
     async write(connectors: Connectors, isLast = false): Promise<void> {
-      const sum = counts.accepted + counts.temporary + counts.permanent + counts.unsure;
+      const sum = counts.accepted + counts.temporary + counts.permanent + counts.unknownOutcome;
       const age = Math.abs(now() - writtenAt);
       if (sum === 0 || (age < settings.pollMs && !isLast)) return;
       const written = counts;
       const lastResults = last;
       last = NO_RESULTS;
-      counts = { accepted: 0, temporary: 0, permanent: 0, unsure: 0 };
+      counts = { accepted: 0, temporary: 0, permanent: 0, unknownOutcome: 0 };
       writtenAt = now();
       await connectors.addCounts(connector.name, written, lastResults);
     },
@@ -304,7 +305,7 @@ function createSubmitting(parts: DispatcherParts, { onResults, onSettled }: Subm
   async function submit(message: ClaimedMessage, claimedAt: number, signal: AbortSignal): Promise<void> {
     const results = await resultsOf(message, claimedAt, signal);
     onResults(results);
-    const times = { now: now(), random, unsureMs: settings.unsureMs };
+    const times = { now: now(), random, unknownOutcomeMs: settings.unknownOutcomeMs };
     const outcome = outcomeOf(message, results, times);
     await settler.add({ message, parts: partResults(message, results), outcome });
   }

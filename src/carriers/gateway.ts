@@ -26,7 +26,7 @@ import { newAttemptId } from './submissions.ts';
  */
 export interface Gateway {
   start(): Promise<void>;
-  /** Something may be due: messages were accepted or put back. */
+  /** Something may be due: messages were accepted or requeued. */
   wake(): void;
   /** A connector that runs in this process, and the revision of its configuration. */
   runningOf(name: string): { readonly revision: string; readonly connector: Connector } | undefined;
@@ -66,7 +66,7 @@ const GATEWAY_SETTINGS: GatewaySettings = {
   submitTimeoutMs: 30_000,
   // Longer than a submission may take, with room for a process that stalls.
   leaseMs: 120_000,
-  unsureMs: 15 * 60_000,
+  unknownOutcomeMs: 15 * 60_000,
   stopTimeoutMs: 10_000,
 };
 
@@ -154,9 +154,17 @@ function createRunningConnectors(
 ) {
   const { database, clock, failed, defaultRegion } = parts;
   const { now } = clock;
-  const { leaseMs, unsureMs } = settings;
+  const { leaseMs, unknownOutcomeMs } = settings;
   const owner = `${hostname()}:${process.pid}:${randomBytes(4).toString('hex')}`;
-  const claiming = createClaiming(database, { now, owner, newAttemptId, leaseMs, unsureMs, defaultRegion, failed });
+  const claiming = createClaiming(database, {
+    now,
+    owner,
+    newAttemptId,
+    leaseMs,
+    unknownOutcomeMs,
+    defaultRegion,
+    failed,
+  });
   const deps = parts.log ? { clock, log: parts.log } : { clock };
   const configs = new Map(parts.ofFile.map(({ name, config }) => [name, config]));
   const running = new Map<string, Running>();

@@ -3,15 +3,15 @@ import type { CarrierEvents, Connector, ReceivedReceipt, Submission, SubmitResul
 
 /**
  * A carrier that is not there: it accepts, and sends receipts after a moment. The last four digits
- * of a recipient choose its fate, so that every case can be tried without a carrier. A message
- * whose text begins with "reply " is answered by its recipient.
+ * of a recipient choose a scripted outcome, so that every case can be tried without a carrier. A
+ * message whose text begins with "reply " is answered by its recipient.
  */
 export interface LoopbackConfig {
   /** How long a receipt takes. */
   readonly receiptAfterMs: number;
 }
 
-interface Fate {
+interface ScriptedOutcome {
   readonly meaning: string;
   readonly result?: SubmitResult;
   /** Statuses that follow, with the number of moments after which each comes. */
@@ -21,7 +21,7 @@ interface Fate {
 const DELIVERED = [[1, 'DELIVERED']] as const;
 
 /** By the last four digits of the recipient. */
-export const FATES: Readonly<Record<string, Fate>> = {
+export const SCRIPTED_OUTCOMES: Readonly<Record<string, ScriptedOutcome>> = {
   '9001': { meaning: 'UNDELIVERABLE', receipts: [[1, 'UNDELIVERABLE']] },
   '9002': { meaning: 'EXPIRED by the carrier', receipts: [[1, 'EXPIRED']] },
   '9003': { meaning: 'REJECTED by a receipt', receipts: [[1, 'REJECTED']] },
@@ -36,13 +36,13 @@ export const FATES: Readonly<Record<string, Fate>> = {
     receipts: [],
   },
   '9006': {
-    meaning: 'no answer to the submission, and no receipt: undecided',
-    result: { kind: 'unsure', reason: 'loopback: no answer' },
+    meaning: 'no answer to the submission, and no receipt: it needs a decision',
+    result: { kind: 'unknown-outcome', reason: 'loopback: no answer' },
     receipts: [],
   },
   '9007': {
     meaning: 'no answer to the submission, and a receipt later: DELIVERED',
-    result: { kind: 'unsure', reason: 'loopback: no answer' },
+    result: { kind: 'unknown-outcome', reason: 'loopback: no answer' },
     receipts: [[2, 'DELIVERED']],
   },
   '9008': { meaning: 'the receipt comes twice: DELIVERED', receipts: [...DELIVERED, ...DELIVERED] },
@@ -69,7 +69,7 @@ export const FATES: Readonly<Record<string, Fate>> = {
     receipts: [],
   },
 };
-const USUAL: Fate = { meaning: 'DELIVERED', receipts: DELIVERED };
+const USUAL: ScriptedOutcome = { meaning: 'DELIVERED', receipts: DELIVERED };
 const THROTTLED_ONCE = '9013';
 const REPLY = 'reply ';
 // Of numbers that were throttled once. More are forgotten, and throttled once more.
@@ -95,8 +95,8 @@ export function createLoopback(
     });
   }
 
-  function tell(submission: Submission, gatewayId: string, fate: Fate): void {
-    for (const [moments, status] of fate.receipts) {
+  function tell(submission: Submission, gatewayId: string, outcome: ScriptedOutcome): void {
+    for (const [moments, status] of outcome.receipts) {
       const told = { connector: name, attemptId: submission.attemptId, gatewayId, status, detail: null };
       const work = () => bring((to) => to.receipt({ ...told, at: clock.now() }));
       if (moments === 0) work();
@@ -120,7 +120,7 @@ export function createLoopback(
   function submitOne(submission: Submission): SubmitResult {
     const { recipient, attemptId } = submission;
     const digits = recipient.slice(-4);
-    const fate = FATES[digits] ?? USUAL;
+    const outcome = SCRIPTED_OUTCOMES[digits] ?? USUAL;
     if (digits === THROTTLED_ONCE && !throttled.has(recipient)) {
       if (throttled.size >= REMEMBERED_MAX) throttled.clear();
       throttled.add(recipient);
@@ -128,8 +128,9 @@ export function createLoopback(
     }
     submitted += 1;
     const gatewayId = `${attemptId}.${submitted}`;
-    if (fate.result?.kind !== 'temporary' && fate.result?.kind !== 'permanent') tell(submission, gatewayId, fate);
-    return fate.result ?? { kind: 'accepted', gatewayId };
+    if (outcome.result?.kind !== 'temporary' && outcome.result?.kind !== 'permanent')
+      tell(submission, gatewayId, outcome);
+    return outcome.result ?? { kind: 'accepted', gatewayId };
   }
 
   return {

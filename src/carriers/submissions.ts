@@ -44,7 +44,7 @@ export interface RetryTimes {
   readonly now: number;
   /** From 0 up to 1. */
   readonly random: () => number;
-  readonly unsureMs: number;
+  readonly unknownOutcomeMs: number;
 }
 
 const FIRST_RETRY_MS = 5_000;
@@ -56,16 +56,17 @@ export function retryDelayMs(attempt: number, random: () => number): number {
 }
 
 /**
- * The parts of a message have one outcome. Unsure before all: nobody may submit such a part again.
- * Then what is permanent, then what may go later.
+ * The parts of a message have one outcome. An unknown one counts before all others, because
+ * nobody may submit such a part again. Then comes what is permanent, then what may go later.
  */
 export function outcomeOf(
   { attempt, expiresAt }: Pick<ClaimedMessage, 'attempt' | 'expiresAt'>,
   results: readonly SubmitResult[],
-  { now, random, unsureMs }: RetryTimes,
+  { now, random, unknownOutcomeMs }: RetryTimes,
 ): Outcome {
   for (const result of results) {
-    if (result.kind === 'unsure') return { kind: 'unsure', dueAt: now + unsureMs, reason: reasonOf(result) };
+    if (result.kind === 'unknown-outcome')
+      return { kind: 'unknown-outcome', dueAt: now + unknownOutcomeMs, reason: reasonOf(result) };
   }
   for (const result of results) {
     if (result.kind === 'permanent') return { kind: 'rejected', reason: reasonOf(result) };
@@ -79,7 +80,12 @@ export function outcomeOf(
   return { kind: 'submitted' };
 }
 
-const STATES = { accepted: 'accepted', temporary: 'refused', permanent: 'refused', unsure: 'unsure' } as const;
+const STATES = {
+  accepted: 'accepted',
+  temporary: 'refused',
+  permanent: 'refused',
+  'unknown-outcome': 'unknown-outcome',
+} as const;
 
 export const partResults = (message: ClaimedMessage, results: readonly SubmitResult[]): PartResult[] =>
   message.parts.map(({ number }, index) => {
@@ -89,7 +95,7 @@ export const partResults = (message: ClaimedMessage, results: readonly SubmitRes
   });
 
 /** Of a connector that returns fewer results than it got parts. */
-export const NO_ANSWER: SubmitResult = { kind: 'unsure', reason: 'no answer' };
+export const NO_ANSWER: SubmitResult = { kind: 'unknown-outcome', reason: 'no answer' };
 
 export const TEXT_MAX = 200;
 /** What a carrier says goes into the database: short, and without control characters. */

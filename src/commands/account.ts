@@ -5,7 +5,7 @@ import type { Action } from '../operator/action.ts';
 import { accountActions } from '../operator/actions/accounts.ts';
 import { userIdActions } from '../operator/actions/user-ids.ts';
 import { actionCommand, type CommandDependencies, performForPeople } from './action-command.ts';
-import { fieldLines } from './action-output.ts';
+import { fieldLines, withoutFormerNames } from './action-output.ts';
 
 /** `columba account …`: its actions, and commands that put some of them together. */
 
@@ -35,7 +35,7 @@ export function accountCommands(dependencies: CommandDependencies): Command[] {
       .action(async (username: string, { json }, command: Command) => {
         const account = await done(command, show, username, {});
         if (json) return print(JSON.stringify(account, null, 2));
-        const { hasPassword, ...fields } = account;
+        const { hasPassword, ...fields } = withoutFormerNames(show, account);
         for (const line of fieldLines({ ...fields, password: hasPassword ? 'set' : null })) print(line);
         const { items } = (await done(command, listUserIds, username, { query: { limit: '500' } })) as {
           items: Json[];

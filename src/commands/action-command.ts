@@ -16,6 +16,7 @@ import type { RawInput } from '../operator/input.ts';
 import { type Performed, perform } from '../operator/perform.ts';
 import { printList, printOutput, printStream, refusalOf } from './action-output.ts';
 import { requireFile } from './input-file.ts';
+import { remark } from './output.ts';
 import { readSecret, readSecrets } from './secret-input.ts';
 
 /** An action as a command: arguments and options in, a table or JSON out. */
@@ -32,17 +33,22 @@ export interface CommandDependencies {
 
 export type Options = Readonly<Record<string, unknown>>;
 
-export function actionCommand(action: Action, { withServices, print, actor }: CommandDependencies): Command {
+export function actionCommand(
+  action: Action,
+  { withServices, print, actor }: CommandDependencies,
+  name = action.name,
+): Command {
   const shape = commandShape(action);
   const { secretsIn } = action.command;
-  const [noun = '', verb = noun] = action.name.split(' ');
+  const [noun = '', verb = noun] = name.split(' ');
   const command = new Command(verb).description(withoutStop(action.summary));
   for (const field of shape.arguments) {
     command.argument(field.isRequired ? `<${argumentName(field)}>` : `[${argumentName(field)}]`, field.description);
   }
   if (action.upload) command.argument('<FILE>', 'a file; - is standard input');
   for (const field of shape.options) {
-    command.addOption(optionOf({ ...field, description: withFlags(field.description, shape) }));
+    const option = optionOf({ ...field, description: withFlags(field.description, shape) });
+    command.addOption(option.hideHelp(field.replacedBy !== null));
     // Where a value must be given, "no" is one.
     if (field.kind === 'flag' && field.isRequired) command.option(`--no-${flagName(field.name)}`, 'the opposite');
   }
@@ -60,6 +66,11 @@ export function actionCommand(action: Action, { withServices, print, actor }: Co
   command.action(async (...given) => {
     const invoked = given.at(-1) as Command;
     const options: Options = invoked.opts();
+    if (name !== action.name) warnOfName(`columba ${name}`, `columba ${action.name}`);
+    for (const field of shape.options) {
+      if (field.replacedBy !== null && options[camel(field.name)] !== undefined)
+        warnOfName(`--${flagName(field.name)}`, `--${flagName(field.replacedBy)}`);
+    }
     const raw = await rawInput(action, shape, invoked.args, options);
     const { creates = false, needsNoDatabase = false } = action.command;
     await withServices(invoked, { creates, needsNoDatabase }, async (services) => {
@@ -69,6 +80,9 @@ export function actionCommand(action: Action, { withServices, print, actor }: Co
   });
   return command;
 }
+
+const warnOfName = (former: string, name: string): void =>
+  remark(`columba: ${former} is called ${name} now. The next version will not know the former name.`);
 
 interface Run {
   readonly action: Action;

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import type { z } from 'zod';
 import type { Action, Input } from '../operator/action.ts';
 import { type RawInput, readInput } from '../operator/input.ts';
+import { jsonSchema } from '../operator/openapi.ts';
 import type { Performed } from '../operator/perform.ts';
 import { harmless } from './output.ts';
 
@@ -21,7 +22,7 @@ export function printOutput(
     return;
   }
   const said = action.command.say?.(decoded(action.output, output), readInput(action, raw) as Input);
-  const lines = said === undefined ? fieldLines(output) : said.split('\n').map(harmless);
+  const lines = said === undefined ? fieldLines(withoutFormerNames(action, output)) : said.split('\n').map(harmless);
   for (const line of lines) print(line);
 }
 
@@ -33,6 +34,17 @@ const decoded = (schema: z.ZodType | null, output: unknown): unknown => schema?.
 
 const isObject = (value: unknown): value is Json =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** What people read has each field once, by its name of this version. */
+export function withoutFormerNames({ output: schema }: Action, output: Json): Json {
+  const strip = ({ properties = {} }: { readonly properties?: Record<string, Json> }, fields: Json): Json =>
+    Object.fromEntries(
+      Object.entries(fields)
+        .filter(([name]) => properties[name]?.deprecated !== true)
+        .map(([name, value]) => [name, isObject(value) ? strip(properties[name] ?? {}, value) : value]),
+    );
+  return schema === null ? output : strip(jsonSchema(schema), output);
+}
 
 /**
  * A line for each field that has a value; those of an object within have its name before theirs.

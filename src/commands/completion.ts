@@ -20,8 +20,9 @@ interface Words {
 
 function wordsOf(command: Command, path: readonly string[] = []): Words[] {
   const options = command.options.filter((option) => !option.hidden).flatMap(({ long }) => long ?? []);
-  const own = { path: path.join(' '), words: [...command.commands.map((each) => each.name()), ...options, '--help'] };
-  return [own, ...command.commands.flatMap((each) => wordsOf(each, [...path, each.name()]))];
+  const shown = command.commands.filter((each) => command.createHelp().visibleCommands(command).includes(each));
+  const own = { path: path.join(' '), words: [...shown.map((each) => each.name()), ...options, '--help'] };
+  return [own, ...shown.flatMap((each) => wordsOf(each, [...path, each.name()]))];
 }
 
 const cases = (program: Command): string =>

@@ -75,6 +75,10 @@ export function operatorCommands(dependencies: CommandDependencies, find?: Comma
     if (own.length === 1 && first && !first.name.includes(' ')) return actionCommand(first, dependencies);
     const group = new Command(noun).description(meaningOf(noun)).helpCommand(false);
     for (const command of commandsOf(noun, own, dependencies, find)) group.addCommand(command);
+    for (const action of own) {
+      const { formerly } = action;
+      if (formerly) group.addCommand(actionCommand(action, dependencies, formerly.name), { hidden: true });
+    }
     return group;
   });
 }

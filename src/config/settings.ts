@@ -277,7 +277,7 @@ export const settings = {
     ...setting(
       'COLUMBA_UNKNOWN_OUTCOME_MINUTES',
       '15',
-      'How long a submission without an answer waits for a receipt before the unsurePolicy of its account decides.',
+      'How long a submission without an answer waits for a receipt before the unknownOutcomePolicy of its account decides.',
       wholeNumber(1, 1_440),
     ),
     formerly: 'COLUMBA_UNSURE_MINUTES',

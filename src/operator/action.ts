@@ -169,6 +169,8 @@ interface Declaration<In, Out> {
   readonly customers?: boolean;
   /** Below /operator/v1, with `{name}` for each field of `params`. */
   readonly path: string;
+  /** Command and path of an earlier version. They still work in this one, and not in the next. */
+  readonly formerly?: { readonly name: string; readonly path: string };
   readonly summary: string;
   /** Further sentences for the reference. */
   readonly description?: string;

@@ -12,6 +12,8 @@ export interface CommandField {
   readonly isRequired: boolean;
   readonly description: string;
   readonly choices: readonly string[];
+  /** Of a field under its former name: the new one. */
+  readonly replacedBy: string | null;
 }
 
 export interface CommandShape {
@@ -53,6 +55,7 @@ function fieldsOf(schema: z.ZodType, where: CommandField['where']): CommandField
       isNullable: forms.some(({ type }) => type === 'null'),
       isRequired: required.includes(name),
       description: String(field.description ?? main.description ?? ''),
+      replacedBy: (field['x-replaced-by'] as string | undefined) ?? null,
     };
   });
 }

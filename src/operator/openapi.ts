@@ -75,7 +75,7 @@ const PROBLEM: Json = {
 const tagOf = ({ name }: Action): string => name.split(' ', 1)[0] as string;
 
 /** `account add` is addAccount in programs that are made from the document. */
-export function operationId({ name }: Action): string {
+export function operationId({ name }: Pick<Action, 'name'>): string {
   const [noun = '', verb = 'get'] = name.split(' ');
   const camel = (text: string) => text.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
   const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
@@ -88,6 +88,9 @@ function paths(): Json {
     const path = found[action.path] ?? {};
     found[action.path] = path;
     path[action.method.toLowerCase()] = operation(action);
+    if (!action.formerly) continue;
+    const former = { operationId: operationId(action.formerly), deprecated: true };
+    found[action.formerly.path] = { [action.method.toLowerCase()]: { ...operation(action), ...former } };
   }
   return found;
 }

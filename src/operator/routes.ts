@@ -13,7 +13,12 @@ interface Pattern {
 }
 
 export function createRoutes(actions: readonly Action[]): (method: string, path: string) => Route {
-  const patterns: Pattern[] = actions.map((action) => ({ action, segments: action.path.split('/') }));
+  const patterns: Pattern[] = actions.flatMap((action) =>
+    [action.path, ...(action.formerly ? [action.formerly.path] : [])].map((path) => ({
+      action,
+      segments: path.split('/'),
+    })),
+  );
   // A fixed segment wins over a parameter: /contacts/import over /contacts/{id}.
   patterns.sort((one, other) => (rank(one) < rank(other) ? -1 : 1));
   return (method, path) => {

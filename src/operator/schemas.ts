@@ -70,6 +70,17 @@ export const line = (lengthMax: number) =>
     .max(lengthMax)
     .regex(/^\P{Cc}*$/u, 'control characters are not allowed');
 
+/**
+ * A field under its former name, beside the new one. This version still takes or gives it, and the
+ * next one does not.
+ */
+export const formerName = <T extends z.ZodType>(schema: T, name: string): T =>
+  schema.meta({
+    description: `The former name of \`${name}\`. The next version will not have it.`,
+    deprecated: true,
+    'x-replaced-by': name,
+  });
+
 /** A whole number in a query. */
 export const queryInteger = (least: number, most: number) =>
   z

@@ -62,9 +62,10 @@ async function fillOperatorScreens(services: Services): Promise<void> {
     part: null,
   });
   // Its address is not public: every attempt is refused before it leaves this machine.
-  const events = ['message.received', 'message.status', 'message.undecided'];
+  const events = ['message.received', 'message.status', 'message.needs_decision'];
   await act('webhook add', { body: { url: 'https://127.0.0.1/events', events } });
-  // The loopback throttles the first, and never answers for the second: retrying and undecided.
+  // The loopback throttles the first, and never answers for the second. So one is tried again, and
+  // the other one needs a decision.
   const params = { username: OTHER_USERNAME };
   const recipients = ['+27825559005', '+27825559006'];
   await act('message send', { params, body: { recipients, text: 'Your parcel has arrived.' } });

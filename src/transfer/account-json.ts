@@ -5,7 +5,7 @@ import {
   type Account,
   checkUsername,
   EMPTY_ACCOUNT,
-  unsurePolicies,
+  unknownOutcomePolicies,
 } from '../domain/accounts/accounts.ts';
 import {
   hashPassword,
@@ -59,6 +59,9 @@ const FILE_NAMES: Partial<Record<AccountField, string>> = {
   disabledAt: 'datetimeDisabled',
 };
 
+/** Names of earlier versions: an archive may have them in place of the new ones. */
+const FORMER_FILE_NAMES: Partial<Record<AccountField, string>> = { unknownOutcomePolicy: 'unsurePolicy' };
+
 const fileNameOf = (field: AccountField): string => FILE_NAMES[field] ?? field;
 /** The columns of an account by their names in the file, for the reference. */
 export const ACCOUNT_FILE_NAMES: readonly string[] = ACCOUNT_COLUMNS.map(([field]) => fileNameOf(field));
@@ -86,9 +89,9 @@ const CHECKS: { readonly [F in AccountField]?: (value: NonNullable<Account[F]>) 
   helpAnswer: checkAnswer,
   timeZone: expect(isTimeZone, 'expected a time zone such as Africa/Johannesburg'),
   quietHours: expect((hours) => QUIET_HOURS_FORM.test(hours), 'expected two times such as 22:00-06:00'),
-  unsurePolicy: expect(
-    (policy) => (unsurePolicies as readonly string[]).includes(policy),
-    `expected one of ${unsurePolicies.join(', ')}`,
+  unknownOutcomePolicy: expect(
+    (policy) => (unknownOutcomePolicies as readonly string[]).includes(policy),
+    `expected one of ${unknownOutcomePolicies.join(', ')}`,
   ),
   connector: expect(
     (name) => name !== '' && name.length <= CONNECTOR_NAME_MAX && !/\p{Cc}/u.test(name),
@@ -108,7 +111,7 @@ function readColumns(fields: Fields): Account {
   const account: Record<string, unknown> = { ...EMPTY_ACCOUNT };
   for (const [field, kind] of ACCOUNT_COLUMNS) {
     if (field === 'passwordHash') continue;
-    const name = fileNameOf(field);
+    const name = fields.nameOf(fileNameOf(field), FORMER_FILE_NAMES[field]);
     const value = READERS[kind](fields, name);
     const check = CHECKS[field] as ((value: unknown) => unknown) | undefined;
     const isGiven = value !== undefined && value !== null;

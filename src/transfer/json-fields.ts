@@ -61,6 +61,11 @@ export class Fields {
     return undefined as T;
   }
 
+  /** The name by which the object has a field: its name, or the former one. Both are a mistake. */
+  nameOf(name: string, former: string | undefined): string {
+    return former !== undefined && this.#values?.has(former) && !this.#values.has(name) ? former : name;
+  }
+
   /** Absent and null mean the same. */
   text(name: string): string | null {
     const value = this.#take(name);

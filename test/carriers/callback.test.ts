@@ -103,8 +103,8 @@ describe('the webhook connector out', () => {
     [404, { kind: 'temporary', reason: 'HTTP 404 E7', connectorDown: true }],
     [422, { kind: 'permanent', reason: 'HTTP 422 E7' }],
     [429, { kind: 'temporary', reason: 'HTTP 429 E7', retryAfterMs: 7_000 }],
-    [500, { kind: 'unsure', reason: 'HTTP 500 E7' }],
-    [502, { kind: 'unsure', reason: 'HTTP 502 E7' }],
+    [500, { kind: 'unknown-outcome', reason: 'HTTP 500 E7' }],
+    [502, { kind: 'unknown-outcome', reason: 'HTTP 502 E7' }],
     [503, { kind: 'temporary', reason: 'HTTP 503 E7', retryAfterMs: 7_000 }],
   ];
   for (const [status, expected] of ANSWERS) {
@@ -118,15 +118,18 @@ describe('the webhook connector out', () => {
     });
   }
 
-  test('a connection that closes without an answer is unsure: the carrier may have the part', async (t) => {
+  test('a connection that closes without an answer has an unknown outcome: the carrier may have the part', async (t) => {
     const { url } = await carrier(t, (_, request) => request.socket.destroy());
-    assert.equal((await submitTo(url))?.kind, 'unsure');
+    assert.equal((await submitTo(url))?.kind, 'unknown-outcome');
   });
 
-  test('a submission that a webhook does not answer in time is unsure', async (t) => {
+  test('a submission that the gateway does not answer in time has an unknown outcome', async (t) => {
     const { url } = await carrier(t, () => {});
     // Long enough that a busy machine has sent the request by then: else the submission is temporary.
-    assert.deepEqual(await submitTo(url, { timeoutMs: 4_000 }), { kind: 'unsure', reason: 'no answer in time' });
+    assert.deepEqual(await submitTo(url, { timeoutMs: 4_000 }), {
+      kind: 'unknown-outcome',
+      reason: 'no answer in time',
+    });
   });
 
   test('a refused connection is temporary, and the connector is down', async () => {
@@ -138,13 +141,13 @@ describe('the webhook connector out', () => {
     assert.deepEqual(result, { kind: 'temporary', reason: 'ECONNREFUSED', connectorDown: true });
   });
 
-  test('a stop before anything is sent is temporary, and after it unsure', async (t) => {
+  test('a stop before anything is sent is temporary, and after it has an unknown outcome', async (t) => {
     const stopped = AbortSignal.abort();
     const stop = new AbortController();
     const { url } = await carrier(t, () => stop.abort());
     const notSent = { kind: 'temporary', reason: 'aborted before it was sent' };
     assert.deepEqual(await submitTo(url, {}, stopped), notSent);
-    assert.deepEqual(await submitTo(url, {}, stop.signal), { kind: 'unsure', reason: 'stopped' });
+    assert.deepEqual(await submitTo(url, {}, stop.signal), { kind: 'unknown-outcome', reason: 'stopped' });
   });
 
   test('private addresses are refused by number and by name, and nothing is sent', async (t) => {

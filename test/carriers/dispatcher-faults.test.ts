@@ -131,12 +131,12 @@ onEveryEngine('faults of a dispatcher', (engine) => {
     assert.equal(submitted.length, 2);
   });
 
-  test('a carrier that answered nothing got the whole backlog, and all of it was undecided', async (t) => {
+  test('a carrier that answered nothing got the whole backlog, and all of it had an unknown outcome', async (t) => {
     let isHanging = true;
     const changes: (string | null)[] = [];
     const told = (_: string, reason: string | null) => changes.push(reason);
-    const unsure: SubmitResult = { kind: 'unsure', reason: 'no answer' };
-    const answer = () => (isHanging ? unsure : TAKEN);
+    const unknown: SubmitResult = { kind: 'unknown-outcome', reason: 'no answer' };
+    const answer = () => (isHanging ? unknown : TAKEN);
     const { clock, submitted, send } = await opened(engine, t, answer, { submissionsMax: 30 }, {}, NO_PACE, told);
     await send(300);
     await until('it is down', () => changes.length === 1);
@@ -160,7 +160,7 @@ onEveryEngine('faults of a dispatcher', (engine) => {
   test('one long message without an answer took the connector down', async (t) => {
     const changes: (string | null)[] = [];
     const told = (_: string, reason: string | null) => changes.push(reason);
-    const answer = (): SubmitResult => ({ kind: 'unsure', reason: 'no answer' });
+    const answer = (): SubmitResult => ({ kind: 'unknown-outcome', reason: 'no answer' });
     const { submitted, send } = await opened(engine, t, answer, {}, {}, NO_PACE, told);
     await send(1, 'x'.repeat(25 * 153));
     await until('all parts are submitted', () => submitted.length === 25);

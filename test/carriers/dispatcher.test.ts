@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { FATES } from '../../src/carriers/loopback.ts';
+import { SCRIPTED_OUTCOMES } from '../../src/carriers/loopback.ts';
 import { createConnectors } from '../../src/domain/sending/connectors.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { LOOPBACK, openGateway, scripted, until } from '../support/gateway.ts';
@@ -29,11 +29,14 @@ const STATUS: Readonly<Record<string, string>> = {
 };
 
 onEveryEngine('dispatcher', (engine) => {
-  test('every documented number of the loopback has its fate', async (t) => {
+  test('every documented number of the loopback has its scripted outcome', async (t) => {
     const { addAccount, send, statusOf, ledger } = await openGateway(engine, t);
     const account = await addAccount();
     const digits = Object.keys(STATUS);
-    assert.deepEqual([...digits, '9014'].filter((each) => each !== '0201').sort(), Object.keys(FATES).sort());
+    assert.deepEqual(
+      [...digits, '9014'].filter((each) => each !== '0201').sort(),
+      Object.keys(SCRIPTED_OUTCOMES).sort(),
+    );
     const ids = await send(
       account,
       digits.map((each) => `+2782555${each}`),
@@ -42,7 +45,7 @@ onEveryEngine('dispatcher', (engine) => {
       const wanted = STATUS[digits[index] as string];
       await until(`${digits[index]} is ${wanted}`, async () => (await statusOf(account, id)) === wanted);
     }
-    // Held for the throttled and the undecided one; 9004 was never taken.
+    // Held for the throttled one and the one that needs a decision; 9004 was never taken.
     assert.deepEqual(await ledger.balances(account), { free: 987n, held: 2n, used: 11n });
     assert.deepEqual((await ledger.check()).discrepancies, []);
   });
@@ -90,14 +93,14 @@ onEveryEngine('dispatcher', (engine) => {
     assert.deepEqual(changes, ['no connection', null]);
   });
 
-  test('a connector that throws leaves its messages unsure', async (t) => {
+  test('a connector that throws leaves its messages with an unknown outcome', async (t) => {
     const { create } = scripted(() => {
       throw new Error('a bug');
     });
     const { addAccount, send, statusOf, failures } = await openGateway(engine, t, { create });
     const account = await addAccount();
     const [id] = await send(account, ['+27825550201']);
-    await until('it is undecided', async () => (await statusOf(account, id as bigint)) === 'UNKNOWN');
+    await until('it needs a decision', async () => (await statusOf(account, id as bigint)) === 'UNKNOWN');
     assert.equal((failures[0] as Error).message, 'a bug');
   });
 

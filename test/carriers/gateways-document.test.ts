@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { kannelBoxConfig, kannelSendsmsConfig } from '../../src/carriers/kannel/config.ts';
 import { kindNames, kinds } from '../../src/carriers/kinds.ts';
-import { FATES } from '../../src/carriers/loopback.ts';
+import { SCRIPTED_OUTCOMES } from '../../src/carriers/loopback.ts';
 
 const read = (path: string): string => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
 const document = read('docs/GATEWAYS.md');
@@ -31,9 +31,9 @@ const groupsOf = (path: string): Map<string, Map<string, string>> =>
   );
 
 describe('docs/GATEWAYS.md', () => {
-  test('docs/GATEWAYS.md names every kind of connector, and every fate of the loopback with its meaning', () => {
+  test('docs/GATEWAYS.md names every kind of connector, and every scripted outcome of the loopback with its meaning', () => {
     for (const kind of kindNames) assert.ok(document.includes(`| \`${kind}\` |`), kind);
-    for (const [digits, { meaning }] of Object.entries(FATES)) {
+    for (const [digits, { meaning }] of Object.entries(SCRIPTED_OUTCOMES)) {
       assert.ok(document.includes(`| ${digits} | ${meaning} |\n`), digits);
     }
   });

@@ -43,7 +43,7 @@ onEveryEngine('settler', (engine) => {
     assert.equal((await sending.sent.show(sound, id)).status, 'SUBMITTED');
     assert.ok(failures.length > 0, 'the operator is told');
     const [left] = await sending.database.all(dispatched, { account: broken });
-    assert.deepEqual(left, { state: 'undecided', reason: 'the answer of the carrier could not be settled' });
+    assert.deepEqual(left, { state: 'needs-decision', reason: 'the answer of the carrier could not be settled' });
     assert.deepEqual(await sending.database.all(attempts, { account: broken }), [
       { state: 'accepted', gateway_id: 'g1' },
     ]);

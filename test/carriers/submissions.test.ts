@@ -7,15 +7,19 @@ import { newAttemptId, outcomeOf, retryDelayMs, submissionsOf } from '../../src/
 const accepted: SubmitResult = { kind: 'accepted', gatewayId: null };
 const temporary: SubmitResult = { kind: 'temporary', reason: 'throttled' };
 const permanent: SubmitResult = { kind: 'permanent', reason: 'no such number' };
-const unsure: SubmitResult = { kind: 'unsure', reason: 'no answer' };
-const times = { now: 1_000, random: () => 0, unsureMs: 60_000 };
+const unknown: SubmitResult = { kind: 'unknown-outcome', reason: 'no answer' };
+const times = { now: 1_000, random: () => 0, unknownOutcomeMs: 60_000 };
 const message = { attempt: 1, expiresAt: 10_000_000 };
 
 describe('outcomes', () => {
-  test('a message is submitted where all parts are accepted, and unsure where one part is', () => {
+  test('a message is submitted where all parts are accepted, and has an unknown outcome where one part has', () => {
     assert.deepEqual(outcomeOf(message, [accepted, accepted], times), { kind: 'submitted' });
-    const results = [permanent, temporary, unsure];
-    assert.deepEqual(outcomeOf(message, results, times), { kind: 'unsure', dueAt: 61_000, reason: 'no answer' });
+    const results = [permanent, temporary, unknown];
+    assert.deepEqual(outcomeOf(message, results, times), {
+      kind: 'unknown-outcome',
+      dueAt: 61_000,
+      reason: 'no answer',
+    });
     assert.equal(outcomeOf(message, [temporary, permanent], times).kind, 'rejected');
   });
 

@@ -73,11 +73,11 @@ onEveryEngine("the operator's acts", (engine) => {
     assert.equal((await client.get(here)).status, 404);
   });
 
-  test('undecided messages are decided after a question that names them', async (t) => {
+  test('messages with an unknown outcome are decided after a question that names them', async (t) => {
     const { api, client } = await opened(t);
     await act(api, 'message send', { params, body: { recipients: ['+27825550201', '+27825550202'], text: 'Hi' } });
-    await api.services.database.run(sql("update dispatch set state = 'undecided', reason = 'no answer'"), {});
-    assert.match((await client.get('/console/')).text, /2 messages are undecided/);
+    await api.services.database.run(sql("update dispatch set state = 'needs-decision', reason = 'no answer'"), {});
+    assert.match((await client.get('/console/')).text, /2 messages have an unknown outcome/);
     assert.match((await client.get('/console/queue?show=open')).text, /all 2 that match/);
     const question = await client.post('/console/queue', { act: 'submitted', scope: 'all' });
     assert.match(question.text, /Decide about 2 messages: The carrier has it\?/);
@@ -88,11 +88,11 @@ onEveryEngine("the operator's acts", (engine) => {
     assert.match(again.location ?? '', /count=0$/);
   });
 
-  test('one undecided message was told as several', async (t) => {
+  test('one message with an unknown outcome is told as one', async (t) => {
     const { api, client } = await opened(t);
     await act(api, 'message send', { params, body: { recipients: ['+27825550201'], text: 'Hi' } });
-    await api.services.database.run(sql("update dispatch set state = 'undecided', reason = 'no answer'"), {});
-    assert.match((await client.get('/console/')).text, /1 message is undecided: .* has it\./);
+    await api.services.database.run(sql("update dispatch set state = 'needs-decision', reason = 'no answer'"), {});
+    assert.match((await client.get('/console/')).text, /1 message has an unknown outcome: .* has it\./);
   });
 
   test('a message without a route is given to an account; a route brings the others', async (t) => {
@@ -215,7 +215,7 @@ onEveryEngine("the operator's acts", (engine) => {
     await act(api, 'message send', { params, body: { recipients: ['+27825550201'], text: 'Hi' } });
     const { database } = api.services;
     const { id } = await addAttempts(api);
-    const counts = { accepted: 3, temporary: 1, permanent: 2, unsure: 0 };
+    const counts = { accepted: 3, temporary: 1, permanent: 2, unknownOutcome: 0 };
     const last = { lastAcceptedAt: api.clock.now, lastError: 'throttled', lastErrorAt: api.clock.now };
     await createConnectors(database, () => api.clock.now).addCounts('way', counts, last);
     const { text } = await client.get('/console/');

@@ -58,11 +58,11 @@ onEveryEngine('columba migrate, as people run it', (engine) => {
     assert.equal(different.code, 1);
     assert.match(different.stdout, /received: 30 here, 29 there; only here: 5029/);
     const foreseen = await migrate('schedule', 'take-over', ...both(), '--dry-run');
-    assert.match(foreseen.stdout, /alpha: 4 would-arm/);
+    assert.match(foreseen.stdout, /alpha: 4 would-activate/);
     assert.equal(first.scheduled.length, 4);
     const taken = await migrate('schedule', 'take-over', ...both());
     assert.equal(taken.code, 0, taken.stderr);
-    assert.match(taken.stdout, /alpha: 4 armed/);
+    assert.match(taken.stdout, /alpha: 4 activated/);
     for (const { stdout, stderr } of [imported, different, taken]) assert.doesNotMatch(stdout + stderr, /old-user-id/);
   });
 
@@ -111,7 +111,7 @@ onEveryEngine('columba migrate, as people run it', (engine) => {
     for (const more of [['--dry-run'], []]) {
       const { code, stdout, stderr } = await migrate('schedule', 'take-over', ...both(), ...more);
       assert.equal(code, 1);
-      assert.match(stdout, /^alpha: 4 (armed|would-arm)$/m);
+      assert.match(stdout, /^alpha: 4 (activated|would-activate)$/m);
       assert.match(stderr, /beta is in the stage compare: take-over is for lead and alone\./);
     }
   });

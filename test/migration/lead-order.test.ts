@@ -32,7 +32,7 @@ function startLead() {
       begun.push(BigInt(begun.length + 1));
       return begun.at(-1);
     },
-    arm: async () => {},
+    setDue: async () => {},
     remove: async () => {},
     extend: async () => {},
   };

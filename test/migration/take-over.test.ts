@@ -47,7 +47,7 @@ onEveryEngine('migrate schedule take-over and sync', (engine) => {
   };
   const sync = async (everything = false) =>
     syncAccount(await dependencies(), { account, username: 'alpha', userId: ALPHA }, { everything });
-  const armed = async (): Promise<number[]> => {
+  const active = async (): Promise<number[]> => {
     const rows = await service.app.database.all(
       sql<{ account: bigint }, { message_id: bigint }>(
         'select message_id from dispatch where account_id = :account order by message_id',
@@ -57,16 +57,21 @@ onEveryEngine('migrate schedule take-over and sync', (engine) => {
     return rows.map(({ message_id }) => Number(message_id));
   };
 
-  test('the take-over deletes each scheduled message at the old server and arms it here, once', async () => {
-    assert.deepEqual(await takeOver(true), ['9000 would-arm', '9001 would-arm', '9002 would-arm', '9003 would-arm']);
+  test('the take-over deletes each scheduled message at the old server and activates it here, once', async () => {
+    assert.deepEqual(await takeOver(true), [
+      '9000 would-activate',
+      '9001 would-activate',
+      '9002 would-activate',
+      '9003 would-activate',
+    ]);
     assert.equal(alpha().scheduled.length, 4);
-    assert.deepEqual(await armed(), []);
-    assert.deepEqual(await takeOver(), ['9000 armed', '9001 armed', '9002 armed', '9003 armed']);
+    assert.deepEqual(await active(), []);
+    assert.deepEqual(await takeOver(), ['9000 activated', '9001 activated', '9002 activated', '9003 activated']);
     assert.equal(alpha().scheduled.length, 0);
-    assert.deepEqual(await armed(), [9000, 9001, 9002, 9003]);
+    assert.deepEqual(await active(), [9000, 9001, 9002, 9003]);
     assert.deepEqual(await takeOver(), []);
     await sync(true);
-    assert.deepEqual(await armed(), [9000, 9001, 9002, 9003], 'a sync took back what was taken over');
+    assert.deepEqual(await active(), [9000, 9001, 9002, 9003], 'a sync took back what was taken over');
   });
 
   test('an account that the old server answers keeps its schedule there: take-over is for lead and alone', async () => {
@@ -78,34 +83,34 @@ onEveryEngine('migrate schedule take-over and sync', (engine) => {
     await stages.set('alpha', 'record', false);
     await assert.rejects(takeOver(), /alpha is in the stage record/);
     assert.equal(alpha().scheduled.length, 4);
-    assert.deepEqual(await armed(), []);
+    assert.deepEqual(await active(), []);
     await stages.set('alpha', 'lead', false);
-    assert.deepEqual(await takeOver(), ['9000 armed', '9001 armed', '9002 armed', '9003 armed']);
+    assert.deepEqual(await takeOver(), ['9000 activated', '9001 activated', '9002 activated', '9003 activated']);
   });
 
-  test('without an answer to the delete, a message is held and listed as unsure, and never armed', async () => {
+  test('without an answer to the delete, a message is held and listed with an unknown outcome, and never activated', async () => {
     let calls = 0;
     old.onCall = (operation) => {
       if (operation === 'compose.DeleteScheduledMessage' && ++calls === 2) old.cutsFor = 1;
     };
     await assert.rejects(takeOver(), /does not answer/);
     old.onCall = () => {};
-    assert.deepEqual(await takeOver(), ['9000 armed', '9001 unsure', '9002 armed', '9003 armed']);
-    assert.deepEqual(await armed(), [9000, 9002, 9003]);
-    assert.deepEqual(await takeOver(), ['9001 unsure']);
+    assert.deepEqual(await takeOver(), ['9000 activated', '9001 unknown-outcome', '9002 activated', '9003 activated']);
+    assert.deepEqual(await active(), [9000, 9002, 9003]);
+    assert.deepEqual(await takeOver(), ['9001 unknown-outcome']);
   });
 
-  test('after a kill between the answer and arming, the next run arms it', async () => {
+  test('after a kill between the answer and the activation, the next run activates it', async () => {
     alpha().scheduled = alpha().scheduled.filter(({ id }) => id !== 9000);
     await noteTaken(service.app.database, account, 9000n, 'deleted', NOW);
-    assert.equal((await takeOver())[0], '9000 armed');
-    assert.deepEqual(await armed(), [9000, 9001, 9002, 9003]);
+    assert.equal((await takeOver())[0], '9000 activated');
+    assert.deepEqual(await active(), [9000, 9001, 9002, 9003]);
   });
 
-  test('what the old server has sent in between is not armed', async () => {
+  test('what the old server has sent in between is not active', async () => {
     runSchedule(old.data, NOW + 86_400_000);
-    assert.deepEqual(await takeOver(), ['9000 gone', '9001 armed', '9002 armed', '9003 armed']);
-    assert.deepEqual(await armed(), [9001, 9002, 9003]);
+    assert.deepEqual(await takeOver(), ['9000 gone', '9001 activated', '9002 activated', '9003 activated']);
+    assert.deepEqual(await active(), [9001, 9002, 9003]);
     assert.deepEqual(
       old.data.deliveries.filter(({ username }) => username === 'alpha').map(({ id }) => id),
       [9000],
@@ -127,7 +132,7 @@ onEveryEngine('migrate schedule take-over and sync', (engine) => {
       if (operation === 'compose.DeleteScheduledMessage')
         alpha().scheduled = alpha().scheduled.filter(({ id }) => id !== 9003);
     };
-    assert.deepEqual(await takeOver(), ['9000 gone', '9001 armed', '9002 gone', '9003 gone']);
+    assert.deepEqual(await takeOver(), ['9000 gone', '9001 activated', '9002 gone', '9003 gone']);
     assert.deepEqual(await scheduledShown(), ['9001']);
     assert.equal(await held(), 1n);
     assert.deepEqual((await service.app.ledger.check()).discrepancies, []);
@@ -156,7 +161,7 @@ onEveryEngine('migrate schedule take-over and sync', (engine) => {
     const { messages } = await takeOverSchedule({ ...rest, dialect: capped }, ALPHA);
     assert.deepEqual(
       messages.map(({ outcome }) => outcome),
-      ['armed', 'armed', 'armed', 'armed'],
+      ['activated', 'activated', 'activated', 'activated'],
     );
     assert.equal(alpha().scheduled.length, 0);
   });
@@ -164,7 +169,7 @@ onEveryEngine('migrate schedule take-over and sync', (engine) => {
   test('what cannot be sent from here stays at the old server', async () => {
     (alpha().scheduled[1] as { recipient: string }).recipient = 'nobody';
     await sync();
-    assert.deepEqual(await takeOver(), ['9000 armed', '9001 refused', '9002 armed', '9003 armed']);
+    assert.deepEqual(await takeOver(), ['9000 activated', '9001 refused', '9002 activated', '9003 activated']);
     assert.deepEqual(
       alpha().scheduled.map(({ id }) => id),
       [9001],

@@ -106,7 +106,7 @@ onEveryEngine('messages of the operator', (engine) => {
       owner: 'test',
       newAttemptId,
       leaseMs: 60_000,
-      unsureMs: 60_000,
+      unknownOutcomeMs: 60_000,
     });
     assert.equal((await claiming.claim({ connector: 'loopback', isDefault: true }, 1)).length, 1);
     const claimed = await refusal('message cancel', { params: { username: 'acme', id: ids[1] } });

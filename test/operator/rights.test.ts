@@ -296,7 +296,7 @@ onEveryEngine('rights', (engine) => {
     const tries: [string, string, object][] = [
       ['PATCH', '/accounts/acme', { helpWords: ['INFO'], helpAnswer: 'Buy at mallory.example' }],
       ['POST', '/accounts', { username: 'answering', stopAnswer: 'Buy at mallory.example' }],
-      ['POST', '/accounts/acme/messages/arm', {}],
+      ['POST', '/accounts/acme/messages/activate', {}],
       ['POST', '/accounts/acme/messages/2001/decide', { decision: 'submit-again' }],
     ];
     for (const [method, path, body] of tries) {

@@ -166,11 +166,15 @@ onEveryEngine('actions that send', (engine) => {
     assert.equal(gone.kind, 'not-found');
   });
 
-  test('message arm arms an imported schedule', async (t) => {
+  test('message activate activates an imported schedule', async (t) => {
     const bench = await openActions(engine, t);
     await load(bench, { scheduled: [scheduled(7, 'later')] });
-    assert.deepEqual(await bench.of('acme', 'message arm', { body: {} }), { armed: 1, refused: [] });
-    assert.deepEqual(await bench.of('acme', 'message arm', { body: { ids: ['7'] } }), { armed: 0, refused: [] });
+    assert.deepEqual(await bench.of('acme', 'message activate', { body: {} }), { activated: 1, armed: 1, refused: [] });
+    assert.deepEqual(await bench.of('acme', 'message activate', { body: { ids: ['7'] } }), {
+      activated: 0,
+      armed: 0,
+      refused: [],
+    });
   });
 });
 

@@ -21,7 +21,9 @@ const RIGHT: readonly Event[] = [
 ];
 const OUTCOMES: History['outcomes'] = [{ token: 'a', list: 'sent', status: 'DELIVERED', captured: 2 }];
 const checked = (events: readonly Event[], outcomes = OUTCOMES, more: Partial<History> = {}) =>
-  check({ events, outcomes, unsurePolicy: 'never-twice', pendingReason: null, ...more }).map(({ text }) => text);
+  check({ events, outcomes, unknownOutcomePolicy: 'never-twice', pendingReason: null, ...more }).map(
+    ({ text }) => text,
+  );
 const found = (faults: readonly string[], pattern: RegExp) => {
   assert.equal(faults.length, 1, faults.join('\n'));
   assert.match(faults[0] as string, pattern);
@@ -117,15 +119,21 @@ describe('the checker finds each planted fault', () => {
       event.kind === 'submitted' && event.attemptId === '2' ? { ...event, answered: false } : event,
     );
     found(checked([...unanswered, second]), /^a, part 1, was submitted again/);
-    assert.deepEqual(checked([...unanswered, second], OUTCOMES, { unsurePolicy: 'submit-again' }), []);
-    found(checked([...RIGHT, second], OUTCOMES, { unsurePolicy: 'submit-again' }), /^a, part 1, was submitted again/);
+    assert.deepEqual(checked([...unanswered, second], OUTCOMES, { unknownOutcomePolicy: 'submit-again' }), []);
+    found(
+      checked([...RIGHT, second], OUTCOMES, { unknownOutcomePolicy: 'submit-again' }),
+      /^a, part 1, was submitted again/,
+    );
     const late = RIGHT.map((event) =>
       event.kind === 'submitted' ? { ...event, answeredAt: RIGHT.length + 1 } : event,
     );
-    found(checked([...late, second], OUTCOMES, { unsurePolicy: 'submit-again' }), /^a, part 1, was submitted again/);
+    found(
+      checked([...late, second], OUTCOMES, { unknownOutcomePolicy: 'submit-again' }),
+      /^a, part 1, was submitted again/,
+    );
     const jump: Event = { kind: 'clock-jumped' };
-    assert.deepEqual(checked([...late, jump, second], OUTCOMES, { unsurePolicy: 'submit-again' }), []);
-    const again = checked([...RIGHT, jump, second], OUTCOMES, { unsurePolicy: 'submit-again' });
+    assert.deepEqual(checked([...late, jump, second], OUTCOMES, { unknownOutcomePolicy: 'submit-again' }), []);
+    const again = checked([...RIGHT, jump, second], OUTCOMES, { unknownOutcomePolicy: 'submit-again' });
     found(again, /^a, part 1, was submitted again/);
     found(checked([...late, second]), /^a, part 1, was submitted again/);
   });
@@ -165,12 +173,12 @@ describe('the checker finds each planted fault', () => {
 
   test('credits that are used before an operator has decided', () => {
     const events = RIGHT.filter(({ kind }) => kind !== 'receipt-taken');
-    const undecided = (captured: number): string[] => {
-      const outcome = { token: 'a', list: 'sent', status: 'UNKNOWN', captured, isUndecided: true } as const;
+    const unanswered = (captured: number): string[] => {
+      const outcome = { token: 'a', list: 'sent', status: 'UNKNOWN', captured, needsDecision: true } as const;
       return checked(events, [outcome], { pendingReason: () => 'an operator decides' });
     };
-    assert.deepEqual(undecided(0), []);
-    found(undecided(1), /^a \(UNKNOWN\): 1 credits are used/);
+    assert.deepEqual(unanswered(0), []);
+    found(unanswered(1), /^a \(UNKNOWN\): 1 credits are used/);
   });
 });
 

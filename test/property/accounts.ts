@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { unsurePolicies } from '../../src/domain/accounts/accounts.ts';
+import { unknownOutcomePolicies } from '../../src/domain/accounts/accounts.ts';
 import { DELIVERY_STATUSES } from '../../src/domain/messages/statuses.ts';
 import { anyText, carried, instant, int, long } from './arbitraries.ts';
 import type { Value } from './replies.ts';
@@ -43,7 +43,7 @@ const ACCOUNT = {
   helpAnswer: optional(fc.constantFrom('Call us.')),
   timeZone: optional(fc.constantFrom('Africa/Johannesburg', 'UTC', 'Asia/Kathmandu')),
   quietHours: optional(fc.tuple(clock, clock).map((times) => times.join('-'))),
-  unsurePolicy: optional(fc.constantFrom(...unsurePolicies)),
+  unknownOutcomePolicy: optional(fc.constantFrom(...unknownOutcomePolicies)),
   connector: optional(fc.constantFrom('main', 'the second one', 'é'.repeat(64))),
   lowCredits: optional(fc.bigInt(0n, 2n ** 63n - 1n).map(String)),
   groups: fc.uniqueArray(fc.record({ id: int, name: text }), byId),

@@ -194,7 +194,7 @@ const NOTHING = {
   helpAnswer: undefined,
   timeZone: undefined,
   quietHours: undefined,
-  unsurePolicy: undefined,
+  unknownOutcomePolicy: undefined,
   connector: undefined,
   lowCredits: undefined,
   groups: [],

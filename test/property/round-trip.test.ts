@@ -153,7 +153,7 @@ onEveryEngine('round trips', (engine) => {
 
 onEveryEngine('import and export', (engine) => {
   const NOW = Date.UTC(2026, 0);
-  const SETTINGS = ['stopWords', 'timeZone', 'quietHours', 'unsurePolicy', 'connector', 'lowCredits'] as const;
+  const SETTINGS = ['stopWords', 'timeZone', 'quietHours', 'unknownOutcomePolicy', 'connector', 'lowCredits'] as const;
 
   test('an export has every setting of the import, and its import gives the same export', async (t) => {
     const { app, stop } = await startService(engine, 'empty');

@@ -25,7 +25,13 @@ export const LOOPBACK: NewConnector = {
   ratePerSecond: null,
 };
 
-export const SETTINGS = { pollMs: 20, submitTimeoutMs: 5_000, leaseMs: 60_000, unsureMs: 100, stopTimeoutMs: 2_000 };
+export const SETTINGS = {
+  pollMs: 20,
+  submitTimeoutMs: 5_000,
+  leaseMs: 60_000,
+  unknownOutcomeMs: 100,
+  stopTimeoutMs: 2_000,
+};
 
 export async function until(what: string, isTrue: () => Promise<boolean> | boolean): Promise<void> {
   for (let tries = 0; tries < 3_000; tries++) {

@@ -24,7 +24,7 @@ const nameOf = sql<{ account: bigint }, { username: string }>(
 export const START = Date.UTC(2026, 10, 17, 12);
 export const MINUTE = 60_000;
 export const LEASE = 2 * MINUTE;
-export const UNSURE = 15 * MINUTE;
+export const UNKNOWN_OUTCOME = 15 * MINUTE;
 
 export const message = (given: Partial<NewMessages> & { to?: readonly string[]; text?: string } = {}): NewMessages => ({
   recipients: (given.to ?? ['+27825550201']).map((number) => ({ number, text: given.text ?? 'hello' })),
@@ -45,7 +45,7 @@ export async function openSending(engine: Engine, t: TestContext, onGatewayIds?:
   const accepting = createAccepting(database, now);
   const settling = createSettling(database, now, onGatewayIds);
   const claimingAs = (owner: string) =>
-    createClaiming(database, { now, owner, newAttemptId, leaseMs: LEASE, unsureMs: UNSURE });
+    createClaiming(database, { now, owner, newAttemptId, leaseMs: LEASE, unknownOutcomeMs: UNKNOWN_OUTCOME });
   const claiming = claimingAs('one');
   let count = 0;
   return {
@@ -75,7 +75,7 @@ export async function openSending(engine: Engine, t: TestContext, onGatewayIds?:
     settle: (
       claimed: readonly ClaimedMessage[],
       outcome: Outcome,
-      state: 'accepted' | 'refused' | 'unsure' = 'accepted',
+      state: 'accepted' | 'refused' | 'unknown-outcome' = 'accepted',
     ) =>
       settling.settle(
         claimed.map((each) => ({

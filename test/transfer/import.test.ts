@@ -44,6 +44,19 @@ onEveryEngine('import', (engine) => {
       }));
   }
 
+  test('an archive of an earlier version is imported with unsurePolicy, and exported as unknownOutcomePolicy', () =>
+    withService(engine, async ({ app }) => {
+      const result = await importText(app, document(account('one', { unsurePolicy: 'submit-again' })));
+      assert.deepEqual(result.mistakes, []);
+      const [exported] = JSON.parse(await exportText(app, false)).accounts;
+      assert.equal(exported.unknownOutcomePolicy, 'submit-again');
+      assert.equal(exported.unsurePolicy, undefined);
+      const both = { unsurePolicy: 'submit-again', unknownOutcomePolicy: 'never-twice' };
+      assert.match((await importText(app, document(account('two', both)))).mistakes.join(), /unsurePolicy/);
+      const wrong = await importText(app, document(account('two', { unsurePolicy: 'perhaps' })));
+      assert.match(wrong.mistakes.join(), /unsurePolicy: expected one of never-twice, submit-again/);
+    }));
+
   test('NDJSON breaks its lines at line feeds only, not at other separators inside of a text', () =>
     withService(engine, async ({ app }) => {
       const company = 'a\u2028b\u2029c\u0085d\u000be';

@@ -50,7 +50,7 @@ test('an import refuses settings of sending that an operator could not set', asy
     ['timeZone', ''],
     ['quietHours', '22:00'],
     ['quietHours', '24:00-06:00'],
-    ['unsurePolicy', 'maybe'],
+    ['unknownOutcomePolicy', 'maybe'],
     ['connector', ''],
     ['connector', 'x'.repeat(65)],
     ['connector', 'a\nb'],

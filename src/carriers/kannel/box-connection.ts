@@ -77,7 +77,7 @@ export function createBoxConnection(parts: BoxParts): BoxConnection {
     opened();
     const reason = await own.ended;
     link = null;
-    unanswered.settleAll({ kind: 'unsure', reason: `the connection ended (${reason})` });
+    unanswered.settleAll({ kind: 'unknown-outcome', reason: `the connection ended (${reason})` });
     return reason;
   }
 

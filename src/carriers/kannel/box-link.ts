@@ -17,7 +17,7 @@ export interface BoxLink {
 const CONNECT_TIMEOUT_MS = 10_000;
 /**
  * bearerbox accepts a connection from an address that it denies, and closes it at once. A message
- * written before that would be unsure. So the first message waits this long.
+ * written before that would have an unknown outcome. So the first message waits this long.
  */
 const SETTLE_MS = 200;
 

@@ -5,7 +5,7 @@ export type BoxAnswer = SubmitResult | 'no route';
 
 /** Submissions that were sent to bearerbox and that it has not acknowledged yet. */
 export interface Unanswered {
-  /** Resolves with the answer to a submission. An abort makes it unsure. */
+  /** Resolves with the answer to a submission. An abort gives it an unknown outcome. */
   answerTo(id: string, signal: AbortSignal): Promise<BoxAnswer>;
   settle(id: string, answer: BoxAnswer): void;
   settleAll(answer: BoxAnswer): void;
@@ -32,7 +32,7 @@ export function createUnanswered(): Unanswered {
   return {
     answerTo(id, signal) {
       const { promise, resolve } = Promise.withResolvers<BoxAnswer>();
-      const aborted = () => settle(id, { kind: 'unsure', reason: 'aborted after it was sent' });
+      const aborted = () => settle(id, { kind: 'unknown-outcome', reason: 'aborted after it was sent' });
       signal.addEventListener('abort', aborted, { once: true });
       waiting.set(id, {
         age: 0,

@@ -38,7 +38,7 @@ const shared = {
     .optional(),
   /** How long Kannel and the carrier may try, where the message itself does not say. */
   validityMinutes: z.int().min(1).max(10_080).default(2_880),
-  /** How long an answer may take before the submission is unsure. */
+  /** How long an answer may take before the submission has an unknown outcome. */
   answerTimeoutMs: z.int().min(100).max(600_000).default(30_000),
   /** bearerbox's admin port. With it a missing route and a stopped carrier are told apart. */
   adminPort: port.optional(),

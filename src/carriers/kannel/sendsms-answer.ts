@@ -12,7 +12,7 @@ export function readAnswer(status: number, body: string): SubmitResult | 'no rou
   // Without a body it is no answer of sendsms: smsbox did not understand the request.
   if (status === 400 && words !== '') return { kind: 'permanent', reason: words };
   // A proxy between us and smsbox does not know whether smsbox took it.
-  if (status < 400 || status >= 500) return { kind: 'unsure', reason: `status ${status}` };
+  if (status < 400 || status >= 500) return { kind: 'unknown-outcome', reason: `status ${status}` };
   // Wrong password, user, address or path. That is no verdict on the message.
   return {
     kind: 'temporary',

@@ -15,7 +15,10 @@ import { isRefusal, minutesUntil, type Prepared, prepare } from './submission.ts
 
 /** The documented way to Kannel: requests to smsbox's sendsms, and callbacks from smsbox. */
 
-/** smsbox closes idle connections after 60 s. A request on a closed one would be unsure. */
+/**
+ * smsbox closes idle connections after 60 s. A request on a closed one would have an unknown
+ * outcome.
+ */
 const IDLE_CONNECTION_MS = 30_000;
 const ANSWER_BYTES_MAX = 64 * 1024;
 /** smsbox may crash where a request comes while it starts. So a refused port is left alone. */
@@ -42,7 +45,7 @@ export function createKannelSendsms(name: string, config: KannelSendsmsConfig, d
   async function posted(part: Submission, prepared: Prepared, signal: AbortSignal): Promise<SubmitResult | 'no route'> {
     const outcome = await callHttp(deps, config, { ...requestOf(config, part, prepared, deps.now()), agent, signal });
     if (outcome.kind === 'answered') return readAnswer(outcome.status, outcome.body.toString('utf8'));
-    if (outcome.kind === 'unanswered') return { kind: 'unsure', reason: outcome.reason };
+    if (outcome.kind === 'unanswered') return { kind: 'unknown-outcome', reason: outcome.reason };
     smsbox.rest();
     return awayResult(outcome.reason);
   }

@@ -25,8 +25,8 @@ export const texts = {
   last: 'last',
   rate: (lastMinute: number, limit: number | null) =>
     `${lastMinute >= 1_000 ? '1,000+' : grouped(lastMinute)} in the last minute, ${limit === null ? 'no limit' : `at most ${grouped(limit)} in a second`}`,
-  refused: (permanent: number, temporary: number, unsure: number) =>
-    `${grouped(permanent)} for good, ${grouped(temporary)} for now, ${grouped(unsure)} without an answer`,
+  refused: (permanent: number, temporary: number, unknownOutcome: number) =>
+    `${grouped(permanent)} for good, ${grouped(temporary)} for now, ${grouped(unknownOutcome)} without an answer`,
   lag: (ms: number | null) => (ms === null ? 'no receipt known' : seconds(ms)),
   pause: 'Pause',
   resume: 'Resume',
@@ -46,7 +46,7 @@ export function connectorTable({ zone }: PageRequest, connectors: readonly Conne
       html`${grouped(each.waiting)} ${each.oldestDueAt === null ? '' : html`<span class="quiet">${texts.oldest} ${time(each.oldestDueAt, zone)}</span>`}`,
       html`${texts.rate(each.lastMinute, each.ratePerSecond)}`,
       html`${grouped(each.accepted)} <span class="quiet">${texts.last} ${time(each.lastAcceptedAt, zone)}</span>`,
-      html`${texts.refused(each.permanent, each.temporary, each.unsure)}`,
+      html`${texts.refused(each.permanent, each.temporary, each.unknownOutcome)}`,
       html`${texts.lag(each.receiptLagMs)}`,
       each.lastError === null
         ? html`<span class="quiet">–</span>`

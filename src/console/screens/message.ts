@@ -40,7 +40,7 @@ const texts = {
     submitting: 'on its way to the carrier',
     accepted: 'the carrier has it',
     refused: 'refused',
-    unsure: 'no answer',
+    'unknown-outcome': 'unknown outcome: no answer',
   } as Readonly<Record<string, string>>,
   conversation: 'Conversation',
   resend: 'Send again',

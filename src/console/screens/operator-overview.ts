@@ -16,10 +16,10 @@ const texts = {
   down: (name: string, reason: string) =>
     `The connector ${name} does not work: ${reason}. Messages wait and go out when it works again.`,
   paused: (name: string) => `The connector ${name} is paused. Messages for it wait.`,
-  undecided: (count: number, isAtLeast: boolean) =>
+  unknownOutcome: (count: number, isAtLeast: boolean) =>
     count === 1 && !isAtLeast
-      ? '1 message is undecided: nobody knows whether the carrier has it.'
-      : `${grouped(count)}${isAtLeast ? '+' : ''} messages are undecided: nobody knows whether the carrier has them.`,
+      ? '1 message has an unknown outcome: nobody knows whether the carrier has it.'
+      : `${grouped(count)}${isAtLeast ? '+' : ''} messages have an unknown outcome: nobody knows whether the carrier has them.`,
   decide: 'Decide',
   unrouted: 'Incoming messages have no route.',
   route: 'Look at them',
@@ -54,10 +54,10 @@ async function needs({ act }: PageRequest, connectors: readonly Connector[]): Pr
     if (state === 'paused')
       found.push(html`<li>${texts.paused(name)} <a href="/console/connectors">${connectorTexts.title}</a></li>`);
   }
-  const undecided = await act.run(queueList, { query: { open: 'true', limit: String(COUNTED_MAX) } });
-  if (undecided.items.length > 0)
+  const unknown = await act.run(queueList, { query: { open: 'true', limit: String(COUNTED_MAX) } });
+  if (unknown.items.length > 0)
     found.push(
-      html`<li class="bad">${texts.undecided(undecided.items.length, undecided.next !== null)} <a href="/console/queue?show=open">${texts.decide}</a></li>`,
+      html`<li class="bad">${texts.unknownOutcome(unknown.items.length, unknown.next !== null)} <a href="/console/queue?show=open">${texts.decide}</a></li>`,
     );
   const unrouted = await act.run(unroutedList, { query: { limit: '1' } });
   if (unrouted.items.length > 0)

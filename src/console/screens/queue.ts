@@ -32,13 +32,13 @@ const texts = {
     ['due', 'due now'],
     ['claimed', 'being given to a carrier'],
     ['retrying', 'to be tried again'],
-    ['open', 'undecided'],
+    ['open', 'unknown outcome'],
   ] as readonly (readonly [string, string])[],
   states: {
     waiting: 'waits',
     submitting: 'is being given to the carrier',
-    unsure: 'no answer of the carrier yet',
-    undecided: 'undecided',
+    'unknown-outcome': 'unknown outcome: the carrier has not answered',
+    'needs-decision': 'needs a decision',
   } as Readonly<Record<string, string>>,
   message: (username: string, id: string) => `message ${id} of ${username}`,
   empty: 'No message is on its way.',
@@ -46,7 +46,7 @@ const texts = {
   noMatch: 'No message is in this state.',
   noMatchHint: 'Nothing is to be done here.',
   firstOfAll: (count: number) => `the first ${count} that match`,
-  lead: 'About an undecided message nobody knows whether the carrier has it. Ask the carrier, then decide.',
+  lead: 'Nobody knows whether the carrier has a message with an unknown outcome. Ask the carrier, then decide.',
   decisions: [
     ['submitted', 'The carrier has it'],
     ['not-submitted', 'The carrier does not have it'],
@@ -74,7 +74,10 @@ const pageAfter = ({ act }: PageRequest, isOpen: boolean, limit: number, after: 
     query: { limit: String(limit), ...(isOpen ? { open: 'true' } : {}), ...(after ? { after } : {}) },
   });
 
-/** What a choice of the filter shows. Undecided ones have an index; others are looked for. */
+/**
+ * What a choice of the filter shows. Messages with an unknown outcome have an index; others are
+ * looked for.
+ */
 const isShown = (choice: string, now: number, { state, attempts, dueAt }: Queued): boolean => {
   const isDue = state === 'waiting' && dueAt !== null && Date.parse(dueAt) <= now;
   if (choice === 'due') return isDue;
@@ -150,7 +153,7 @@ const rowsOf = ({ zone }: PageRequest, items: readonly Queued[]): Row[] =>
     cells: [
       html`<a href="/console/accounts/${encodeURIComponent(username)}/">${username}</a>`,
       html`<a class="open" href="/console/accounts/${encodeURIComponent(username)}/messages/${id}">${id}</a>`,
-      html`<span class="${state === 'undecided' ? 'bad' : ''}">${texts.states[state] ?? state}</span>`,
+      html`<span class="${state === 'needs-decision' ? 'bad' : ''}">${texts.states[state] ?? state}</span>`,
       time(dueAt, zone),
       html`${grouped(attempts)}`,
       html`${grouped(held)}`,

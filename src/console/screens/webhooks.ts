@@ -55,7 +55,7 @@ const texts = {
   eventWords: {
     'message.received': 'a message was received',
     'message.status': 'the state of a sent message is another one',
-    'message.undecided': 'nobody knows whether the carrier has a message',
+    'message.needs_decision': 'nobody knows whether the carrier has a message',
     'credits.low': 'an account has few credits left',
     'connector.down': 'a connector does not work',
     'connector.up': 'it works again',

@@ -41,8 +41,8 @@ const ACCOUNT_FIELDS = {
   timeZone: 'text?',
   /** Hours in which nothing is sent: `22:00-06:00`. */
   quietHours: 'text?',
-  /** What becomes of a message whose submission is unsure. Null for the default. */
-  unsurePolicy: 'text?',
+  /** What becomes of a message whose submission has an unknown outcome. Null for the default. */
+  unknownOutcomePolicy: 'text?',
   /** The connector that carries its messages. Null for the default one. */
   connector: 'text?',
   /** Below so many free credits, an event tells it. Null for never. */

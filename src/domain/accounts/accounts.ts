@@ -19,14 +19,14 @@ export const EMPTY_ACCOUNT: Account = sql.accountColumns.empty;
 /** Every field with its kind, in the order of import and export. */
 export const ACCOUNT_FIELDS = sql.accountColumns.fields;
 
-export const unsurePolicies = ['never-twice', 'submit-again'] as const;
-export type UnsurePolicy = (typeof unsurePolicies)[number];
+export const unknownOutcomePolicies = ['never-twice', 'submit-again'] as const;
+export type UnknownOutcomePolicy = (typeof unknownOutcomePolicies)[number];
 
 /** An account with all fields that an operator may see and set. */
-export interface AccountRecord extends Omit<StoredAccount, 'passwordHash' | 'unsurePolicy'> {
+export interface AccountRecord extends Omit<StoredAccount, 'passwordHash' | 'unknownOutcomePolicy'> {
   readonly hasPassword: boolean;
-  /** What happens to a message whose submission is unsure. */
-  readonly unsurePolicy: UnsurePolicy;
+  /** What happens to a message whose submission has an unknown outcome. */
+  readonly unknownOutcomePolicy: UnknownOutcomePolicy;
 }
 /** The fields that an operator may change. */
 export type AccountChange = Partial<Pick<AccountRecord, sql.Setting>>;
@@ -137,11 +137,11 @@ export async function accountRecords(
   return { items, next: from };
 }
 
-function toRecord({ passwordHash, unsurePolicy, ...account }: StoredAccount): AccountRecord {
+function toRecord({ passwordHash, unknownOutcomePolicy, ...account }: StoredAccount): AccountRecord {
   return {
     ...account,
     hasPassword: passwordHash !== null,
-    unsurePolicy: unsurePolicies.find((policy) => policy === unsurePolicy) ?? 'never-twice',
+    unknownOutcomePolicy: unknownOutcomePolicies.find((policy) => policy === unknownOutcomePolicy) ?? 'never-twice',
   };
 }
 

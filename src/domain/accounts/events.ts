@@ -7,17 +7,28 @@ import * as sql from './events.sql.ts';
 export const EVENT_TYPES = [
   'message.received',
   'message.status',
-  'message.undecided',
+  'message.needs_decision',
   'credits.low',
   'connector.down',
   'connector.up',
 ] as const;
 export type EventType = (typeof EVENT_TYPES)[number];
 
+/**
+ * Former names of events. For one more version, a webhook that names one gets the event under that
+ * name, because its receiver knows no other.
+ */
+export const FORMER_EVENT_TYPES = { 'message.undecided': 'message.needs_decision' } as const satisfies Readonly<
+  Record<string, EventType>
+>;
+export type FormerEventType = keyof typeof FORMER_EVENT_TYPES;
+export const formerTypesOf = (type: EventType): FormerEventType[] =>
+  (Object.keys(FORMER_EVENT_TYPES) as FormerEventType[]).filter((former) => FORMER_EVENT_TYPES[former] === type);
+
 export type OutgoingEvent =
   | { readonly type: 'message.received'; readonly account: AccountKey; readonly at: number; readonly messageId: bigint }
   | {
-      readonly type: 'message.status' | 'message.undecided';
+      readonly type: 'message.status' | 'message.needs_decision';
       readonly account: AccountKey;
       readonly at: number;
       readonly messageId: bigint;
@@ -52,7 +63,7 @@ export async function emitEvent(queries: Pick<Queries, 'run'>, event: OutgoingEv
 /** The new statuses of messages of one account. One statement for all, none for an empty list. */
 export async function emitStatuses(
   queries: Pick<Queries, 'run'>,
-  type: 'message.status' | 'message.undecided',
+  type: 'message.status' | 'message.needs_decision',
   account: AccountKey,
   at: number,
   statuses: readonly { readonly messageId: bigint; readonly status: string }[],
@@ -65,8 +76,10 @@ async function emit(
   { type, at, account }: { type: EventType; at: number; account: AccountKey | null },
   all: readonly object[],
 ): Promise<void> {
-  const rows = all.map((data) => [randomId(), jsonOf(data)]);
-  await queries.run(sql.emit, { rows: recordsOf(rows), account, type, at, wanted: `%,${type},%` });
+  for (const name of [type, ...formerTypesOf(type)]) {
+    const rows = all.map((data) => [randomId(), jsonOf(data)]);
+    await queries.run(sql.emit, { rows: recordsOf(rows), account, type: name, at, wanted: `%,${name},%` });
+  }
 }
 
 const jsonOf = (data: object): string =>

@@ -12,7 +12,7 @@ import { afterQuietHours } from './quiet-hours.ts';
  * it is ours from now on. Only then a dispatcher sends it.
  */
 export interface Activation {
-  readonly armed: number;
+  readonly activated: number;
   /** Scheduled messages that stay as they are, each with the reason. */
   readonly refused: readonly {
     readonly id: bigint;
@@ -34,7 +34,7 @@ export function activateSchedule(
 ): Promise<Activation> {
   return database.transaction(account, async (queries) => {
     const refused: { id: bigint; reason: ActivationRefusal }[] = [];
-    let armed = 0;
+    let activated = 0;
     const page = (from: bigint) => queries.all(sql.inactive, { account, from, limit: PAGE });
     for await (const rows of pages(PAGE, page, ({ message_id }) => message_id)) {
       for (const row of rows) {
@@ -53,10 +53,10 @@ export function activateSchedule(
         const way = { isScheduled: 1, isAnswer: 0, sender: null, recipient };
         await queries.run(sql.add, { account, id, ...way, ...credits, ...times });
         await queries.run(sql.raiseWork, { account, dueAt });
-        armed += 1;
+        activated += 1;
       }
     }
-    return { armed, refused };
+    return { activated, refused };
   });
 }
 

@@ -8,7 +8,7 @@ export interface AttemptRow {
   attempt_id: string;
   connector: string;
   gateway_id: string | null;
-  state: 'submitting' | 'accepted' | 'refused' | 'unsure';
+  state: 'submitting' | 'accepted' | 'refused' | 'unknown-outcome';
   submitted_at: bigint;
   status: string | null;
 }
@@ -31,8 +31,8 @@ export const add = statement<
   { affects: 'none' },
 );
 /**
- * After the answer. A receipt that came before has proved more than an unsure answer. The report of
- * a refusal, which came before the refusal itself, has proved nothing.
+ * After the answer. A receipt that came before has proved more than an unknown outcome. The report
+ * of a refusal, which came before the refusal itself, has proved nothing.
  */
 export const settle = statement<One & { rows: string }>(
   'attempts.settle',
@@ -46,9 +46,9 @@ export const settle = statement<One & { rows: string }>(
   { affects: 'none' },
 );
 /** The process that submitted these has ended without an answer. */
-export const setUnsure = statement<One & { ids: string }>(
-  'attempts.setUnsure',
-  `update attempt set state = 'unsure'
+export const setUnknownOutcome = statement<One & { ids: string }>(
+  'attempts.setUnknownOutcome',
+  `update attempt set state = 'unknown-outcome'
    where account_id = :account and message_id {among :ids} and state = 'submitting'`,
   { affects: 'none' },
 );
@@ -62,18 +62,18 @@ export const prove = statement<One & { id: bigint; attempt: bigint; part: bigint
 /** Of each part, over all attempts: whether a carrier has it, and whether an answer is missing. */
 export const partStates = statement<
   One & { ids: string },
-  { message_id: bigint; part: bigint; is_accepted: bigint; is_unsure: bigint }
+  { message_id: bigint; part: bigint; is_accepted: bigint; is_unknown: bigint }
 >(
   'attempts.partStates',
   `select message_id, part, cast(max(case when state = 'accepted' then 1 else 0 end) as bigint) as is_accepted,
-     cast(max(case when state in ('unsure', 'submitting') then 1 else 0 end) as bigint) as is_unsure
+     cast(max(case when state in ('unknown-outcome', 'submitting') then 1 else 0 end) as bigint) as is_unknown
    from attempt where account_id = :account and message_id {among :ids} group by message_id, part`,
 );
 /** An operator says that the carrier has what nobody answered. */
 export const setTaken = statement<One & { id: bigint }, { attempt: bigint; part: bigint; attempt_id: string }>(
   'attempts.setTaken',
   `update attempt set state = 'accepted'
-   where account_id = :account and message_id = :id and state in ('unsure', 'submitting')
+   where account_id = :account and message_id = :id and state in ('unknown-outcome', 'submitting')
    returning attempt, part, attempt_id`,
   { affects: 'none' },
 );
@@ -81,7 +81,7 @@ export const setTaken = statement<One & { id: bigint }, { attempt: bigint; part:
 export const setNotTaken = statement<One & { id: bigint }>(
   'attempts.setNotTaken',
   `update attempt set state = 'refused'
-   where account_id = :account and message_id = :id and state in ('unsure', 'submitting')`,
+   where account_id = :account and message_id = :id and state in ('unknown-outcome', 'submitting')`,
   { affects: 'none' },
 );
 export const ofMessage = statement<One & { id: bigint }, AttemptRow>(

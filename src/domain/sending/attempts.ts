@@ -35,21 +35,21 @@ export interface KnownParts {
   /** By an answer or by a receipt: a carrier has these. */
   readonly accepted: ReadonlySet<number>;
   /** No answer came, and no receipt. */
-  readonly unsure: ReadonlySet<number>;
+  readonly unknown: ReadonlySet<number>;
 }
-const NOTHING: KnownParts = { accepted: new Set(), unsure: new Set() };
+const NOTHING: KnownParts = { accepted: new Set(), unknown: new Set() };
 
 export async function knownParts(
   queries: Queries,
   account: AccountKey,
   ids: readonly bigint[],
 ): Promise<(id: bigint) => KnownParts> {
-  const known = new Map<bigint, { accepted: Set<number>; unsure: Set<number> }>();
+  const known = new Map<bigint, { accepted: Set<number>; unknown: Set<number> }>();
   if (ids.length === 0) return () => NOTHING;
   for (const row of await queries.all(sql.partStates, { account, ids: elementsOf(ids) })) {
-    const own = known.get(row.message_id) ?? { accepted: new Set(), unsure: new Set() };
+    const own = known.get(row.message_id) ?? { accepted: new Set(), unknown: new Set() };
     if (Number(row.is_accepted) === 1) own.accepted.add(Number(row.part));
-    else if (Number(row.is_unsure) === 1) own.unsure.add(Number(row.part));
+    else if (Number(row.is_unknown) === 1) own.unknown.add(Number(row.part));
     known.set(row.message_id, own);
   }
   return (id) => known.get(id) ?? NOTHING;
@@ -130,5 +130,5 @@ function statusOfPart(attempts: readonly PartAttempt[]): string | null {
   if (!isFinal(status)) return status;
   const newer = attempts.filter(({ attempt }) => attempt > last.attempt).map(({ state }) => state);
   if (newer.includes('submitting')) return null;
-  return newer.includes('unsure') ? 'UNKNOWN' : status;
+  return newer.includes('unknown-outcome') ? 'UNKNOWN' : status;
 }

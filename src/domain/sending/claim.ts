@@ -38,8 +38,8 @@ export interface ClaimingSettings {
   readonly owner: string;
   readonly newAttemptId: (now: number) => string;
   readonly leaseMs: number;
-  /** How long an unsure message waits for a receipt before the policy decides. */
-  readonly unsureMs: number;
+  /** How long a message with an unknown outcome waits for a receipt before the policy decides. */
+  readonly unknownOutcomeMs: number;
   /** The country of local numbers on a blacklist, for accounts that name none. */
   readonly defaultRegion?: string | null;
   /** An account could not be claimed. */
@@ -261,23 +261,26 @@ const LEASE_OVER = 'the process that submitted it ended without an answer';
  */
 async function decideOverdue(
   transaction: Transaction<bigint>,
-  { unsureMs }: ClaimingSettings,
-  { unsure_policy: policy }: sql.DueAccountRow,
+  { unknownOutcomeMs }: ClaimingSettings,
+  { unknown_outcome_policy: policy }: sql.DueAccountRow,
 ): Promise<void> {
   const { queries, account, at } = transaction;
   const rows = await queries.all(sql.overdue, { account, now: at, limit: OVERDUE_MAX });
   if (rows.length === 0) return;
   const lost = rows.filter(({ state }) => state === 'submitting');
   if (lost.length > 0) {
-    await queries.run(attemptSql.setUnsure, { account, ids: elementsOf(lost.map(({ message_id }) => message_id)) });
-    const dueAt = at + unsureMs;
+    await queries.run(attemptSql.setUnknownOutcome, {
+      account,
+      ids: elementsOf(lost.map(({ message_id }) => message_id)),
+    });
+    const dueAt = at + unknownOutcomeMs;
     await requeue(
       transaction,
       'lose',
       lost.map((row) => ({ row, dueAt, reason: LEASE_OVER })),
     );
   }
-  const late = rows.filter(({ state }) => state === 'unsure');
+  const late = rows.filter(({ state }) => state === 'unknown-outcome');
   const open = (await reconsider(transaction, late)).map((row) => ({ row, reason: row.reason ?? LEASE_OVER }));
   const isTriedAgain = ({ row }: { row: sql.DispatchRow }) => policy === 'submit-again' && Number(row.expires_at) > at;
   const [again, left] = divided(open, isTriedAgain);

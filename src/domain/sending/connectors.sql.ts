@@ -15,7 +15,7 @@ export interface ConnectorRow {
   accepted: bigint;
   temporary: bigint;
   permanent: bigint;
-  unsure: bigint;
+  unknown_outcome: bigint;
   last_accepted_at: bigint | null;
   last_error: string | null;
   last_error_at: bigint | null;
@@ -25,7 +25,7 @@ export interface ConnectorRow {
 type One = { name: string };
 
 const columns = `name, kind, config, origin, is_default, submissions_max, rate_per_second, paused_at, down_since, down_reason,
-  accepted, temporary, permanent, unsure, last_accepted_at, last_error, last_error_at, updated_at, revision`;
+  accepted, temporary, permanent, unknown_outcome, last_accepted_at, last_error, last_error_at, updated_at, revision`;
 const affects = 'none';
 
 export const all = statement<Record<string, never>, ConnectorRow>(
@@ -105,7 +105,7 @@ export const addCounts = statement<
     accepted: number;
     temporary: number;
     permanent: number;
-    unsure: number;
+    unknownOutcome: number;
     lastAcceptedAt: number | null;
     lastError: string | null;
     lastErrorAt: number | null;
@@ -113,7 +113,7 @@ export const addCounts = statement<
 >(
   'connectors.addCounts',
   `update carrier_connector set accepted = accepted + :accepted, temporary = temporary + :temporary,
-     permanent = permanent + :permanent, unsure = unsure + :unsure,
+     permanent = permanent + :permanent, unknown_outcome = unknown_outcome + :unknownOutcome,
      last_accepted_at = coalesce(:lastAcceptedAt, last_accepted_at),
      last_error = coalesce(:lastError, last_error), last_error_at = coalesce(:lastErrorAt, last_error_at) where name = :name`,
   { affects },

@@ -36,7 +36,7 @@ export interface ConnectorCounts {
   readonly accepted: number;
   readonly temporary: number;
   readonly permanent: number;
-  readonly unsure: number;
+  readonly unknownOutcome: number;
 }
 /** Of what happened since the last write; null where nothing did. */
 export type LastResults = Pick<ConnectorRecord, 'lastAcceptedAt' | 'lastError' | 'lastErrorAt'>;
@@ -218,7 +218,7 @@ const toRecord = (row: sql.ConnectorRow): ConnectorRecord => ({
     accepted: Number(row.accepted),
     temporary: Number(row.temporary),
     permanent: Number(row.permanent),
-    unsure: Number(row.unsure),
+    unknownOutcome: Number(row.unknown_outcome),
   },
   lastAcceptedAt: orNull(row.last_accepted_at),
   lastError: row.last_error,

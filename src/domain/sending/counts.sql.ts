@@ -3,7 +3,7 @@ import { statement } from '../../store/statement.ts';
 /** Messages on their way out, for the operator. No call waits for it. `limit` bounds each count. */
 export const sending = statement<
   { now: number; limit: number },
-  { due: bigint; submitting: bigint; oldest_due_at: bigint | null; undecided: bigint }
+  { due: bigint; submitting: bigint; oldest_due_at: bigint | null; unknown_outcome: bigint }
 >(
   'totals.sending',
   `select
@@ -12,7 +12,7 @@ export const sending = statement<
      (select count(*) from (select 1 from dispatch_account join dispatch on dispatch.account_id = dispatch_account.account_id
         where state = 'submitting' {limit :limit}) as submitting) as submitting,
      (select min(next_due_at) from dispatch_account where next_due_at <= :now) as oldest_due_at,
-     (select count(*) from dispatch where state in ('unsure', 'undecided')) as undecided`,
+     (select count(*) from dispatch where state in ('unknown-outcome', 'needs-decision')) as unknown_outcome`,
 );
 
 /** Messages that are due, by the connector that their account names; null for the default one. */

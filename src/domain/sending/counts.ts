@@ -9,7 +9,7 @@ export interface SendingCounts {
   /** Claimed, and their answers are awaited; at most COUNTED_MAX. */
   readonly submitting: number;
   /** Nobody knows whether the carrier has them. */
-  readonly undecided: number;
+  readonly unknownOutcome: number;
   readonly oldestDueMs: number;
   /** Messages from phones that no route takes. */
   readonly unrouted: number;
@@ -36,7 +36,7 @@ export async function readSendingCounts(
   return {
     due: Number(row?.due ?? 0n),
     submitting: Number(row?.submitting ?? 0n),
-    undecided: Number(row?.undecided ?? 0n),
+    unknownOutcome: Number(row?.unknown_outcome ?? 0n),
     oldestDueMs: oldest === null || row?.due === 0n ? 0 : Math.max(0, at - Number(oldest)),
     unrouted: await countUnrouted(database),
     connectors: records.map((record) => ({ ...record, ...(byName.get(record.name) ?? NO_LOAD) })),
@@ -61,7 +61,7 @@ export function createSendingCounts(
 }
 
 /** What is wrong with sending, a sentence each. */
-export function sendingFaults({ due, oldestDueMs, undecided, connectors, unconnected }: SendingCounts): string[] {
+export function sendingFaults({ due, oldestDueMs, unknownOutcome, connectors, unconnected }: SendingCounts): string[] {
   const faults = connectors.flatMap(({ name, pausedAt, downSince, downReason }) => {
     if (pausedAt !== null) return [`The connector ${name} is paused: its messages wait.`];
     return downSince === null ? [] : [`The connector ${name} is down: ${downReason}. Its messages wait.`];
@@ -70,7 +70,10 @@ export function sendingFaults({ due, oldestDueMs, undecided, connectors, unconne
   if (due > 0 && oldestDueMs > LATE_MS) {
     faults.push(`${messagesAre(due)} due, the oldest for ${Math.round(oldestDueMs / 60_000)} minutes.`);
   }
-  if (undecided > 0) faults.push(`${messagesAre(undecided)} undecided: an operator decides about each.`);
+  if (unknownOutcome > 0) {
+    const have = unknownOutcome === 1 ? '1 message has' : `${unknownOutcome} messages have`;
+    faults.push(`${have} an unknown outcome: an operator decides about each.`);
+  }
   return faults;
 }
 

@@ -29,13 +29,13 @@ export function decide(
 ): Promise<void> {
   return database.transaction(account, async (queries) => {
     const [row] = await queries.all(sql.of, { account, ids: elementsOf([id]) });
-    if (!row) throw notFound('undecided message with this id');
+    if (!row) throw notFound('message with an unknown outcome and this id');
     // Nobody takes over a lease of a disabled account, or of a connector that is paused.
     const isLeaseOver = row.state === 'submitting' && Number(row.due_at) <= at;
-    if (row.state !== 'unsure' && row.state !== 'undecided' && !isLeaseOver) {
-      throw conflict('The message is not undecided: it is on its way.');
+    if (row.state !== 'unknown-outcome' && row.state !== 'needs-decision' && !isLeaseOver) {
+      throw conflict('The message has no unknown outcome: it is on its way.');
     }
-    if (isLeaseOver) await queries.run(attemptSql.setUnsure, { account, ids: elementsOf([id]) });
+    if (isLeaseOver) await queries.run(attemptSql.setUnknownOutcome, { account, ids: elementsOf([id]) });
     // Parts that the carrier refused are not among them: they are still to go.
     const assumed = decision === 'submitted' ? await queries.all(attemptSql.setTaken, { account, id }) : [];
     if (decision === 'not-submitted') await queries.run(attemptSql.setNotTaken, { account, id });

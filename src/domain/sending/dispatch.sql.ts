@@ -2,14 +2,14 @@ import { defineColumns, type RowOf } from '../../store/columns.ts';
 import { type AccountKey, statement } from '../../store/statement.ts';
 
 /** Messages on their way out, see schema/sending.ts. Whoever writes holds the account's lock. */
-export type DispatchState = 'waiting' | 'submitting' | 'unsure' | 'undecided';
+export type DispatchState = 'waiting' | 'submitting' | 'unknown-outcome' | 'needs-decision';
 
 export interface DueAccountRow {
   account_id: bigint;
   priority: bigint;
   time_zone: string | null;
   quiet_hours: string | null;
-  unsure_policy: string | null;
+  unknown_outcome_policy: string | null;
   region: string | null;
   mobile: string | null;
   tel: string | null;
@@ -89,7 +89,7 @@ export const lockAccounts = statement<
   DueAccountRow
 >(
   'sending.lockAccounts',
-  `select dispatch_account.account_id, account.priority, time_zone, quiet_hours, unsure_policy, region, mobile, tel
+  `select dispatch_account.account_id, account.priority, time_zone, quiet_hours, unknown_outcome_policy, region, mobile, tel
    from dispatch_account join account on account.account_id = dispatch_account.account_id
    where account.disabled_at is null
      and (account.connector = :connector or (account.connector is null and :isDefault = 1))
@@ -155,10 +155,10 @@ export const openAfter = statement<
   `select account_id, message_id, state, expires_at from dispatch
    where (account_id, message_id) > (:account, :message) order by account_id, message_id {limit :limit}`,
 );
-/** Leases that ran out, and unsure ones whose deadline is over. */
+/** Leases that ran out, and unknown outcomes whose deadline is over. */
 export const overdue = statement<One & { now: number; limit: number }, DispatchRow>(
   'sending.overdue',
-  `select ${columns} from dispatch {using dispatch_by_due} where account_id = :account and state in ('submitting', 'unsure') and due_at <= :now
+  `select ${columns} from dispatch {using dispatch_by_due} where account_id = :account and state in ('submitting', 'unknown-outcome') and due_at <= :now
    order by due_at, message_id {limit :limit}`,
 );
 const least = (state: DispatchState) =>
@@ -167,7 +167,7 @@ const least = (state: DispatchState) =>
 export const setNextDue = statement<One & { servedAt: number; never: number }>(
   'sending.setNextDue',
   `update dispatch_account set served_at = :servedAt, next_due_at = (select coalesce(min(due_at), :never) from (
-       select ${least('waiting')} as due_at union all select ${least('submitting')} union all select ${least('unsure')}) as next)
+       select ${least('waiting')} as due_at union all select ${least('submitting')} union all select ${least('unknown-outcome')}) as next)
    where account_id = :account`,
   { affects: 'none' },
 );
@@ -269,7 +269,7 @@ export const queueAfter = statement<QueuePage, QueueRow>('queue.after', `${queue
 /** Those of which nobody knows whether the carrier has them: they have an index of their own. */
 export const queueOpenAfter = statement<QueuePage, QueueRow>(
   'queue.openAfter',
-  `${queue} and state in ('unsure', 'undecided') ${inOrder}`,
+  `${queue} and state in ('unknown-outcome', 'needs-decision') ${inOrder}`,
 );
 
 /** Another time for a scheduled message, which is not claimed while it stands in `scheduled`. */

@@ -33,7 +33,7 @@ export async function requeue(
   );
   const rows = messages.map(({ row, dueAt, reason }) => [row.message_id, dueAt, reason]);
   await queries.run(sql.requeue, { account, state, rows: accountRecordsOf(account, rows) });
-  if (state === 'undecided') return;
+  if (state === 'needs-decision') return;
   await queries.run(sql.raiseWork, { account, dueAt: Math.min(...messages.map(({ dueAt }) => dueAt)) });
 }
 
@@ -112,7 +112,7 @@ export async function endRefused(
     refused.map(({ row }) => row.message_id),
   );
   const isTaken = ({ row }: RefusedMessage) => BigInt(known(row.message_id).accepted.size) >= row.parts;
-  const isUnanswered = ({ row }: RefusedMessage) => known(row.message_id).unsure.size > 0;
+  const isUnanswered = ({ row }: RefusedMessage) => known(row.message_id).unknown.size > 0;
   const [taken, others] = divided(refused, isTaken);
   const [unanswered, ended] = divided(others, isUnanswered);
   await endTaken(
@@ -171,7 +171,7 @@ export async function escalate(
   );
   await setStatusOf(transaction, 'UNKNOWN', new Map(messages.map(({ row, reason }) => [row.message_id, reason])));
   const statuses = messages.map(({ row }) => ({ messageId: row.message_id, status: 'UNKNOWN' }));
-  await emitStatuses(transaction.queries, 'message.undecided', transaction.account, transaction.at, statuses);
+  await emitStatuses(transaction.queries, 'message.needs_decision', transaction.account, transaction.at, statuses);
 }
 
 /** A message whose answer could not be written waits for an operator, whatever comes. */
@@ -198,7 +198,7 @@ export async function reconsider(
   );
   const [taken, others] = divided(settled, (row) => BigInt(known(row.message_id).accepted.size) >= row.parts);
   await endTaken(transaction, 'prove', taken);
-  const [unknown, open] = divided(others, ({ message_id }) => known(message_id).unsure.size > 0);
+  const [unknown, open] = divided(others, ({ message_id }) => known(message_id).unknown.size > 0);
   const stopped = open.filter(({ state, reason }) => state !== 'waiting' && reason !== NOT_SETTLED);
   const [refused, back] = divided(stopped, ({ message_id }) => refusals.has(message_id));
   const ended = refused.map((row) => ({ row, reason: refusals.get(row.message_id) ?? null }));

@@ -154,7 +154,7 @@ function createWatch(
 const isOpen = ({ is_open: open }: sql.SilentRow): boolean => Number(open) > 0;
 /** A carrier has it, or nobody knows that and another attempt has ended its message. */
 const isSilent = (row: sql.SilentRow): boolean =>
-  row.status === null && !isOpen(row) && (row.state === 'accepted' || row.state === 'unsure');
+  row.status === null && !isOpen(row) && (row.state === 'accepted' || row.state === 'unknown-outcome');
 
 const timesOf = (now: number) => ({ now, due: now - MAINTENANCE_EVERY_MS + 1, farAhead: now + CLOCKS_APART_MS });
 

@@ -122,7 +122,7 @@ export interface SilentRow {
 export const attemptsAfter = statement<{ after: string; before: string; limit: number }, SilentRow>(
   'receipts.attemptsAfter',
   `select account_id, message_id, attempt, part, attempt_id, state, status,
-     case when state in ('unsure', 'submitting') then (select count(*) from dispatch
+     case when state in ('unknown-outcome', 'submitting') then (select count(*) from dispatch
        where dispatch.account_id = attempt.account_id and dispatch.message_id = attempt.message_id) else 0 end as is_open
    from attempt where attempt_id > :after and attempt_id < :before order by attempt_id {limit :limit}`,
 );

@@ -9,17 +9,17 @@ import { end, endRefused, NEVER, NOT_SETTLED, type Requeued, reconsider, requeue
 
 export interface PartResult {
   readonly part: number;
-  readonly state: 'accepted' | 'refused' | 'unsure';
+  readonly state: 'accepted' | 'refused' | 'unknown-outcome';
   readonly gatewayId: string | null;
 }
 /**
  * submitted: the carrier has all of it. rejected: it will never take it. waiting: it is tried again
- * at a time. unsure: nobody knows; the account's policy decides at that time.
+ * at a time. unknown-outcome: nobody knows; the account's policy decides at that time.
  */
 export type Outcome =
   | { readonly kind: 'submitted' }
   | { readonly kind: 'rejected'; readonly reason: string }
-  | { readonly kind: 'waiting' | 'unsure'; readonly dueAt: number; readonly reason: string };
+  | { readonly kind: 'waiting' | 'unknown-outcome'; readonly dueAt: number; readonly reason: string };
 
 export interface SubmittedMessage {
   readonly account: bigint;
@@ -126,7 +126,7 @@ async function settleOf(
   await requeue(transaction, 'retry', waiting);
   const ids = waiting.map(({ row }) => row.message_id);
   if (ids.length > 0) await onWaiting?.(transaction, ids);
-  await requeue(transaction, 'lose', of('unsure').map(back));
+  await requeue(transaction, 'lose', of('unknown-outcome').map(back));
   await settleLate(transaction, settlements, new Set(current), rows);
   const known = settlements.flatMap(({ message, parts: own }) =>
     own.flatMap(({ gatewayId }) => (gatewayId === null ? [] : [{ messageId: message.id, gatewayId }])),
@@ -135,8 +135,8 @@ async function settleOf(
 }
 
 /**
- * A receipt may have come before an unsure answer. And the answer to an older claim may be the last
- * one that was missing.
+ * A receipt may have come before an unknown outcome. And the answer to an older claim may be the
+ * last one that was missing.
  */
 async function settleLate(
   transaction: Transaction<bigint>,
@@ -151,7 +151,7 @@ async function settleLate(
     const row = rows.get(message.id);
     if (!row) continue;
     if (!current.has(settlement)) settled.push(row);
-    else if (outcome.kind === 'unsure') settled.push({ ...row, state: 'unsure' });
+    else if (outcome.kind === 'unknown-outcome') settled.push({ ...row, state: 'unknown-outcome' });
     if (!current.has(settlement) && outcome.kind === 'rejected') refusals.set(message.id, outcome.reason);
   }
   await reconsider(transaction, settled, refusals);

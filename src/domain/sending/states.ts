@@ -32,7 +32,7 @@ export interface Transition {
 const NONE = '–';
 const LATE = ['waiting', 'unknown outcome', 'needs decision'] as const;
 const CLAIMED = ['submitting'] as const;
-const UNDECIDED = ['unknown outcome', 'needs decision'] as const;
+const UNANSWERED = ['unknown outcome', 'needs decision'] as const;
 const SPLIT = 'capture what a carrier has, release the rest';
 
 export const TRANSITIONS = {
@@ -124,7 +124,7 @@ export const TRANSITIONS = {
     events: NONE,
   },
   prove: {
-    from: UNDECIDED,
+    from: UNANSWERED,
     alsoFrom: ['waiting', 'submitting'],
     to: 'with carrier',
     by: 'receipts or late answers for all parts',
@@ -133,7 +133,7 @@ export const TRANSITIONS = {
     events: 'message.status',
   },
   resume: {
-    from: UNDECIDED,
+    from: UNANSWERED,
     alsoFrom: CLAIMED,
     to: 'waiting',
     by: 'a receipt or late answer: the carrier lacks a part',
@@ -156,10 +156,10 @@ export const TRANSITIONS = {
     by: 'the deadline, or an end after an unanswered attempt',
     status: 'UNKNOWN',
     credits: NONE,
-    events: 'message.status, message.undecided',
+    events: 'message.status, message.needs_decision',
   },
   'decide submitted': {
-    from: UNDECIDED,
+    from: UNANSWERED,
     alsoFrom: CLAIMED,
     to: 'with carrier',
     by: 'operator',
@@ -168,7 +168,7 @@ export const TRANSITIONS = {
     events: 'message.status',
   },
   'decide not submitted': {
-    from: UNDECIDED,
+    from: UNANSWERED,
     alsoFrom: CLAIMED,
     to: 'final',
     by: 'operator',
@@ -177,7 +177,7 @@ export const TRANSITIONS = {
     events: 'message.status',
   },
   'decide submit again': {
-    from: UNDECIDED,
+    from: UNANSWERED,
     alsoFrom: CLAIMED,
     to: 'waiting',
     by: 'operator',
@@ -247,20 +247,20 @@ export type Requeue = To<'waiting' | 'unknown outcome' | 'needs decision'>;
 /** Those that take a message out of the queue. */
 export type End = To<'with carrier' | 'final' | 'gone'>;
 
-/** What the column `dispatch.state` has for a state. Its names are older than this table. */
+/** What the column `dispatch.state` has for a state. */
 const STORED: Readonly<Partial<Record<State, DispatchState>>> = {
   scheduled: 'waiting',
   waiting: 'waiting',
   submitting: 'submitting',
-  'unknown outcome': 'unsure',
-  'needs decision': 'undecided',
+  'unknown outcome': 'unknown-outcome',
+  'needs decision': 'needs-decision',
 };
 
 type Stored = Pick<DispatchRow, 'state' | 'is_scheduled'>;
 
 export function stateOf({ state, is_scheduled }: Stored): State {
-  if (state === 'unsure') return 'unknown outcome';
-  if (state === 'undecided') return 'needs decision';
+  if (state === 'unknown-outcome') return 'unknown outcome';
+  if (state === 'needs-decision') return 'needs decision';
   return state === 'waiting' && is_scheduled === 1n ? 'scheduled' : state;
 }
 

@@ -4,7 +4,7 @@ import { LAST_ID } from '../../store/cursor.ts';
 import type { Queries } from '../../store/database.ts';
 import type { Database } from '../../store/transactions.ts';
 import { findAccount } from '../accounts/accounts.ts';
-import type { EventType } from '../accounts/events.ts';
+import { type EventType, type FormerEventType, formerTypesOf } from '../accounts/events.ts';
 import { receivedOf } from '../messages/received.ts';
 import { sentOf } from '../messages/sent.ts';
 import * as sql from './webhooks.sql.ts';
@@ -15,7 +15,7 @@ export interface Webhook {
   /** Only events of this account; null for all accounts. */
   readonly username: string | null;
   readonly url: string;
-  readonly events: readonly EventType[];
+  readonly events: readonly (EventType | FormerEventType)[];
   /** Numbers and texts are sent too, not only ids. */
   readonly full: boolean;
   readonly createdAt: number;
@@ -26,7 +26,7 @@ export interface Webhook {
 export interface NewWebhook {
   readonly account: bigint | null;
   readonly url: string;
-  readonly events: readonly EventType[];
+  readonly events: readonly (EventType | FormerEventType)[];
   readonly full: boolean;
 }
 
@@ -64,7 +64,11 @@ export async function addWebhook(
   if (count >= WEBHOOKS_MAX) throw conflict(`There are ${WEBHOOKS_MAX} webhooks already. Remove one first.`);
   const id = randomId();
   const secret = newWebhookSecret();
-  const row = { webhook: id, owner: account, url, events: `,${events.join()},`, isFull: full ? 1 : 0, secret };
+  // Whoever names an event by both names gets it once, under the new one.
+  const isDouble = (type: string) =>
+    events.some((each) => formerTypesOf(each as EventType).some((former) => former === type));
+  const wanted = events.filter((type) => !isDouble(type));
+  const row = { webhook: id, owner: account, url, events: `,${wanted.join()},`, isFull: full ? 1 : 0, secret };
   await database.run(sql.addWebhook, { ...row, createdAt: now });
   return { webhook: await webhookWithId(database, id), secret };
 }
@@ -252,7 +256,7 @@ const toWebhook = (row: sql.WebhookRow): Webhook => ({
   id: row.webhook_id,
   username: row.username,
   url: row.url,
-  events: row.events.split(',').filter(Boolean) as EventType[],
+  events: row.events.split(',').filter(Boolean) as Webhook['events'][number][],
   full: row.is_full !== 0n,
   createdAt: Number(row.created_at),
   disabledAt: row.disabled_at === null ? null : Number(row.disabled_at),

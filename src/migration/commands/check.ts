@@ -72,15 +72,15 @@ interface ScheduleOptions extends UsersOptions {
 export const scheduleCommand = (): Command =>
   withUsersOptions(
     new Command('schedule')
-      .description('take the schedule over: each message is deleted there, then armed here')
+      .description('take the schedule over: each message is deleted there, then activated here')
       .addArgument(new Argument('<ACT>').choices(['take-over'])),
   )
     .option('--dry-run', 'show what would be taken over, and change nothing')
     .addOption(jsonOption())
     .addHelpText(
       'after',
-      '\nWhat nobody can be sure of is held and listed: send it with columba message arm, or delete it.' +
-        '\nExit codes: 0 all are armed, 1 not all, 4 try later.',
+      '\nWhat nobody can be sure of is held and listed: send it with columba message activate, or delete it.' +
+        '\nExit codes: 0 all are activated, 1 not all, 4 try later.',
     )
     .action(async (_act: string, options: ScheduleOptions, command: Command) => {
       const users = await readUsers(options.users);
@@ -117,11 +117,11 @@ async function runTakeOver(session: Session, users: Users, options: ScheduleOpti
   }
   dependencies.old.close();
   if (options.json) print(JSON.stringify(reports, (_, value) => (typeof value === 'bigint' ? `${value}` : value), 2));
-  const isArmed = reports.every(({ messages }) => messages.every(({ outcome }) => DONE.includes(outcome)));
-  return isWhole && isArmed ? 0 : 1;
+  const isActive = reports.every(({ messages }) => messages.every(({ outcome }) => DONE.includes(outcome)));
+  return isWhole && isActive ? 0 : 1;
 }
 
-const DONE: readonly string[] = ['armed', 'gone', 'would-arm'];
+const DONE: readonly string[] = ['activated', 'gone', 'would-activate'];
 
 function takeOverLines({ username, messages }: TakeOverReport): string[] {
   const counts = new Map<string, number>();

@@ -65,8 +65,8 @@ async function removeSentSchedule(
   const highest = (await copyProgress(database, account))?.highest.message ?? 0n;
   const taken = await takenMessages(database, account);
   const isOpen = (id: bigint) => id <= highest && (taken.get(id) ?? 'gone') === 'gone';
-  const held = [...(await scheduledHere(database, account))].flatMap(([id, { is_armed }]) =>
-    is_armed === 0n && isOpen(id) ? [id] : [],
+  const held = [...(await scheduledHere(database, account))].flatMap(([id, { is_active }]) =>
+    is_active === 0n && isOpen(id) ? [id] : [],
   );
   if (held.length === 0) return;
   const { messages, isCapped } = await readScheduled(from);

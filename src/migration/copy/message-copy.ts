@@ -264,7 +264,7 @@ export async function removeGoneSent(
 
 /**
  * Makes the schedule equal; where the list is complete, what is not in it goes. It is held: nothing
- * of it is armed. What is armed here, or is being taken over, stays as it is. The credits that it
+ * of it is active. What is active here, or is being taken over, stays as it is. The credits that it
  * holds come from the operator: the old server has taken them from the balance already. Returns how
  * many were new.
  */
@@ -281,7 +281,7 @@ export function copyScheduled(
     const taken = await takenMessages(queries, account);
     const here = await scheduledHere(queries, account);
     const there = new Set(messages.map(({ id }) => id));
-    const isOurs = (id: bigint) => taken.has(id) || here.get(id)?.is_armed === 1n || deleted.has('compose', id);
+    const isOurs = (id: bigint) => taken.has(id) || here.get(id)?.is_active === 1n || deleted.has('compose', id);
     const put = messages.filter((each) => !isOurs(each.id) && !isSameScheduled(each, here.get(each.id)));
     const isGone = (id: bigint) => isComplete && id <= highest && !there.has(id) && !isOurs(id);
     const gone = [...here.keys()].filter(isGone);
@@ -292,7 +292,7 @@ export function copyScheduled(
 
 /**
  * Removes scheduled messages that the old server has sent or deleted, and gives back the credits
- * that they hold. What is armed here stays. Call it for messages that are not being taken over.
+ * that they hold. What is active here stays. Call it for messages that are not being taken over.
  */
 export function removeGoneScheduled(
   database: Database,
@@ -302,7 +302,7 @@ export function removeGoneScheduled(
 ): Promise<void> {
   return database.transaction(account, async (queries) => {
     const here = await scheduledHere(queries, account);
-    const gone = ids.filter((id) => here.get(id)?.is_armed === 0n);
+    const gone = ids.filter((id) => here.get(id)?.is_active === 0n);
     await replaceScheduled(queries, account, at, [], gone);
     for (const id of ids) await noteTaken(queries, account, id, 'gone', at);
   });

@@ -20,7 +20,7 @@ export const scheduledAmong = statement<Some, { message_id: bigint }>(
   'migrated.scheduledAmong',
   'select message_id from scheduled where account_id = :account and message_id {among :ids}',
 );
-/** Scheduled messages, and whether one is armed here. */
+/** Scheduled messages, and whether one is active here. */
 export const scheduledFrom = statement<
   One & { from: bigint; limit: number },
   {
@@ -31,12 +31,12 @@ export const scheduledFrom = statement<
     scheduled_at: bigint;
     created_at: bigint;
     held_parts: bigint;
-    is_armed: bigint;
+    is_active: bigint;
   }
 >(
   'migrated.scheduledFrom',
   `select message_id, reference, recipient, text, scheduled_at, created_at, held_parts,
      (select count(*) from dispatch
-      where dispatch.account_id = :account and dispatch.message_id = scheduled.message_id) as is_armed
+      where dispatch.account_id = :account and dispatch.message_id = scheduled.message_id) as is_active
    from scheduled where account_id = :account and message_id >= :from order by message_id {limit :limit}`,
 );

@@ -15,9 +15,9 @@ import type { CopyDependencies } from './copy-account.ts';
 import { removeGoneScheduled, scheduledHere } from './message-copy.ts';
 
 /**
- * Takes the schedule over, message by message. Each is deleted there, and armed here only after the
- * old server answered true. Each step is on disk before the next one. So after a kill nothing is
- * sent twice, and what nobody can be sure of is held and listed.
+ * Takes the schedule over, message by message. Each is deleted there, and activated here only after
+ * the old server answered true. Each step is on disk before the next one. So after a kill nothing
+ * is sent twice, and what nobody can be sure of is held and listed.
  */
 export interface TakeOverDependencies extends CopyDependencies {
   /** How the account's messages are sent. */
@@ -27,12 +27,12 @@ export interface TakeOverDependencies extends CopyDependencies {
 }
 
 /**
- * armed: it is sent from here. gone: the old server did not have it any more, so it was sent or
+ * activated: it is sent from here. gone: the old server did not have it any more, so it was sent or
  * deleted there, and is removed here. refused: it cannot be sent from here, and stays there.
- * unsure: no answer came, and it is not there. missing: it is there, and not here. would-arm: a dry
- * run.
+ * unknown-outcome: no answer came, and it is not there. missing: it is there, and not here.
+ * would-activate: a dry run.
  */
-export type TakeOverOutcome = 'armed' | 'gone' | 'refused' | 'unsure' | 'missing' | 'would-arm';
+export type TakeOverOutcome = 'activated' | 'gone' | 'refused' | 'unknown-outcome' | 'missing' | 'would-activate';
 export interface TakenMessage {
   readonly id: bigint;
   readonly outcome: TakeOverOutcome;
@@ -62,11 +62,11 @@ export async function takeOverSchedule(
   const there = new Map(schedule.messages.map((each) => [each.id, each.scheduledAt]));
   const here = await scheduledHere(database, account);
   const states = await takenMessages(database, account);
-  const ids = [...new Set([...there.keys(), ...openOf(states), ...unarmedOf(here, progress.highest.message)])];
+  const ids = [...new Set([...there.keys(), ...openOf(states), ...inactiveOf(here, progress.highest.message)])];
   const messages = new Map<bigint, TakenMessage>();
   const deleted: bigint[] = [];
-  const armDeleted = async () => {
-    for (const [id, outcome] of await arm(dependencies, account, deleted.splice(0))) {
+  const activateDeleted = async () => {
+    for (const [id, outcome] of await activate(dependencies, account, deleted.splice(0))) {
       messages.set(id, { id, outcome, dueAt: messages.get(id)?.dueAt ?? null });
     }
   };
@@ -77,11 +77,11 @@ export async function takeOverSchedule(
     const isThere = there.has(id) || (schedule.isCapped && found !== undefined);
     const step = { id, isThere, isHere: found !== undefined, state: states.get(id) };
     const outcome = dryRun ? foreseen(step) : await takeOver(dependencies, from, account, step);
-    messages.set(id, { id, outcome: outcome === 'deleted' ? 'unsure' : outcome, dueAt });
+    messages.set(id, { id, outcome: outcome === 'deleted' ? 'unknown-outcome' : outcome, dueAt });
     if (outcome === 'deleted') deleted.push(id);
-    if (deleted.length >= ARMED_AT_ONCE) await armDeleted();
+    if (deleted.length >= ACTIVATED_AT_ONCE) await activateDeleted();
   }
-  await armDeleted();
+  await activateDeleted();
   return { username, messages: [...messages.values()] };
 }
 
@@ -99,15 +99,15 @@ async function checkStage({ database, now }: TakeOverDependencies, username: str
   );
 }
 
-// One transaction arms so many. Those of a killed run are armed by the next one.
-const ARMED_AT_ONCE = 100;
+// One transaction activates so many. Those of a killed run are activated by the next one.
+const ACTIVATED_AT_ONCE = 100;
 
 /** Those that an earlier run did not finish. */
 const openOf = (states: ReadonlyMap<bigint, TakeOverState>): bigint[] =>
   [...states].filter(([, state]) => state === 'asked' || state === 'deleted').map(([id]) => id);
 
-const unarmedOf = (here: Awaited<ReturnType<typeof scheduledHere>>, highest: bigint): bigint[] =>
-  [...here].filter(([id, row]) => id <= highest && row.is_armed === 0n).map(([id]) => id);
+const inactiveOf = (here: Awaited<ReturnType<typeof scheduledHere>>, highest: bigint): bigint[] =>
+  [...here].filter(([id, row]) => id <= highest && row.is_active === 0n).map(([id]) => id);
 
 interface Step {
   readonly id: bigint;
@@ -117,10 +117,10 @@ interface Step {
 }
 
 function foreseen({ isThere, isHere, state }: Step): TakeOverOutcome {
-  if (state === 'deleted') return 'would-arm';
+  if (state === 'deleted') return 'would-activate';
   if (!isHere) return isThere ? 'missing' : 'gone';
-  if (isThere) return 'would-arm';
-  return state === 'asked' ? 'unsure' : 'gone';
+  if (isThere) return 'would-activate';
+  return state === 'asked' ? 'unknown-outcome' : 'gone';
 }
 
 async function takeOver(
@@ -135,7 +135,7 @@ async function takeOver(
   if (state === 'deleted') return 'deleted';
   if (!isThere) {
     // Whether our delete or its own schedule removed it, nobody knows after a lost answer.
-    if (state === 'asked') return 'unsure';
+    if (state === 'asked') return 'unknown-outcome';
     if (state === 'refused') return 'refused';
     await removeGoneScheduled(database, account, [id], now());
     return 'gone';
@@ -148,7 +148,7 @@ async function takeOver(
     user_id: from.userId,
     message_id: String(id),
   });
-  if (answer.result.kind !== 'value') return 'unsure';
+  if (answer.result.kind !== 'value') return 'unknown-outcome';
   if (answer.result.value !== true) {
     await removeGoneScheduled(database, account, [id], now());
     return 'gone';
@@ -157,16 +157,19 @@ async function takeOver(
   return 'deleted';
 }
 
-/** Activation again does nothing: a message that is armed or sent is not among the unarmed. */
-async function arm(
+/** Activating again does nothing: a message that is active or sent is not among the inactive. */
+async function activate(
   { database, now, sendingOf, tryForMs }: TakeOverDependencies,
   account: bigint,
   ids: readonly bigint[],
-): Promise<[bigint, 'armed' | 'refused'][]> {
+): Promise<[bigint, 'activated' | 'refused'][]> {
   if (ids.length === 0) return [];
   const { refused } = await activateSchedule(database, account, await sendingOf(account), tryForMs, new Set(ids));
   const isRefused = new Set(refused.map(({ id }) => id));
-  const outcomes = ids.map((id): [bigint, 'armed' | 'refused'] => [id, isRefused.has(id) ? 'refused' : 'armed']);
+  const outcomes = ids.map((id): [bigint, 'activated' | 'refused'] => [
+    id,
+    isRefused.has(id) ? 'refused' : 'activated',
+  ]);
   for (const [id, state] of outcomes) await noteTaken(database, account, id, state, now());
   return outcomes;
 }

@@ -86,7 +86,7 @@ export function createLead(settings: LeadSettings): Lead {
     }
     if (isUnavailableStatus(answer.status)) return writeThere(account, call, request, { id, isUntouched: false });
     const isDone = booleanResult(call, answer, compare) === true;
-    await (isDone ? writes.arm(account, id) : writes.remove(account, id));
+    await (isDone ? writes.setDue(account, id) : writes.remove(account, id));
     return { ...answer, isOld: false };
   }
 

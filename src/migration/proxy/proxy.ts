@@ -154,7 +154,7 @@ class ProxyExchange {
   async #answer(call: SeenCall | null, request: RawRequest, known: AccountOfCall): Promise<void> {
     const { old, columba, lead, shadow } = this.#settings;
     const { account } = known;
-    if (known.isUnsure) return this.#refuse(503, 'The stage of this account is not known now.');
+    if (known.isStageUnknown) return this.#refuse(503, 'The stage of this account is not known now.');
     const client = this.#settings.clients.addressOf(this.#request);
     const { headers } = this.#request;
     const stage =

@@ -55,7 +55,7 @@ export interface Shadow {
    */
   applied(call: SeenCall): Promise<boolean>;
   /** Calls whose difference is looked at again, and not decided yet. */
-  readonly undecided: number;
+  readonly pending: number;
   /** Decides them by what is known. */
   stop(): void;
 }
@@ -63,7 +63,7 @@ export interface Shadow {
 /** The times after a difference at which it is looked at again: three within a minute. */
 const AGAIN_AFTER_MS = [1_000, 10_000, 45_000];
 /** Differences that are looked at again at once; others are decided without. */
-const UNDECIDED_MAX = 1_000;
+const PENDING_MAX = 1_000;
 /** A write that Columba did not take is tried again, so that the data stay equal. */
 const WRITE_AGAIN_AFTER_MS = [1_000, 2_000, 4_000, 8_000, 16_000];
 
@@ -79,7 +79,7 @@ interface Decided {
 export function createShadow(settings: ShadowSettings): Shadow {
   const { queue, pendingCounts, comparing, sync, deliveries } = settings;
   const decide = createDeciding(settings);
-  const undecided = createUndecided(settings, decide);
+  const pending = createPending(settings, decide);
 
   const drop = (call: SeenCall | null): void => {
     const key = keyOf(call);
@@ -94,10 +94,10 @@ export function createShadow(settings: ShadowSettings): Shadow {
     if (ours && ours.body === undefined) return drop(call);
     if (!ours) return decide(answered, { outcome: 'failed', ours: null, example: 'Columba did not answer' });
     const comparison = await comparing.compare(call, answered.old, ours);
-    if (comparison.outcome !== 'different' || !sync || undecided.count() >= UNDECIDED_MAX) {
+    if (comparison.outcome !== 'different' || !sync || pending.count() >= PENDING_MAX) {
       return decide(answered, { outcome: comparison.outcome, ours, comparison });
     }
-    undecided.add(answered, call, { outcome: 'different', ours, comparison });
+    pending.add(answered, call, { outcome: 'different', ours, comparison });
   }
 
   /** A write: what the old server has done is done here, and must have the same result. */
@@ -116,10 +116,10 @@ export function createShadow(settings: ShadowSettings): Shadow {
   }
 
   return {
-    get undecided() {
-      return undecided.count();
+    get pending() {
+      return pending.count();
     },
-    stop: undecided.decideAll,
+    stop: pending.decideAll,
     applied: (call) =>
       within(
         settings.clock,
@@ -175,27 +175,27 @@ const createDeciding =
   };
 
 /** Differences that are looked at again. They may be lag: what arrived there is not here yet. */
-function createUndecided(settings: ShadowSettings, decide: Decide) {
+function createPending(settings: ShadowSettings, decide: Decide) {
   const { queue, comparing, sync, clock } = settings;
-  const undecided = new Map<Answered, Decided>();
+  const pending = new Map<Answered, Decided>();
 
   async function lookAgain(answered: Answered, call: SeenCall): Promise<void> {
     let waited = 0;
     for (const after of AGAIN_AFTER_MS) {
       await clock.sleep(after - waited, undefined, { background: true });
       waited = after;
-      if (!undecided.has(answered)) return;
+      if (!pending.has(answered)) return;
       const found = await queue.run(queueKeyOf(call), () => compareAgain(answered, call)).catch(settings.failed);
       if (!found || found.comparison.outcome === 'different' || found.comparison.outcome === 'failed') continue;
-      undecided.set(answered, { outcome: 'lag', ours: found.ours, comparison: found.comparison });
+      pending.set(answered, { outcome: 'lag', ours: found.ours, comparison: found.comparison });
       break;
     }
     decideNow(answered);
   }
 
   function decideNow(answered: Answered): void {
-    const decided = undecided.get(answered);
-    undecided.delete(answered);
+    const decided = pending.get(answered);
+    pending.delete(answered);
     if (decided) decide(answered, decided);
   }
 
@@ -220,13 +220,13 @@ function createUndecided(settings: ShadowSettings, decide: Decide) {
     settings.leavesMarks(`${group}.${operation}`);
 
   return {
-    count: (): number => undecided.size,
+    count: (): number => pending.size,
     add(answered: Answered, call: SeenCall, decided: Decided): void {
-      undecided.set(answered, decided);
+      pending.set(answered, decided);
       lookAgain(answered, call).catch(settings.failed);
     },
     decideAll(): void {
-      for (const answered of [...undecided.keys()]) decideNow(answered);
+      for (const answered of [...pending.keys()]) decideNow(answered);
     },
   };
 }

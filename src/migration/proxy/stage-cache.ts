@@ -32,7 +32,7 @@ export interface AccountOfCall {
   /** The old server is still to get writes of the account. */
   readonly hasWaiting?: boolean;
   /** The database did not answer, and an account may be led by Columba. */
-  readonly isUnsure?: boolean;
+  readonly isStageUnknown?: boolean;
 }
 
 const REFRESH_MS = 500;
@@ -107,7 +107,7 @@ export function createStageCache({ stages, clock, failed }: StageCacheSettings):
       { background: true },
     );
     if (known) return shown(known);
-    return { account: null, stage: defaultStage, isUnsure: isLeading };
+    return { account: null, stage: defaultStage, isStageUnknown: isLeading };
   }
 
   const refreshes = createRepeat({ clock, everyMs: REFRESH_MS, work: refresh, failed });

@@ -100,9 +100,10 @@ export const storeReadEffects = async (
 
 /**
  * asked: the old server was told to delete it, and no answer is recorded. deleted: it answered
- * true. armed: it is sent from here. gone: it was not there any more. refused: it cannot be sent.
+ * true. activated: it is sent from here. gone: it was not there any more. refused: it cannot be
+ * sent.
  */
-const TAKE_OVER_STATES = ['asked', 'deleted', 'armed', 'gone', 'refused'] as const;
+const TAKE_OVER_STATES = ['asked', 'deleted', 'activated', 'gone', 'refused'] as const;
 export type TakeOverState = (typeof TAKE_OVER_STATES)[number];
 
 const PAGE = 1_000;

@@ -175,8 +175,8 @@ export const addWrite = statement<{
   { affects: 'none' },
 );
 /** Columba has answered, so the old server is to get it now. */
-export const armWrite = statement<{ account: AccountKey; write: bigint; dueAt: number }>(
-  'migrationTraffic.armWrite',
+export const setWriteDue = statement<{ account: AccountKey; write: bigint; dueAt: number }>(
+  'migrationTraffic.setWriteDue',
   `update migration_write set state = 'due', due_at = :dueAt where account_id = :account and write_id = :write`,
   { affects: 'none' },
 );

@@ -52,8 +52,8 @@ export function createMigrationWrites(database: Database, now: () => number, key
         return write;
       }),
     /** Columba has done it, so the old server is to do it. */
-    arm: (account: bigint, write: bigint): Promise<number> =>
-      database.run(sql.armWrite, { account, write, dueAt: now() }),
+    setDue: (account: bigint, write: bigint): Promise<number> =>
+      database.run(sql.setWriteDue, { account, write, dueAt: now() }),
     /** The old server has done it, so Columba is to do it: by this process where it holds it. */
     setBehind: (account: bigint, write: bigint, isHeld = false): Promise<number> =>
       database.run(sql.setWriteBehind, { account, write, dueAt: now() + (isHeld ? CLAIM_MS : 0) }),

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { readSomeNetworks } from '../../base/networks.ts';
+import { badField } from '../../base/problem.ts';
 import { setAccountEnabled } from '../../domain/access/sessions.ts';
 import {
   type AccountRecord,
@@ -8,7 +9,7 @@ import {
   changeAccount,
   createAccount,
   removeAccount,
-  unsurePolicies,
+  unknownOutcomePolicies,
 } from '../../domain/accounts/accounts.ts';
 import { hashPassword } from '../../domain/accounts/credentials.ts';
 import { requireConnector } from '../../domain/sending/connectors.ts';
@@ -17,7 +18,7 @@ import { isRegion } from '../../sms/numbers.ts';
 import { type Action, accountAction, action, listAction, type Services } from '../action.ts';
 import type { Scope } from '../actor.ts';
 import { changedWords, shownWords } from '../reply-words.ts';
-import { accountParams, amount, credits, instant, integer, line, username } from '../schemas.ts';
+import { accountParams, amount, credits, formerName, instant, integer, line, username } from '../schemas.ts';
 import { accountSignInLink } from './operators.ts';
 
 /** Accounts: make, show, change, switch off, remove. */
@@ -67,14 +68,17 @@ const settable = {
     .nullable()
     .optional()
     .describe('When nothing is sent, such as 22:00-06:00.'),
-  unsurePolicy: z
-    .enum(unsurePolicies)
+  unknownOutcomePolicy: z
+    .enum(unknownOutcomePolicies)
     .optional()
-    .describe('What becomes of a message of which nobody knows whether the carrier took it.'),
+    .describe('What becomes of a message with an unknown outcome: nobody knows whether the carrier has it.'),
+  unsurePolicy: formerName(z.enum(unknownOutcomePolicies).optional(), 'unknownOutcomePolicy'),
   lowCredits: amount.nullable().optional().describe('Below so many free credits, the event credits.low tells it.'),
   connector: text(64, 'The connector that carries its messages; null for the default one.'),
   ...changedWords,
 };
+
+const settableObject = z.strictObject(settable);
 
 const accountOutput = z.strictObject({
   username,
@@ -93,7 +97,8 @@ const accountOutput = z.strictObject({
   allowedNetworks,
   timeZone: z.string().nullable(),
   quietHours: z.string().nullable(),
-  unsurePolicy: z.enum(unsurePolicies),
+  unknownOutcomePolicy: z.enum(unknownOutcomePolicies),
+  unsurePolicy: formerName(z.enum(unknownOutcomePolicies), 'unknownOutcomePolicy'),
   connector: z.string().nullable(),
   lowCredits: amount.nullable(),
   ...shownWords,
@@ -107,6 +112,7 @@ const accountOutput = z.strictObject({
 
 const shown = ({ id: _, ...record }: AccountRecord): z.output<typeof accountOutput> => ({
   ...record,
+  unsurePolicy: record.unknownOutcomePolicy,
   state: record.disabledAt === null ? 'enabled' : 'disabled',
 });
 
@@ -127,6 +133,7 @@ const EXAMPLE = {
   allowedNetworks: [],
   timeZone: 'Africa/Johannesburg',
   quietHours: '22:00-06:00',
+  unknownOutcomePolicy: 'never-twice',
   unsurePolicy: 'never-twice',
   connector: null,
   lowCredits: '50',
@@ -226,7 +233,7 @@ export const accountAdd = action({
     const { password, credits: begin = 0n, username: name, ...settings } = body;
     await checkConnector(services, settings.connector);
     const passwordHash = password === undefined ? null : await hashPassword(password);
-    const given = { ...onlyGiven(settings), username: name, passwordHash, credits: begin };
+    const given = { ...givenSettings(settings), username: name, passwordHash, credits: begin };
     return { username: name, ...(await createAccount(database, given, now())) };
   },
 });
@@ -237,6 +244,17 @@ async function checkConnector(
   name: string | null | undefined,
 ): Promise<void> {
   if (typeof name === 'string') await requireConnector(database, name, connectorsOfFile);
+}
+
+/** The settings that were given, by their names of this version. */
+function givenSettings<T extends Pick<z.output<typeof settableObject>, 'unknownOutcomePolicy' | 'unsurePolicy'>>(
+  fields: T,
+) {
+  const { unsurePolicy, unknownOutcomePolicy = unsurePolicy, ...others } = fields;
+  if (unsurePolicy !== undefined && unsurePolicy !== unknownOutcomePolicy) {
+    throw badField('unsurePolicy', 'this is the former name of unknownOutcomePolicy, which is given too; remove it');
+  }
+  return onlyGiven({ ...others, unknownOutcomePolicy });
 }
 
 /** Without fields that were not given. */
@@ -267,7 +285,7 @@ export const accountChange = accountAction({
   summary: 'Change fields of an account.',
   description: 'RFC 7396: null clears a field, and a field that is not given stays as it is.',
   params: accountParams,
-  body: z.strictObject(settable),
+  body: settableObject,
   output: accountOutput,
   problems: ['not-found'],
   example: {
@@ -279,7 +297,7 @@ export const accountChange = accountAction({
   run: async (services, { body }) => {
     const { database, account } = services;
     await checkConnector(services, body.connector);
-    return shown(await changeAccount(database, account.id, account.username, onlyGiven(body)));
+    return shown(await changeAccount(database, account.id, account.username, givenSettings(body)));
   },
 });
 

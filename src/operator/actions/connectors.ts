@@ -4,7 +4,7 @@ import { checkConfig, currentKind, kindField, kindNames, kinds, shownConfig } fr
 import { type ConnectorRecord, createConnectors } from '../../domain/sending/connectors.ts';
 import { connectorLoads, NO_LOAD } from '../../domain/sending/counts.ts';
 import { type Action, action } from '../action.ts';
-import { instant, integer } from '../schemas.ts';
+import { formerName, instant, integer } from '../schemas.ts';
 
 /** Connectors: the ways to carriers. Their secrets are stored and never shown. */
 
@@ -27,7 +27,8 @@ const connector = z.strictObject({
   accepted: z.int().describe('Parts that the carrier has accepted.'),
   temporary: z.int().describe('Temporary refusals.'),
   permanent: z.int().describe('Permanent refusals.'),
-  unsure: z.int().describe('Submissions without an answer.'),
+  unknownOutcome: z.int().describe('Submissions with an unknown outcome: no answer came.'),
+  unsure: formerName(z.int(), 'unknownOutcome'),
   lastAcceptedAt: instant.nullable(),
   lastError: z.string().nullable().describe('Why the last submission was refused that was.'),
   lastErrorAt: instant.nullable(),
@@ -45,6 +46,7 @@ const shown = (record: ConnectorRecord): z.output<typeof connector> => ({
   submissionsMax: record.submissionsMax,
   ratePerSecond: record.ratePerSecond,
   ...record.counts,
+  unsure: record.counts.unknownOutcome,
   lastAcceptedAt: record.lastAcceptedAt,
   lastError: record.lastError,
   lastErrorAt: record.lastErrorAt,
@@ -64,6 +66,7 @@ const CONNECTOR = {
   accepted: 40,
   temporary: 1,
   permanent: 0,
+  unknownOutcome: 0,
   unsure: 0,
   lastAcceptedAt: '2026-11-15T12:00:00.000Z',
   lastError: 'throttled',

@@ -8,8 +8,8 @@ import { credits, id, instant, rowId } from '../schemas.ts';
 const item = z.strictObject({
   username: z.string(),
   id: rowId,
-  state: z.enum(['waiting', 'submitting', 'unsure', 'undecided']),
-  dueAt: instant.nullable().describe('When it is looked at next; null for an undecided one.'),
+  state: z.enum(['waiting', 'submitting', 'unknown-outcome', 'needs-decision']),
+  dueAt: instant.nullable().describe('When it is looked at next; null for one that needs a decision.'),
   attempts: z.int(),
   held: credits,
   connector: z.string().nullable(),
@@ -40,7 +40,7 @@ export const queueList = listAction({
         {
           username: 'acme',
           id: '2001',
-          state: 'undecided',
+          state: 'needs-decision',
           dueAt: null,
           attempts: 1,
           held: '1',

@@ -13,9 +13,9 @@ import { linkResent, requireEnded } from '../../domain/sending/resend.ts';
 import { type AccountServices, type Action, accountAction, withStatus } from '../action.ts';
 import { mayRead } from '../actor.ts';
 import { domainOf } from '../domain.ts';
-import { accountParams, credits, instant, line, messageParams, queryFlag, rowId } from '../schemas.ts';
+import { accountParams, credits, formerName, instant, line, messageParams, queryFlag, rowId } from '../schemas.ts';
 
-/** Sending messages: accepting them, sending one again, deciding about unsure ones, arming. */
+/** Messages are accepted, sent again, decided about where the outcome is unknown, and activated. */
 
 // One request is one transaction: it must not hold up others for long.
 const RECIPIENTS_MAX = 1_000;
@@ -233,34 +233,36 @@ export const messageDecide = accountAction({
   },
 });
 
-export const messageArm = accountAction({
-  name: 'message arm',
+export const messageActivate = accountAction({
+  name: 'message activate',
   scope: 'gateway',
   needs: { says: 'It needs the scope messages:send too.', scopes: () => ['messages:send'] },
   method: 'POST',
-  path: '/accounts/{username}/messages/arm',
-  summary: 'Arm scheduled messages that were imported: from now on they are sent when they are due.',
+  path: '/accounts/{username}/messages/activate',
+  formerly: { name: 'message arm', path: '/accounts/{username}/messages/arm' },
+  summary: 'Activate scheduled messages that were imported: from now on they are sent when they are due.',
   description:
     'An imported schedule is not sent by itself, because the server that it came from may still send it. ' +
-    'Arm it when that server does not have it any more. Activation again changes nothing.',
+    'Activate it when that server does not have it any more. Activation again changes nothing.',
   params: accountParams,
   body: z.strictObject({
     ids: z.array(rowId).min(1).max(RECIPIENTS_MAX).optional().describe('Only these; all where it is not given.'),
   }),
   output: z.strictObject({
-    armed: z.int(),
+    activated: z.int().describe('Messages that are active now and were not before.'),
+    armed: formerName(z.int(), 'activated'),
     refused: z.array(z.strictObject({ id: rowId, reason: z.enum(['impossible', 'empty', 'sent']) })),
   }),
   problems: ['not-found'],
-  example: { params: { username: 'acme' }, body: {}, output: { armed: 2, refused: [] } },
-  command: { say: ({ armed, refused }) => `Armed: ${armed}. Not armed: ${refused.length}.` },
+  example: { params: { username: 'acme' }, body: {}, output: { activated: 2, armed: 2, refused: [] } },
+  command: { say: ({ activated, refused }) => `Activated: ${activated}. Not activated: ${refused.length}.` },
   run: async (services, { body: { ids } }) => {
     const settings = await sendingAccount(services);
     const wanted = ids ? new Set(ids) : null;
     const { database, account, tryForMs } = services;
-    const { armed, refused } = await activateSchedule(database, account.id, settings, tryForMs, wanted);
-    return { armed, refused: refused.map((each) => ({ ...each })) };
+    const { activated, refused } = await activateSchedule(database, account.id, settings, tryForMs, wanted);
+    return { activated, armed: activated, refused: refused.map((each) => ({ ...each })) };
   },
 });
 
-export const sendingActions: readonly Action[] = [messageSend, messageResend, messageDecide, messageArm];
+export const sendingActions: readonly Action[] = [messageSend, messageResend, messageDecide, messageActivate];

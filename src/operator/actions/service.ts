@@ -4,7 +4,7 @@ import { readStatus } from '../../domain/messages/counts.ts';
 import { countUnrouted } from '../../domain/receiving/unrouted.ts';
 import { readSendingCounts, sendingFaults } from '../../domain/sending/counts.ts';
 import { type Action, action, listAction } from '../action.ts';
-import { id, instant, username } from '../schemas.ts';
+import { formerName, id, instant, username } from '../schemas.ts';
 
 /** About the service as a whole: its audit, its state, its description. */
 
@@ -94,7 +94,8 @@ export const status = action({
     sending: z.strictObject({
       due: z.int().describe('Messages that are due and not claimed; at most 100000 are counted.'),
       submitting: z.int().describe('Messages whose answers are awaited.'),
-      undecided: z.int().describe('Messages of which nobody knows whether the carrier has them.'),
+      unknownOutcome: z.int().describe('Messages with an unknown outcome: nobody knows whether the carrier has them.'),
+      undecided: formerName(z.int(), 'unknownOutcome'),
       oldestDueSeconds: z.int().describe('How long the oldest one has been due.'),
       unrouted: z.int().describe('Messages from phones that no route takes.'),
       connectors: z.array(
@@ -127,6 +128,7 @@ export const status = action({
       sending: {
         due: 0,
         submitting: 0,
+        unknownOutcome: 0,
         undecided: 0,
         oldestDueSeconds: 0,
         unrouted: 0,
@@ -141,7 +143,7 @@ export const status = action({
   run: async ({ database, now, version, engine }) => {
     const { bytes, schemaVersion, accounts } = await readStatus(database);
     const totals = await readSendingCounts(database, now, countUnrouted);
-    const { due, submitting, undecided, oldestDueMs, unrouted } = totals;
+    const { due, submitting, unknownOutcome, oldestDueMs, unrouted } = totals;
     const connectors = totals.connectors.map(
       ({ name, pausedAt, downSince, waiting, lastMinute, receiptLagMs, lastError }) => ({
         name,
@@ -155,7 +157,8 @@ export const status = action({
     const oldestDueSeconds = Math.round(oldestDueMs / 1_000);
     const faults = sendingFaults(totals);
     const unconnected = [...totals.unconnected];
-    const sending = { due, submitting, undecided, oldestDueSeconds, unrouted, connectors, unconnected, faults };
+    const counts = { due, submitting, unknownOutcome, undecided: unknownOutcome, oldestDueSeconds, unrouted };
+    const sending = { ...counts, connectors, unconnected, faults };
     return { version, at: now(), database: { engine, bytes, schemaVersion }, accounts, sending };
   },
 });

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { accountId } from '../../domain/accounts/accounts.ts';
-import { EVENT_TYPES } from '../../domain/accounts/events.ts';
+import { EVENT_TYPES, FORMER_EVENT_TYPES, type FormerEventType } from '../../domain/accounts/events.ts';
 import {
   addWebhook,
   attemptsBefore,
@@ -26,10 +26,17 @@ function isAddress(text: string): boolean {
   return parsed !== null && /^https?:$/.test(parsed.protocol) && !parsed.username && !parsed.password && !parsed.hash;
 }
 
+/** By its name, or by a former one: then it is delivered under that one. */
+const FORMER = Object.keys(FORMER_EVENT_TYPES) as FormerEventType[];
+const eventType = z.enum([...EVENT_TYPES, ...FORMER]);
+const FORMER_SAID = FORMER.map((name) => `\`${name}\` is the former name of \`${FORMER_EVENT_TYPES[name]}\``).join(
+  ', ',
+);
+
 const webhookOutput = z.strictObject({
   id,
   url: z.string(),
-  events: z.array(z.enum(EVENT_TYPES)),
+  events: z.array(eventType),
   username: z.string().nullable().describe('Only events of this account; null for all accounts.'),
   full: z.boolean().describe('Numbers and texts are sent too, not only ids.'),
   state: z.enum(['enabled', 'disabled']),
@@ -92,7 +99,11 @@ export const webhookAdd = action({
     'order: `webhook-id` is the same each time. With `full`, numbers and texts are sent too.',
   body: z.strictObject({
     url: url.describe('Where the events go; https unless a setting allows the network.'),
-    events: z.array(z.enum(EVENT_TYPES)).min(1).max(EVENT_TYPES.length).describe('Which events.'),
+    events: z
+      .array(eventType)
+      .min(1)
+      .max(EVENT_TYPES.length + FORMER.length)
+      .describe(`Which events. ${FORMER_SAID}, under which it is delivered until the next version.`),
     username: username.optional().describe('Only events of this account.'),
     full: z.boolean().optional().describe('Send numbers and texts too, not only ids.'),
   }),

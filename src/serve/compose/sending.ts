@@ -38,7 +38,7 @@ export async function startGateway(
     events: createCarrierEvents(database, now, config.region || null, pace),
     onGatewayIds: heldReceipts,
     defaultRegion: config.region || null,
-    settings: { unsureMs: config.unknownOutcomeMinutes * 60_000 },
+    settings: { unknownOutcomeMs: config.unknownOutcomeMinutes * 60_000 },
     failed: (thrown) => log.error({ err: describeError(thrown) }, 'messages could not be sent'),
     connectorChanged: (connector, reason) => {
       if (reason === null) log.info({ connector }, 'the connector works again');

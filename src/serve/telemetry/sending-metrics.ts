@@ -5,19 +5,23 @@ type SentByConnector = SendingCounts['connectors'][number];
 
 /**
  * How sending does, as the database has it. So one process publishes it, whichever process sends.
+ * A label value that was renamed is published under its former name too, for one version.
  */
 export function addSendingMetrics(registry: Registry, totals: () => Promise<SendingCounts>): void {
   const known = () => totals().catch(() => undefined);
   const registers = [registry];
   new Gauge({
     name: 'columba_sending_messages',
-    help: 'Messages on their way out, by state: due, submitting, undecided.',
+    help: 'Messages on their way out, by state: due, submitting, unknown-outcome (formerly undecided).',
     registers,
     labelNames: ['state'],
     async collect() {
       this.reset();
       const now = await known();
-      for (const state of ['due', 'submitting', 'undecided'] as const) if (now) this.set({ state }, now[state]);
+      if (!now) return;
+      this.set({ state: 'due' }, now.due);
+      this.set({ state: 'submitting' }, now.submitting);
+      for (const state of ['unknown-outcome', 'undecided']) this.set({ state }, now.unknownOutcome);
     },
   });
   new Gauge({
@@ -46,15 +50,16 @@ export function addSendingMetrics(registry: Registry, totals: () => Promise<Send
 function addConnectorMetrics(registers: Registry[], known: () => Promise<readonly SentByConnector[]>): void {
   new Counter({
     name: 'columba_connector_submissions_total',
-    help: 'Submitted parts by connector and result: accepted, temporary, permanent, unsure.',
+    help: 'Submitted parts by connector and result: accepted, temporary, permanent, unknown-outcome (formerly unsure).',
     registers,
     labelNames: ['connector', 'result'],
     async collect() {
       this.reset();
       for (const { name: connector, counts } of await known()) {
-        for (const result of ['accepted', 'temporary', 'permanent', 'unsure'] as const) {
+        for (const result of ['accepted', 'temporary', 'permanent'] as const) {
           this.inc({ connector, result }, counts[result]);
         }
+        for (const result of ['unknown-outcome', 'unsure']) this.inc({ connector, result }, counts.unknownOutcome);
       }
     },
   });

@@ -196,6 +196,26 @@ export const migrations: readonly Migration[] = [
     name: 'why somebody accepted a difference of a migration',
     sql: `alter table migration_acceptance add column reason text not null default '';`,
   },
+  {
+    /**
+     * A submission that nobody answered has an unknown outcome, where it was `unsure`; a message
+     * that waits for an operator needs a decision, where it was `undecided`; a scheduled message
+     * that was taken over is activated, where it was `armed`. Nodes of the previous version do not
+     * know the new names, so all of them stop for this one. No such version was released.
+     */
+    version: 27,
+    name: 'unknown outcomes, needed decisions and activated messages',
+    sql: `
+      alter table account rename column unsure_policy to unknown_outcome_policy;
+      alter table carrier_connector rename column unsure to unknown_outcome;
+      drop index dispatch_open;
+      update dispatch set state = 'unknown-outcome' where state = 'unsure';
+      update dispatch set state = 'needs-decision' where state = 'undecided';
+      create index dispatch_open on dispatch (account_id, message_id) where state in ('unknown-outcome', 'needs-decision');
+      update attempt set state = 'unknown-outcome' where state = 'unsure';
+      update taken_message set state = 'activated' where state = 'armed';
+    `,
+  },
 ];
 
 /**

@@ -22,7 +22,7 @@ async function carrierOf({ service: { app, clock } }: Client) {
   const now = () => clock.now;
   const id = (await database.first(idOf, { username: 'acme' }))?.account_id as bigint;
   const accepting = createAccepting(database, now);
-  const leases = { leaseMs: MINUTE, unsureMs: MINUTE };
+  const leases = { leaseMs: MINUTE, unknownOutcomeMs: MINUTE };
   const claiming = createClaiming(database, { now, owner: 'test', newAttemptId, ...leases });
   const settling = createSettling(database, now, heldReceipts);
   const events = createCarrierEvents(database, now, 'ZA');

@@ -161,7 +161,7 @@ describe('a box at bearerbox', () => {
     }
   });
 
-  test('a submission without an acknowledgement is unsure when the connection dies; what was not written is temporary', async () => {
+  test('a submission without an acknowledgement has an unknown outcome when the connection dies; what was not written is temporary', async () => {
     const peer = await bearerbox();
     acknowledging(peer);
     const { connector } = await boxAt(peer.port, { window: 2 });
@@ -174,7 +174,7 @@ describe('a box at bearerbox', () => {
     await until('two are written', () => smsIn(peer).length === 3);
     peer.socket?.destroy();
     const kinds = (await submitting).map(({ kind }) => kind);
-    assert.deepEqual(kinds.slice(0, 2), ['unsure', 'unsure']);
+    assert.deepEqual(kinds.slice(0, 2), ['unknown-outcome', 'unknown-outcome']);
     assert.deepEqual(kinds.slice(2), ['temporary', 'temporary']);
   });
 
@@ -198,7 +198,7 @@ describe('a box at bearerbox', () => {
     const peer = await bearerbox();
     const { connector } = await boxAt(peer.port, { answerTimeoutMs: 100 });
     const [result] = await connector.submit([submissionOf('x')], NEVER);
-    assert.equal(result?.kind, 'unsure');
+    assert.equal(result?.kind, 'unknown-outcome');
     acknowledging(peer);
     await until('a new connection', () => peer.connections === 2);
     await until(
@@ -207,7 +207,7 @@ describe('a box at bearerbox', () => {
     );
   });
 
-  test('a submission that is aborted is unsure once it is written, and else temporary', async () => {
+  test('a submission that is aborted has an unknown outcome once it is written, and else temporary', async () => {
     const peer = await bearerbox();
     const { connector } = await boxAt(peer.port);
     const abort = new AbortController();
@@ -216,7 +216,7 @@ describe('a box at bearerbox', () => {
     abort.abort();
     assert.deepEqual(
       (await submitting).map(({ kind }) => kind),
-      ['unsure', 'temporary'],
+      ['unknown-outcome', 'temporary'],
     );
   });
 

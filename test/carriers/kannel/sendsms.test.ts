@@ -66,7 +66,7 @@ describe('recorded refusals of sendsms', () => {
   const notAuthorised = down('Authorization failed for sendsms', 60_000);
   const expected: Record<string, SubmitResult> = {
     'account-65': permanent('Account field misformed or too long, rejected'),
-    'bearerbox-dies-before-it-answered': { kind: 'unsure', reason: 'ECONNRESET' },
+    'bearerbox-dies-before-it-answered': { kind: 'unknown-outcome', reason: 'ECONNRESET' },
     'bearerbox-down': down('ECONNREFUSED', 1_000),
     'blacklist-core': permanent('receiver in black-list'),
     'blacklist-user': permanent('Number(s) has/have been denied by white- and/or black-lists.'),
@@ -182,16 +182,16 @@ describe('a request to sendsms', () => {
     await until('two requests', () => requests.length === 2);
     abort.abort();
     const kinds = (await submitting).map(({ kind }) => kind);
-    assert.deepEqual(kinds, ['unsure', 'unsure', 'temporary', 'temporary', 'temporary']);
+    assert.deepEqual(kinds, ['unknown-outcome', 'unknown-outcome', 'temporary', 'temporary', 'temporary']);
     assert.equal(requests.length, 2);
     await connector.stop();
   });
 
-  test('an answer that does not come in time leaves the submission unsure', async () => {
+  test('an answer that does not come in time leaves the submission with an unknown outcome', async () => {
     const { port } = await smsboxThat(null);
     const { connector } = connectorAt(port, { answerTimeoutMs: 200 });
     assert.deepEqual(await connector.submit([submissionOf('x')], NEVER), [
-      { kind: 'unsure', reason: 'no answer in time' },
+      { kind: 'unknown-outcome', reason: 'no answer in time' },
     ]);
     await connector.stop();
   });

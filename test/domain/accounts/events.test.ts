@@ -4,10 +4,10 @@ import { EVENT_TYPES } from '../../../src/domain/accounts/events.ts';
 import { createIncoming, storeFor } from '../../../src/domain/receiving/incoming.ts';
 import { createConnectors } from '../../../src/domain/sending/connectors.ts';
 import { createReceipts } from '../../../src/domain/sending/receipts.ts';
-import { addWebhook } from '../../../src/domain/webhooks/webhooks.ts';
+import { addWebhook, type Webhook } from '../../../src/domain/webhooks/webhooks.ts';
 import { type Engine, onEveryEngine } from '../../support/engines.ts';
 import { sql } from '../../support/opened-database.ts';
-import { LEASE, message, openSending, UNSURE } from '../../support/sending.ts';
+import { LEASE, message, openSending, UNKNOWN_OUTCOME } from '../../support/sending.ts';
 
 interface EventRow {
   type: string;
@@ -17,6 +17,7 @@ interface EventRow {
 const written = sql<Record<string, never>, EventRow>(
   'select type, data, account_id from webhook_delivery order by at, type, data',
 );
+const writtenFor = sql<{ id: bigint }, { type: string }>('select type from webhook_delivery where webhook_id = :id');
 const ANY_CONNECTOR = { kind: 'loopback', config: {}, isDefault: true, submissionsMax: 10, ratePerSecond: 0 };
 
 async function opened(engine: Engine, t: TestContext) {
@@ -55,20 +56,39 @@ onEveryEngine('events of messages and connectors', (engine) => {
     assert.deepEqual(await events(), [...submitted, delivered]);
   });
 
-  test('a message of which nobody knows whether the carrier has it has the event message.undecided', async (t) => {
+  test('a message of which nobody knows whether the carrier has it has the event message.needs_decision', async (t) => {
     const { accept, claim, account, clock, events } = await opened(engine, t);
     await accept(account);
     const [lost] = await claim();
     clock.now += LEASE + 1;
     await claim();
     assert.deepEqual(await events(), []);
-    clock.now += UNSURE + 1;
+    clock.now += UNKNOWN_OUTCOME + 1;
     await claim();
     const data = { messageId: String(lost?.id), status: 'UNKNOWN' };
     assert.deepEqual(await events(), [
+      ['message.needs_decision', data],
       ['message.status', data],
-      ['message.undecided', data],
     ]);
+  });
+
+  test('a webhook that names message.undecided gets the event under that name, and one that names both gets it once', async (t) => {
+    const { accept, claim, account, clock, database } = await opened(engine, t);
+    const url = 'https://receiver.example/';
+    const add = async (...events: readonly Webhook['events'][number][]) =>
+      (await addWebhook(database, { account: null, url, events, full: false }, clock.now)).webhook;
+    const former = await add('message.undecided');
+    const both = await add('message.undecided', 'message.needs_decision');
+    assert.deepEqual([former.events, both.events], [['message.undecided'], ['message.needs_decision']]);
+    await accept(account);
+    await claim();
+    clock.now += LEASE + 1;
+    await claim();
+    clock.now += UNKNOWN_OUTCOME + 1;
+    await claim();
+    const typesOf = async (id: bigint) => (await database.all(writtenFor, { id })).map(({ type }) => type);
+    assert.deepEqual(await typesOf(former.id), ['message.undecided']);
+    assert.deepEqual(await typesOf(both.id), ['message.needs_decision']);
   });
 
   test('a message of a carrier has the event message.received, and none where its transaction fails', async (t) => {

@@ -77,7 +77,7 @@ onEveryEngine('words that senders reply with', (engine) => {
       owner: 'test',
       newAttemptId,
       leaseMs: HOUR,
-      unsureMs: HOUR,
+      unknownOutcomeMs: HOUR,
     });
     return { bench, account, claim: () => claiming.claim({ connector: 'loopback', isDefault: true }, 10) };
   };

@@ -8,7 +8,7 @@ import { readAccount } from '../../../src/transfer/account-json.ts';
 import { createArchive } from '../../../src/transfer/archive.ts';
 import { onEveryEngine } from '../../support/engines.ts';
 import { sql } from '../../support/opened-database.ts';
-import { LEASE, MINUTE, message, openSending, START, UNSURE } from '../../support/sending.ts';
+import { LEASE, MINUTE, message, openSending, START, UNKNOWN_OUTCOME } from '../../support/sending.ts';
 
 const DAY = 24 * 60 * MINUTE;
 const idOf = sql<{ username: string }, { account_id: bigint }>(
@@ -125,7 +125,7 @@ onEveryEngine('accepting', (engine) => {
     assert.ok(second > first);
   });
 
-  test('an imported schedule is not sent until it is armed, and then once', async (t) => {
+  test('an imported schedule is not sent until it is activated, and then once', async (t) => {
     const sending = await openSending(engine, t);
     const scheduled = [
       ['1', '082 555 0201'],
@@ -148,11 +148,11 @@ onEveryEngine('accepting', (engine) => {
     await createArchive(sending.database, Date.now, null).load(await readAccount(given, 0));
     const account = (await sending.database.first(idOf, { username: 'moved' }))?.account_id as bigint;
     sending.clock.now = START + MINUTE;
-    assert.deepEqual(await sending.claim(), [], 'it is not armed');
+    assert.deepEqual(await sending.claim(), [], 'it is not active');
     const settings = { region: 'ZA', timeZone: null, quietHours: null };
-    const arm = () => activateSchedule(sending.database, account, settings, 2 * DAY, null);
-    assert.deepEqual(await arm(), { armed: 1, refused: [{ id: 2n, reason: 'impossible' }] });
-    assert.deepEqual((await arm()).armed, 0, 'arming again changes nothing');
+    const activate = () => activateSchedule(sending.database, account, settings, 2 * DAY, null);
+    assert.deepEqual(await activate(), { activated: 1, refused: [{ id: 2n, reason: 'impossible' }] });
+    assert.deepEqual((await activate()).activated, 0, 'activating again changes nothing');
     const claimed = await sending.claim();
     assert.deepEqual(
       claimed.map(({ recipient }) => recipient),
@@ -168,7 +168,7 @@ onEveryEngine('accepting', (engine) => {
     ['not-submitted', 'REJECTED', { free: 1_000n, held: 0n, used: 0n }],
     ['submit-again', 'QUEUED', { free: 999n, held: 1n, used: 0n }],
   ] as const) {
-    test(`an operator decides about an undecided message: ${decision}`, async (t) => {
+    test(`an operator decides about a message that needs a decision: ${decision}`, async (t) => {
       const sending = await openSending(engine, t);
       const account = await sending.addAccount();
       const id = (await sending.accept(account)).accepted[0]?.id as bigint;
@@ -177,7 +177,7 @@ onEveryEngine('accepting', (engine) => {
       await sending.claim();
       sending.clock.now += LEASE;
       await sending.claim();
-      sending.clock.now += UNSURE;
+      sending.clock.now += UNKNOWN_OUTCOME;
       await sending.claim();
       await verdict();
       assert.equal((await sending.sent.show(account, id)).status, status);
@@ -195,7 +195,7 @@ onEveryEngine('random lives', (engine) => {
     fc.record({ kind: fc.constant('claim' as const) }),
     fc.record({
       kind: fc.constant('settle' as const),
-      outcome: fc.constantFrom('submitted', 'rejected', 'waiting', 'unsure'),
+      outcome: fc.constantFrom('submitted', 'rejected', 'waiting', 'unknown-outcome'),
     }),
     fc.record({ kind: fc.constant('cancel' as const) }),
     fc.record({ kind: fc.constant('delete' as const) }),
@@ -206,7 +206,7 @@ onEveryEngine('random lives', (engine) => {
     const sending = await openSending(engine, t);
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 25 }), fc.boolean(), async (steps, isAgain) => {
-        const account = await sending.addAccount(isAgain ? { unsurePolicy: 'submit-again' } : {});
+        const account = await sending.addAccount(isAgain ? { unknownOutcomePolicy: 'submit-again' } : {});
         const open = new Map<bigint, Awaited<ReturnType<typeof sending.claim>>[number]>();
         const ids: bigint[] = [];
         const submissions = new Map<bigint, number>();
@@ -236,7 +236,11 @@ onEveryEngine('random lives', (engine) => {
               const later = { dueAt: sending.clock.now + MINUTE, reason: 'later' };
               const outcome = each.outcome === 'submitted' ? { kind: each.outcome } : { kind: each.outcome, ...later };
               const state =
-                each.outcome === 'submitted' ? 'accepted' : each.outcome === 'unsure' ? 'unsure' : 'refused';
+                each.outcome === 'submitted'
+                  ? 'accepted'
+                  : each.outcome === 'unknown-outcome'
+                    ? 'unknown-outcome'
+                    : 'refused';
               await sending.settle([first], outcome as never, state);
             }
           }

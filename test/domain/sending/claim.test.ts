@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { provePart } from '../../../src/domain/sending/end.ts';
 import { onEveryEngine } from '../../support/engines.ts';
-import { LEASE, MINUTE, message, openSending, START, UNSURE } from '../../support/sending.ts';
+import { LEASE, MINUTE, message, openSending, START, UNKNOWN_OUTCOME } from '../../support/sending.ts';
 
 const LONG = 'x'.repeat(400); // three parts
 const idsOf = (claimed: readonly { id: bigint }[]) => claimed.map(({ id }) => id);
@@ -129,7 +129,7 @@ onEveryEngine('claiming and settling', (engine) => {
     await sending.checkLedger();
   });
 
-  test('a lease that ran out makes a message unsure, and by never-twice it stays undecided with its credits held', async (t) => {
+  test('a lease that ran out gives a message an unknown outcome, and by never-twice it needs a decision while its credits stay held', async (t) => {
     const sending = await openSending(engine, t);
     const account = await sending.addAccount();
     const id = (await sending.accept(account)).accepted[0]?.id as bigint;
@@ -137,7 +137,7 @@ onEveryEngine('claiming and settling', (engine) => {
     sending.clock.now += LEASE;
     assert.deepEqual(await sending.claim(), []);
     assert.equal((await sending.sent.show(account, id)).status, 'QUEUED', 'a receipt may still come');
-    sending.clock.now += UNSURE;
+    sending.clock.now += UNKNOWN_OUTCOME;
     assert.deepEqual(await sending.claim(), []);
     assert.equal((await sending.sent.show(account, id)).status, 'UNKNOWN');
     sending.clock.now += 100 * 24 * 60 * MINUTE;
@@ -146,14 +146,14 @@ onEveryEngine('claiming and settling', (engine) => {
     await sending.checkLedger();
   });
 
-  test('by submit-again an unsure message is claimed again after the deadline', async (t) => {
+  test('by submit-again a message with an unknown outcome is claimed again after the deadline', async (t) => {
     const sending = await openSending(engine, t);
-    const account = await sending.addAccount({ unsurePolicy: 'submit-again' });
+    const account = await sending.addAccount({ unknownOutcomePolicy: 'submit-again' });
     await sending.accept(account);
     const [lost] = await sending.claim();
     sending.clock.now += LEASE;
     assert.deepEqual(await sending.claim(), []);
-    sending.clock.now += UNSURE;
+    sending.clock.now += UNKNOWN_OUTCOME;
     const [again] = await sending.claim();
     assert.deepEqual([again?.id, again?.attempt], [lost?.id, 2]);
     // The first process was only slow: its answer comes too late for the message.
@@ -165,12 +165,12 @@ onEveryEngine('claiming and settling', (engine) => {
 
   test('a refused second attempt freed the credits of a message whose first attempt had a receipt meanwhile', async (t) => {
     const sending = await openSending(engine, t);
-    const account = await sending.addAccount({ unsurePolicy: 'submit-again' });
+    const account = await sending.addAccount({ unknownOutcomePolicy: 'submit-again' });
     await sending.accept(account);
     const [lost] = await sending.claim();
     sending.clock.now += LEASE;
     await sending.claim();
-    sending.clock.now += UNSURE;
+    sending.clock.now += UNKNOWN_OUTCOME;
     const [again] = await sending.claim();
     assert.equal(again?.attempt, 2);
     const messageId = lost?.id as bigint;
@@ -188,9 +188,9 @@ onEveryEngine('claiming and settling', (engine) => {
     const account = await sending.addAccount();
     const id = (await sending.accept(account)).accepted[0]?.id as bigint;
     const claimed = await sending.claim();
-    sending.clock.now += LEASE + UNSURE;
+    sending.clock.now += LEASE + UNKNOWN_OUTCOME;
     await sending.claim();
-    sending.clock.now += UNSURE;
+    sending.clock.now += UNKNOWN_OUTCOME;
     await sending.claim();
     assert.equal((await sending.sent.show(account, id)).status, 'UNKNOWN');
     await sending.settle(claimed, { kind: 'submitted' });
@@ -199,13 +199,13 @@ onEveryEngine('claiming and settling', (engine) => {
     await sending.checkLedger();
   });
 
-  test('a receipt proves that the carrier has an unsure message: its credits are used and it is not submitted again', async (t) => {
+  test('a receipt proves that the carrier has a message with an unknown outcome: its credits are used and it is not submitted again', async (t) => {
     const sending = await openSending(engine, t);
-    const account = await sending.addAccount({ unsurePolicy: 'submit-again' });
+    const account = await sending.addAccount({ unknownOutcomePolicy: 'submit-again' });
     await sending.accept(account, message({ text: LONG }));
     const claimed = await sending.claim();
-    const unsure = { kind: 'unsure', dueAt: START + UNSURE, reason: 'no answer' } as const;
-    await sending.settle(claimed, unsure, 'unsure');
+    const unknown = { kind: 'unknown-outcome', dueAt: START + UNKNOWN_OUTCOME, reason: 'no answer' } as const;
+    await sending.settle(claimed, unknown, 'unknown-outcome');
     for (const part of [1n, 2n, 3n]) {
       assert.equal((await sending.ledger.balances(account)).used, 0n);
       const messageId = claimed[0]?.id as bigint;
@@ -214,7 +214,7 @@ onEveryEngine('claiming and settling', (engine) => {
       );
     }
     assert.deepEqual(await sending.ledger.balances(account), { free: 997n, held: 0n, used: 3n });
-    sending.clock.now += 2 * UNSURE;
+    sending.clock.now += 2 * UNKNOWN_OUTCOME;
     assert.deepEqual(await sending.claim(), []);
     await sending.checkLedger();
   });

@@ -86,13 +86,13 @@ onEveryEngine('connectors', (engine) => {
     const { database, now } = await openSending(engine, t);
     const totals = {
       ...(await readSendingCounts(database, now, countUnrouted)),
-      undecided: 1,
+      unknownOutcome: 1,
       due: 1,
       oldestDueMs: 600_000,
     };
     assert.deepEqual(sendingFaults(totals), [
       '1 message is due, the oldest for 10 minutes.',
-      '1 message is undecided: an operator decides about each.',
+      '1 message has an unknown outcome: an operator decides about each.',
     ]);
   });
 });

@@ -77,7 +77,11 @@ onEveryEngine('messages whose time is over, and that nobody claims', (engine) =>
     const notAfter = START + 10 * MINUTE;
     await bench.accept(account, message({ to: ['+27825550201', '+27825550202'], notAfter }));
     const [first] = await bench.claim();
-    await bench.settle([first as never], { kind: 'unsure', dueAt: START + DAY, reason: 'no answer' }, 'unsure');
+    await bench.settle(
+      [first as never],
+      { kind: 'unknown-outcome', dueAt: START + DAY, reason: 'no answer' },
+      'unknown-outcome',
+    );
     assert.equal(await bench.runAt(notAfter + MINUTE), 0);
     assert.deepEqual(await bench.ledger.balances(account), { free: 998n, held: 2n, used: 0n });
   });

@@ -9,9 +9,9 @@ import { createReceipts } from '../../../src/domain/sending/receipts.ts';
 import type { Outcome, PartResult } from '../../../src/domain/sending/settle.ts';
 import { type Engine, onEveryEngine } from '../../support/engines.ts';
 import { sql } from '../../support/opened-database.ts';
-import { LEASE, message, openSending, START, UNSURE } from '../../support/sending.ts';
+import { LEASE, message, openSending, START, UNKNOWN_OUTCOME } from '../../support/sending.ts';
 
-/** Parts of one message with different fates, in several attempts. */
+/** Parts of one message with different outcomes, in several attempts. */
 const TWO_PARTS = 'x'.repeat(300);
 const DAY = 86_400_000;
 const attemptIdOf = sql<{ account: bigint; id: bigint; attempt: number; part: number }, { attempt_id: string }>(
@@ -23,7 +23,7 @@ const disable = sql<{ account: bigint }>('update account set disabled_at = 1 whe
 async function opened(engine: Engine, t: TestContext, given: { policy?: 'submit-again'; notAfter?: number } = {}) {
   const sending = await openSending(engine, t);
   const { database, now } = sending;
-  const account = await sending.addAccount(given.policy ? { unsurePolicy: given.policy } : {});
+  const account = await sending.addAccount(given.policy ? { unknownOutcomePolicy: given.policy } : {});
   const receipts = createReceipts(database, now);
   const maintenance = createMaintenance(database, createIncoming(database, now, null), { now, receiptWaitMs: 3 * DAY });
   let id = 0n;
@@ -40,7 +40,7 @@ async function opened(engine: Engine, t: TestContext, given: { policy?: 'submit-
     async claimAgain(): Promise<ClaimedMessage> {
       sending.clock.now += LEASE;
       await sending.claim();
-      sending.clock.now += UNSURE;
+      sending.clock.now += UNKNOWN_OUTCOME;
       return (await sending.claim())[0] as ClaimedMessage;
     },
     answer: (claimed: ClaimedMessage, outcome: Outcome, ...states: readonly PartResult['state'][]) =>
@@ -50,7 +50,7 @@ async function opened(engine: Engine, t: TestContext, given: { policy?: 'submit-
           outcome,
           parts: claimed.parts.map(({ number: part }, index) => ({
             part,
-            state: states[index] ?? 'unsure',
+            state: states[index] ?? 'unknown-outcome',
             gatewayId: null,
           })),
         },
@@ -78,7 +78,11 @@ async function opened(engine: Engine, t: TestContext, given: { policy?: 'submit-
   };
 }
 
-const unsureFor = (now: number): Outcome => ({ kind: 'unsure', dueAt: now + UNSURE, reason: 'no answer' });
+const unknownOutcomeFor = (now: number): Outcome => ({
+  kind: 'unknown-outcome',
+  dueAt: now + UNKNOWN_OUTCOME,
+  reason: 'no answer',
+});
 const throttledFor = (now: number): Outcome => ({ kind: 'waiting', dueAt: now + 1_000, reason: 'throttled' });
 const REFUSED: Outcome = { kind: 'rejected', reason: 'a duplicate' };
 
@@ -87,40 +91,40 @@ onEveryEngine('what is known of parts', (engine) => {
     const sent = await opened(engine, t, { policy: 'submit-again' });
     await sent.send();
     await sent.answer(await sent.claimAgain(), REFUSED, 'refused');
-    assert.deepEqual(await sent.seen(), ['UNKNOWN', 'undecided', 1n, 0n]);
+    assert.deepEqual(await sent.seen(), ['UNKNOWN', 'needs-decision', 1n, 0n]);
     await sent.receipt(1, 1, 'DELIVERED');
     assert.deepEqual(await sent.seen(), ['DELIVERED', null, 0n, 1n]);
   });
 
   test('a message EXPIRED, and was free of charge, while an attempt of it was never answered', async (t) => {
-    const sent = await opened(engine, t, { policy: 'submit-again', notAfter: START + LEASE + UNSURE + 500 });
+    const sent = await opened(engine, t, { policy: 'submit-again', notAfter: START + LEASE + UNKNOWN_OUTCOME + 500 });
     await sent.send();
     await sent.answer(await sent.claimAgain(), throttledFor(sent.now()), 'refused');
     sent.clock.now += 1_000;
     assert.deepEqual(await sent.claim(), []);
-    assert.deepEqual(await sent.seen(), ['UNKNOWN', 'undecided', 1n, 0n]);
+    assert.deepEqual(await sent.seen(), ['UNKNOWN', 'needs-decision', 1n, 0n]);
     await sent.decide('not-submitted');
     assert.deepEqual(await sent.seen(), ['REJECTED', null, 0n, 0n]);
   });
 
   test('not-submitted freed the credit of a part that the carrier had taken', async (t) => {
     const sent = await opened(engine, t);
-    await sent.answer(await sent.send(TWO_PARTS), unsureFor(sent.now()), 'accepted', 'unsure');
+    await sent.answer(await sent.send(TWO_PARTS), unknownOutcomeFor(sent.now()), 'accepted', 'unknown-outcome');
     await sent.decide('not-submitted');
     assert.deepEqual(await sent.seen(), ['REJECTED', null, 0n, 1n]);
   });
 
-  test('an unsure answer kept a message undecided that a receipt had proved before', async (t) => {
+  test('an unknown outcome kept a message waiting for a decision that a receipt had proved before', async (t) => {
     const sent = await opened(engine, t);
     const claimed = await sent.send();
     await sent.receipt(1, 1, 'DELIVERED');
-    await sent.answer(claimed, unsureFor(sent.now()), 'unsure');
+    await sent.answer(claimed, unknownOutcomeFor(sent.now()), 'unknown-outcome');
     assert.deepEqual(await sent.seen(), ['DELIVERED', null, 0n, 1n]);
   });
 
   test('a decision of submitted used credits for a part that the carrier had refused', async (t) => {
     const sent = await opened(engine, t);
-    await sent.answer(await sent.send(TWO_PARTS), unsureFor(sent.now()), 'unsure', 'refused');
+    await sent.answer(await sent.send(TWO_PARTS), unknownOutcomeFor(sent.now()), 'unknown-outcome', 'refused');
     await sent.decide('submitted');
     assert.deepEqual(await sent.seen(), ['QUEUED', 'waiting', 2n, 0n]);
     const [again] = await sent.claim();
@@ -134,9 +138,9 @@ onEveryEngine('what is known of parts', (engine) => {
   });
 
   test('a message that an operator called submitted stayed SUBMITTED for ever where no receipt came', async (t) => {
-    for (const decidedAfter of [UNSURE, 4 * DAY]) {
+    for (const decidedAfter of [UNKNOWN_OUTCOME, 4 * DAY]) {
       const sent = await opened(engine, t);
-      await sent.answer(await sent.send(), unsureFor(sent.now()), 'unsure');
+      await sent.answer(await sent.send(), unknownOutcomeFor(sent.now()), 'unknown-outcome');
       sent.clock.now += decidedAfter;
       await sent.claim();
       await sent.maintenance.run();
@@ -170,14 +174,14 @@ onEveryEngine('what is known of parts', (engine) => {
     assert.deepEqual(await sent.seen(), [null, null, 0n, 1n]);
   });
 
-  test('a message stayed undecided after a receipt had proved its only unsure part', async (t) => {
+  test('a message still needed a decision after a receipt had proved its only part with an unknown outcome', async (t) => {
     for (const isLate of [false, true]) {
       const sent = await opened(engine, t);
-      await sent.answer(await sent.send(TWO_PARTS), unsureFor(sent.now()), 'unsure', 'refused');
+      await sent.answer(await sent.send(TWO_PARTS), unknownOutcomeFor(sent.now()), 'unknown-outcome', 'refused');
       if (isLate) {
-        sent.clock.now += UNSURE;
+        sent.clock.now += UNKNOWN_OUTCOME;
         await sent.claim();
-        assert.equal((await sent.seen())[1], 'undecided');
+        assert.equal((await sent.seen())[1], 'needs-decision');
       }
       await sent.receipt(1, 1, 'DELIVERED');
       const [again] = await sent.claim();
@@ -191,13 +195,13 @@ onEveryEngine('what is known of parts', (engine) => {
     }
   });
 
-  test('the late answer of an older claim left a message undecided for ever', async (t) => {
-    const sent = await opened(engine, t, { policy: 'submit-again', notAfter: START + LEASE + UNSURE + 500 });
+  test('the late answer of an older claim left a message waiting for a decision for ever', async (t) => {
+    const sent = await opened(engine, t, { policy: 'submit-again', notAfter: START + LEASE + UNKNOWN_OUTCOME + 500 });
     const first = await sent.send();
-    await sent.answer(await sent.claimAgain(), unsureFor(sent.now()), 'unsure');
-    sent.clock.now += UNSURE;
+    await sent.answer(await sent.claimAgain(), unknownOutcomeFor(sent.now()), 'unknown-outcome');
+    sent.clock.now += UNKNOWN_OUTCOME;
     await sent.claim();
-    assert.equal((await sent.seen())[1], 'undecided');
+    assert.equal((await sent.seen())[1], 'needs-decision');
     await sent.answer(first, { kind: 'submitted' }, 'accepted');
     assert.deepEqual(await sent.seen(), ['SUBMITTED', null, 0n, 1n]);
     await sent.receipt(1, 1, 'DELIVERED');
@@ -218,12 +222,12 @@ onEveryEngine('what is known of parts', (engine) => {
     assert.deepEqual(await sent.seen(), ['SUBMITTED', null, 0n, 1n]);
   });
 
-  test('an undecided message whose missing answer was a temporary refusal goes on, once', async (t) => {
+  test('a message that needs a decision whose missing answer was a temporary refusal goes on, once', async (t) => {
     const sent = await opened(engine, t, { policy: 'submit-again' });
     const first = await sent.send();
     await sent.answer(await sent.claimAgain(), REFUSED, 'refused');
-    assert.equal((await sent.seen())[1], 'undecided');
-    assert.deepEqual(await sent.claim(), [], 'nobody submits it while it is undecided');
+    assert.equal((await sent.seen())[1], 'needs-decision');
+    assert.deepEqual(await sent.claim(), [], 'nobody submits it while it needs a decision');
     await sent.answer(first, throttledFor(sent.now()), 'refused');
     assert.equal((await sent.seen())[1], 'waiting');
     const [third] = await sent.claim();
@@ -242,18 +246,18 @@ onEveryEngine('what is known of parts', (engine) => {
     await sent.settling.quarantine([{ message: claimed, parts, outcome: throttledFor(sent.now()) }]);
     // The answer of an older claim, which may be the last one that was missing.
     await sent.settling.settle([{ message: { ...claimed, fence: 0n }, parts, outcome: throttledFor(sent.now()) }]);
-    assert.equal((await sent.seen())[1], 'undecided');
-    sent.clock.now += UNSURE;
+    assert.equal((await sent.seen())[1], 'needs-decision');
+    sent.clock.now += UNKNOWN_OUTCOME;
     assert.deepEqual(await sent.claim(), []);
   });
 
-  test('an undecided message of never-twice waits for an operator, whatever time passes', async (t) => {
+  test('a message that needs a decision of never-twice waits for an operator, whatever time passes', async (t) => {
     const sent = await opened(engine, t);
-    await sent.answer(await sent.send(), unsureFor(sent.now()), 'unsure');
-    for (const passed of [UNSURE, UNSURE, LEASE, DAY]) {
+    await sent.answer(await sent.send(), unknownOutcomeFor(sent.now()), 'unknown-outcome');
+    for (const passed of [UNKNOWN_OUTCOME, UNKNOWN_OUTCOME, LEASE, DAY]) {
       sent.clock.now += passed;
       assert.deepEqual(await sent.claim(), []);
-      assert.deepEqual(await sent.seen(), ['UNKNOWN', 'undecided', 1n, 0n]);
+      assert.deepEqual(await sent.seen(), ['UNKNOWN', 'needs-decision', 1n, 0n]);
     }
   });
 
@@ -261,7 +265,7 @@ onEveryEngine('what is known of parts', (engine) => {
     const sent = await opened(engine, t, { policy: 'submit-again' });
     const first = await sent.send();
     await sent.answer(await sent.claimAgain(), REFUSED, 'refused');
-    assert.equal((await sent.seen())[1], 'undecided');
+    assert.equal((await sent.seen())[1], 'needs-decision');
     await sent.answer(first, REFUSED, 'refused');
     assert.deepEqual(await sent.claim(), []);
     assert.deepEqual(await sent.seen(), ['REJECTED', null, 0n, 0n]);
@@ -277,10 +281,10 @@ onEveryEngine('what is known of parts', (engine) => {
     assert.deepEqual(await sent.seen(), ['UNDELIVERABLE', null, 0n, 1n]);
   });
 
-  test('a receipt of UNKNOWN for an undecided message was told a second time', async (t) => {
+  test('a receipt of UNKNOWN for a message that needs a decision was told a second time', async (t) => {
     const sent = await opened(engine, t);
-    await sent.answer(await sent.send(), unsureFor(sent.now()), 'unsure');
-    sent.clock.now += UNSURE;
+    await sent.answer(await sent.send(), unknownOutcomeFor(sent.now()), 'unknown-outcome');
+    sent.clock.now += UNKNOWN_OUTCOME;
     await sent.claim();
     await sent.receipt(1, 1, 'UNKNOWN');
     const [status, state] = await sent.seen();
@@ -312,8 +316,8 @@ onEveryEngine('what is known of parts', (engine) => {
     const ends: readonly (readonly [Outcome, PartResult['state'], string | null, string])[] = [
       [{ kind: 'submitted' }, 'accepted', 'DELIVERED', 'DELIVERED'],
       [REFUSED, 'refused', null, 'UNDELIVERABLE'],
-      [unsureFor(START), 'unsure', 'DELIVERED', 'DELIVERED'],
-      [unsureFor(START), 'unsure', null, 'ENROUTE'],
+      [unknownOutcomeFor(START), 'unknown-outcome', 'DELIVERED', 'DELIVERED'],
+      [unknownOutcomeFor(START), 'unknown-outcome', null, 'ENROUTE'],
     ];
     for (const [outcome, state, later, expected] of ends) {
       const sent = await opened(engine, t, { policy: 'submit-again' });
@@ -331,7 +335,7 @@ onEveryEngine('what is known of parts', (engine) => {
     for (const later of ['DELIVERED', 'UNDELIVERABLE', null]) {
       const sent = await opened(engine, t, { policy: 'submit-again' });
       await sent.send();
-      await sent.answer(await sent.claimAgain(), unsureFor(sent.now()), 'unsure');
+      await sent.answer(await sent.claimAgain(), unknownOutcomeFor(sent.now()), 'unknown-outcome');
       await sent.receipt(1, 1, 'UNDELIVERABLE');
       assert.deepEqual(await sent.seen(), ['UNKNOWN', null, 0n, 1n], 'a carrier had it, and it may have it again');
       if (later) await sent.receipt(2, 1, later);
@@ -347,7 +351,7 @@ onEveryEngine('what is known of parts', (engine) => {
     const again = await sent.claimAgain();
     await sent.receipt(1, 1, 'ENROUTE');
     await sent.receipt(1, 1, 'UNDELIVERABLE');
-    await sent.answer(again, unsureFor(sent.now()), 'unsure');
+    await sent.answer(again, unknownOutcomeFor(sent.now()), 'unknown-outcome');
     sent.clock.now += 4 * DAY;
     await sent.maintenance.run();
     assert.deepEqual(await sent.seen(), ['UNKNOWN', null, 0n, 1n]);

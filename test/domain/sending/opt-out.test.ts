@@ -5,13 +5,13 @@ import { createOptOuts, optOutsOf } from '../../../src/domain/sending/opt-out.ts
 import { createSettling } from '../../../src/domain/sending/settle.ts';
 import { onEveryEngine } from '../../support/engines.ts';
 import { sql } from '../../support/opened-database.ts';
-import { MINUTE, message, openSending, type Sending, START, UNSURE } from '../../support/sending.ts';
+import { MINUTE, message, openSending, type Sending, START, UNKNOWN_OUTCOME } from '../../support/sending.ts';
 
 const NUMBER = '+27825550201';
 const LONG = 'x'.repeat(200);
 const HOURS = 60 * MINUTE;
 const THROTTLED = { kind: 'waiting', dueAt: START + MINUTE, reason: 'throttled' } as const;
-const UNANSWERED = { kind: 'unsure', dueAt: START + UNSURE, reason: 'no answer' } as const;
+const UNANSWERED = { kind: 'unknown-outcome', dueAt: START + UNKNOWN_OUTCOME, reason: 'no answer' } as const;
 
 const optOut = ({ database, now }: Sending, account: bigint, number = NUMBER) =>
   createOptOuts(database, now, async () => 'ZA').add(account, number, null);
@@ -84,7 +84,7 @@ onEveryEngine('an opt-out ends what waits', (engine) => {
 
   test('a claim looks at the blacklist: a message that came to wait in another way is not submitted', async (t) => {
     const sending = await openSending(engine, t);
-    const account = await sending.addAccount({ unsurePolicy: 'submit-again' });
+    const account = await sending.addAccount({ unknownOutcomePolicy: 'submit-again' });
     const { accepted } = await sending.accept(account);
     // Another program knows nothing of the messages that wait, as a node of the previous version.
     const block = sql<{ account: bigint }>(
@@ -98,7 +98,7 @@ onEveryEngine('an opt-out ends what waits', (engine) => {
     await sending.checkLedger();
   });
 
-  test('a scheduled message that is due and armed is not submitted after an opt-out', async (t) => {
+  test('a scheduled message that is due and activated is not submitted after an opt-out', async (t) => {
     const sending = await openSending(engine, t);
     const account = await sending.addAccount();
     await sending.accept(account, message({ sendAt: START + MINUTE }));
@@ -111,12 +111,12 @@ onEveryEngine('an opt-out ends what waits', (engine) => {
 
   test('a message with an unknown outcome is not submitted again after an opt-out: its credits wait for a decision', async (t) => {
     const sending = await openSending(engine, t);
-    const account = await sending.addAccount({ unsurePolicy: 'submit-again' });
+    const account = await sending.addAccount({ unknownOutcomePolicy: 'submit-again' });
     const { accepted } = await sending.accept(account);
     const id = idOf(accepted);
-    await sending.settle(await sending.claim(), UNANSWERED, 'unsure');
+    await sending.settle(await sending.claim(), UNANSWERED, 'unknown-outcome');
     assert.deepEqual(await optOut(sending, account), { isNew: true, cancelled: 0 });
-    sending.clock.now = START + UNSURE + MINUTE;
+    sending.clock.now = START + UNKNOWN_OUTCOME + MINUTE;
     assert.deepEqual(await sending.claim(), []);
     const found = await sending.sent.show(account, id);
     assert.equal(found.status, 'UNKNOWN');
@@ -202,7 +202,7 @@ onEveryEngine('cancelling a message that is due', (engine) => {
     await sending.settle(claimed, { kind: 'submitted' });
     await assert.rejects(sending.cancellation.cancel(account, id), /was sent already/);
     const second = idOf((await sending.accept(account)).accepted);
-    await sending.settle(await sending.claim(), UNANSWERED, 'unsure');
+    await sending.settle(await sending.claim(), UNANSWERED, 'unknown-outcome');
     await assert.rejects(
       sending.cancellation.cancel(account, second),
       /Nobody knows whether the carrier has the message/,

@@ -8,7 +8,7 @@ import type { Database } from '../../../src/store/database.ts';
 import { onEveryEngine } from '../../support/engines.ts';
 import { LOOPBACK } from '../../support/gateway.ts';
 import { openStore } from '../../support/opened-database.ts';
-import { LEASE, message, openSending, UNSURE } from '../../support/sending.ts';
+import { LEASE, message, openSending, UNKNOWN_OUTCOME } from '../../support/sending.ts';
 
 onEveryEngine('a pause of a connector', (engine) => {
   test('after the answer no process claims anything, until it is resumed', async (t) => {
@@ -52,7 +52,13 @@ onEveryEngine('a pause of a connector', (engine) => {
           lockWaitMs,
         ),
     };
-    const settings = { now: sending.now, owner: 'slow', newAttemptId, leaseMs: LEASE, unsureMs: UNSURE };
+    const settings = {
+      now: sending.now,
+      owner: 'slow',
+      newAttemptId,
+      leaseMs: LEASE,
+      unknownOutcomeMs: UNKNOWN_OUTCOME,
+    };
     const claiming = createClaiming(slow, settings).claim({ connector: 'loopback', isDefault: true }, 1);
     await claimed.promise;
     let isAnswered = false;

@@ -7,7 +7,7 @@ import { createMaintenance, MAINTENANCE_EVERY_MS } from '../../../src/domain/sen
 import type { Database } from '../../../src/store/database.ts';
 import { type Engine, onEveryEngine } from '../../support/engines.ts';
 import { openStore } from '../../support/opened-database.ts';
-import { openSending, START, UNSURE } from '../../support/sending.ts';
+import { openSending, START, UNKNOWN_OUTCOME } from '../../support/sending.ts';
 
 /** The watch over submissions without a receipt: none of them is passed by. */
 const DAY = 86_400_000;
@@ -27,10 +27,14 @@ async function opened(engine: Engine, t: TestContext) {
       return id;
     },
     /** A message that an operator has to decide, four days after its only submission. */
-    async undecided(): Promise<bigint> {
+    async unanswered(): Promise<bigint> {
       const id = await send();
-      await sending.settle(await sending.claim(), { kind: 'unsure', dueAt: now() + UNSURE, reason: 'lost' }, 'unsure');
-      sending.clock.now += UNSURE;
+      await sending.settle(
+        await sending.claim(),
+        { kind: 'unknown-outcome', dueAt: now() + UNKNOWN_OUTCOME, reason: 'lost' },
+        'unknown-outcome',
+      );
+      sending.clock.now += UNKNOWN_OUTCOME;
       await sending.claim();
       sending.clock.now += 4 * DAY;
       return id;
@@ -85,7 +89,7 @@ onEveryEngine('the watch over submissions without a receipt', (engine) => {
 
   test('a message stayed SUBMITTED for ever that was decided between the look of the maintenance and the move of its watch', async (t) => {
     const sent = await opened(engine, t);
-    const id = await sent.undecided();
+    const id = await sent.unanswered();
     const maintenance = sent.upkeepOn({
       ...sent.database,
       run: async (statement, parameters) => {
@@ -99,7 +103,7 @@ onEveryEngine('the watch over submissions without a receipt', (engine) => {
 
   test('a message stayed SUBMITTED for ever where the maintenance passed it before its decision was committed', async (t) => {
     const sent = await opened(engine, t);
-    const id = await sent.undecided();
+    const id = await sent.unanswered();
     const other = await openStore(sent.setting);
     t.after(() => other.close());
     let running: Promise<unknown> | undefined;

@@ -6,7 +6,7 @@ import { createMaintenance, MAINTENANCE_EVERY_MS, RECEIPT_HELD_MS } from '../../
 import { createReceipts, heldReceipts, type NewReceipt } from '../../../src/domain/sending/receipts.ts';
 import { type Engine, onEveryEngine } from '../../support/engines.ts';
 import { sql } from '../../support/opened-database.ts';
-import { MINUTE, message, openSending, START, UNSURE } from '../../support/sending.ts';
+import { MINUTE, message, openSending, START, UNKNOWN_OUTCOME } from '../../support/sending.ts';
 
 const LONG = 'x'.repeat(400); // three parts
 const HOUR = 60 * MINUTE;
@@ -248,16 +248,20 @@ onEveryEngine('receipts', (engine) => {
     assert.equal((await bench.show(id)).status, 'SUBMITTED');
   });
 
-  test('a receipt for an unsure submission settles it as taken, and its credits are used', async (t) => {
+  test('a receipt for a submission with an unknown outcome settles it as taken, and its credits are used', async (t) => {
     const bench = await opened(engine, t);
     const claim = await bench.claimed();
-    await bench.settle([claim], { kind: 'unsure', dueAt: START + UNSURE, reason: 'no answer' }, 'unsure');
+    await bench.settle(
+      [claim],
+      { kind: 'unknown-outcome', dueAt: START + UNKNOWN_OUTCOME, reason: 'no answer' },
+      'unknown-outcome',
+    );
     assert.deepEqual(await bench.ledger.balances(bench.account), { free: 999n, held: 1n, used: 0n });
     await bench.receive({ attemptId: claim.parts[0]?.attemptId as string, status: 'ENROUTE' });
     assert.equal((await bench.show(claim.id)).status, 'ENROUTE');
     assert.deepEqual(await bench.ledger.balances(bench.account), { free: 999n, held: 0n, used: 1n });
     await bench.checkLedger();
-    bench.clock.now += UNSURE;
+    bench.clock.now += UNKNOWN_OUTCOME;
     assert.deepEqual(await bench.claim(), [], 'nobody submits it again');
   });
 

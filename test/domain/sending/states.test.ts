@@ -86,16 +86,16 @@ describe('the states of a message', () => {
       () => requireTransition('submit again', [row('submitting')]),
       /"submitting" cannot .* "submit again"/,
     );
-    assert.throws(() => requireTransition('cancel', [row('waiting'), row('unsure')]), /"unknown outcome"/);
+    assert.throws(() => requireTransition('cancel', [row('waiting'), row('unknown-outcome')]), /"unknown outcome"/);
     assert.throws(() => storedAfter('retry', [row('waiting', true)]), /"scheduled"/);
     const open: readonly TransitionName[] = ['submit', 'reject', 'prove', 'escalate'];
     for (const name of open)
-      requireTransition(name, [row('submitting'), row('unsure'), row('undecided'), row('waiting')]);
+      requireTransition(name, [row('submitting'), row('unknown-outcome'), row('needs-decision'), row('waiting')]);
   });
 
   test('each stored state is read as the state that README.md says', () => {
     const stored = rowsOf('States').flatMap(([name, where = '']) => {
-      const state = /the state `(\w+)`/.exec(where)?.[1];
+      const state = /the state `([\w-]+)`/.exec(where)?.[1];
       return state ? [[state, where.includes('`scheduled`'), name] as const] : [];
     });
     assert.equal(stored.length, 5);

@@ -37,6 +37,22 @@ const isSigned = ({ headers, body }: Received, secret: string, now: number): boo
   refusalOfSignature([secret], new Headers(headers as Record<string, string>), body, now) === null;
 
 onEveryEngine('webhooks', (engine) => {
+  test('webhook add takes message.undecided, and its events are delivered under that name', async (t) => {
+    const { receiver, deliverer, add, account, database, clock } = await open(engine, t);
+    const id = await account('acme');
+    assert.deepEqual((await add({ events: ['message.undecided'] })).events, ['message.undecided']);
+    const lost = {
+      type: 'message.needs_decision',
+      account: id,
+      at: clock.now,
+      messageId: 7n,
+      status: 'UNKNOWN',
+    } as const;
+    await emitEvent(database, lost);
+    assert.equal(await deliverer.deliverDue(), 1);
+    assert.equal(JSON.parse(receiver.received[0]?.body ?? '').type, 'message.undecided');
+  });
+
   test('an event is delivered once, signed, with ids only', async (t) => {
     const { receiver, deliverer, add, receive, account, clock, attempts, of } = await open(engine, t);
     await account('acme');
