@@ -21,7 +21,7 @@ import { type App, type AppDependencies, createApp } from './compose/contract.ts
 import { serveHealthOfWorkers } from './health-thread.ts';
 import type { FailureReason } from './telemetry/credential-failures.ts';
 import { serveAggregatedMetrics } from './telemetry/telemetry.ts';
-import { isWebProcess, serveWebProcess, startWebProcess, type WebProcess } from './web-process.ts';
+import { createWebProcess, isWebProcess, serveWebProcess } from './web-process.ts';
 import { createAskPrimary } from './worker-channel.ts';
 import { createLoadMeter, createWorkersLoad, onLoad, REPORT_MS, tellLoad } from './worker-load.ts';
 
@@ -167,39 +167,36 @@ async function superviseWorkers(
   accounts: number,
   refused: (reason: FailureReason) => void,
 ): Promise<number> {
-  let web: Promise<WebProcess> | undefined;
-  let webProcess: WebProcess | undefined;
+  const isWebWanted = webPortOf(config) !== null || config.dispatcher;
+  const web = isWebWanted ? createWebProcess(deps, refused) : undefined;
   const listening = once(cluster, 'listening') as Promise<[Worker, Address]>;
   process.env.COLUMBA_LOG_KEY = config.logKey || randomBytes(32).toString('hex'); // one for all workers
   const workers = createCluster(
     config.workers,
-    deps.log,
-    deps.clock,
-    answerQuestion(createRateLimiter(deps.clock.now), () => webProcess?.address),
+    deps,
+    answerQuestion(createRateLimiter(deps.clock.now), () => web?.address),
   );
   const loadOf = createWorkersLoad(config.workers, deps.clock.monotonic);
-  cluster.on('fork', (worker) => onLoad(worker, (load) => webProcess?.tellLoad(loadOf(worker.id, load))));
+  cluster.on('fork', (worker) => onLoad(worker, (load) => web?.tellLoad(loadOf(worker.id, load))));
   const signal = firstSignal(() => {
     deps.log.info('restarting the workers');
-    Promise.all([workers.restart(), web?.then((each) => each.restart())]).then(
+    Promise.all([workers.restart(), web?.restart()]).then(
       () => deps.log.info('the workers are restarted'),
       (err) => deps.log.error({ err }, 'the workers could not be restarted'),
     );
   });
   try {
     const started = workers.start().then(async () => {
-      if (webPortOf(config) !== null || config.dispatcher) web = startWebProcess(deps, refused);
-      webProcess = await web;
+      await web?.start();
       deps.log.info({ workers: config.workers, pid: process.pid }, 'serving with workers');
       const [, { address, port }] = await listening;
       const served = `http://${address.includes(':') ? `[${address}]` : address}:${port}`;
-      showBanner(served, webProcess?.address, config, accounts);
+      showBanner(served, web?.address, config, accounts);
       return signal;
     });
     deps.log.info({ signal: await Promise.race([signal, started]), pid: process.pid }, 'stopping');
   } finally {
-    const started = await web?.catch(() => undefined);
-    await Promise.all([workers.stop(), started?.stop()]);
+    await Promise.all([workers.stop(), web?.stop()]);
   }
   return 0;
 }

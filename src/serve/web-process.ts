@@ -1,141 +1,61 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { constants, getPriority, setPriority } from 'node:os';
-import { createBackOff } from '../base/back-off.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Gateway } from '../carriers/gateway.ts';
 import type { Config } from '../config/settings.ts';
-import { endedEarly } from './cluster.ts';
+import { type Child, createSupervisor, type Supervisor, type SupervisorParts } from './child-process.ts';
 import type { App, AppDependencies } from './compose/contract.ts';
 import type { FailureReason } from './telemetry/credential-failures.ts';
-import type { Log } from './telemetry/log.ts';
 import { createFollowedLoad, onLoad, tellLoad, type WorkerLoad } from './worker-load.ts';
 
 /**
  * With workers the operator's side has its own process, so that a long list there delays no call.
  * The primary process starts it, and starts it again when it dies.
  */
-export interface WebProcess {
-  /** Undefined where it serves nothing, because its port is taken. */
+export interface WebProcess extends Supervisor {
+  /** Undefined where it serves nothing: it has not started, or its port is taken. */
   readonly address: string | undefined;
   /** How busy the workers are. */
   tellLoad(load: WorkerLoad): void;
-  restart(): Promise<void>;
-  stop(): Promise<void>;
 }
 
 /** Tells the process what it is; no setting, so it has no name of one. */
 const ROLE = 'COLUMBAS_ROLE';
 export const isWebProcess = (): boolean => process.env[ROLE] === 'web' && process.send !== undefined;
 
-const BACKOFF_FIRST_MS = 200;
-const BACKOFF_MAX_MS = 30_000;
-
 /** `refused` is told of each credential that the process refused: its metrics are served here. */
-export async function startWebProcess(
-  { log, clock }: { readonly log: Log; readonly clock: Clock },
+export function createWebProcess(
+  { log, clock }: Pick<SupervisorParts, 'log' | 'clock'>,
   refused: (reason: FailureReason) => void,
-): Promise<WebProcess> {
-  let stopping = false;
-  const backOff = createBackOff(BACKOFF_FIRST_MS, BACKOFF_MAX_MS);
-  let cancelReplacement = () => {};
-  let current: ChildProcess | undefined;
-  let served: string | undefined;
-  let restarts: Promise<void> = Promise.resolve();
+): WebProcess {
+  let latest: ChildProcess | undefined;
+  let address: string | undefined;
 
-  async function launch(): Promise<void> {
-    const { child, address, ended } = forkWeb(refused);
-    current = child;
-    served = await address;
-    ended.then((how) => {
-      if (stopping || current !== child) return;
-      log.error(
-        { pid: child.pid, how, backoffMs: backOff.ms },
-        "the process of the operator's side died and is replaced",
-      );
-      replaceLater();
+  function begin(): Child {
+    const child = fork(process.argv[1] as string, process.argv.slice(2), { env: { ...process.env, [ROLE]: 'web' } });
+    latest = child;
+    child.on('message', ({ refused: reason }: { refused?: FailureReason }) => {
+      if (reason !== undefined) refused(reason);
     });
-  }
-
-  function replaceLater(): void {
-    cancelReplacement = clock.after(backOff.next(), () => {
-      launch().then(
-        () => {
-          backOff.reset();
-        },
-        (err) => {
-          if (stopping) return;
-          log.error({ err, backoffMs: backOff.ms }, "the process of the operator's side could not be started");
-          replaceLater();
-        },
-      );
+    const serves = (once(child, 'message') as Promise<[{ address?: string }]>).then(([told]) => {
+      address = told.address;
     });
+    return { process: child, serves };
   }
 
-  function end(): Promise<void> {
-    const child = current;
-    current = undefined;
-    return endOf(child);
-  }
-
-  /** One after the other: a second restart would end the process that the first one starts. */
-  async function restartOnce(): Promise<void> {
-    await end();
-    if (stopping) return;
-    await launch().catch((err) => {
-      if (!stopping) throw err;
-    });
-  }
-
-  await launch();
+  // Both would have the same port, so the former one ends first.
+  const name = "the process of the operator's side";
+  const supervisor = createSupervisor({ name, count: 1, overlaps: false, begin, log, clock });
   return {
+    ...supervisor,
     get address() {
-      return served;
+      return address;
     },
     tellLoad(load) {
-      if (current) tellLoad(current, load);
-    },
-    restart() {
-      restarts = restarts.then(restartOnce, restartOnce);
-      return restarts;
-    },
-    async stop() {
-      stopping = true;
-      cancelReplacement();
-      await end();
-      await restarts.catch(() => {}); // its failure was logged
+      if (latest) tellLoad(latest, load);
     },
   };
-}
-
-async function endOf(child: ChildProcess | undefined): Promise<void> {
-  if (!child || child.exitCode !== null || child.signalCode !== null) return;
-  const ended = once(child, 'exit');
-  child.kill('SIGTERM');
-  await ended;
-}
-
-interface ForkedWeb {
-  readonly child: ChildProcess;
-  /** Rejects where the process ends before it serves. */
-  readonly address: Promise<string | undefined>;
-  /** How it ended: a signal or a code. */
-  readonly ended: Promise<string>;
-}
-
-function forkWeb(refused: (reason: FailureReason) => void): ForkedWeb {
-  const child = fork(process.argv[1] as string, process.argv.slice(2), { env: { ...process.env, [ROLE]: 'web' } });
-  child.on('message', ({ refused: reason }: { refused?: FailureReason }) => {
-    if (reason !== undefined) refused(reason);
-  });
-  const exit = once(child, 'exit') as Promise<[number | null, string | null]>;
-  const ended = exit.then(([code, signal]) => signal ?? `code ${code}`);
-  const early = exit.then(([code, signal]): never => {
-    throw endedEarly("The process of the operator's side", code, signal);
-  });
-  early.catch(() => {});
-  const serving = once(child, 'message') as Promise<[{ address?: string }]>;
-  return { child, address: Promise.race([serving, early]).then(([told]) => told.address), ended };
 }
 
 /**
