@@ -8,14 +8,14 @@ import { resolve } from 'node:path';
 export interface ConfigFile {
   readonly path: string;
   readonly lines: ReadonlyMap<string, { readonly value: string; readonly number: number }>;
-  /** Lines that are no setting, as `file:line: what is wrong`. */
+  /** Errors about lines that are not settings, as `file:line: what is wrong`. */
   readonly mistakes: readonly string[];
 }
 
 const DEFAULT_NAME = 'columba.conf';
 const BYTES_MAX = 1024 * 1024;
 
-/** The file that COLUMBA_CONFIG names, else `columba.conf` in the folder, if it is there. */
+/** The file that COLUMBA_CONFIG names, or else `columba.conf` in the folder if it exists. */
 export function findConfigFile(
   environment: Readonly<Record<string, string | undefined>>,
   folder: string,
@@ -24,11 +24,11 @@ export function findConfigFile(
   const path = resolve(folder, named ?? DEFAULT_NAME);
   const found = statSync(path, { throwIfNoEntry: false });
   const isLink = !found && lstatSync(path, { throwIfNoEntry: false });
-  if (isLink) throw new Error(`${path}: the link leads to a file that is not there`);
+  if (isLink) throw new Error(`${path}: the link points to a file that does not exist`);
   if (!found && named === undefined) return undefined;
   if (!found) throw new Error(`COLUMBA_CONFIG: there is no file ${path}`);
-  if (!found.isFile()) throw new Error(`${path}: expected a file of settings, and this is a folder or a device`);
-  if (found.size > BYTES_MAX) throw new Error(`${path}: expected settings, and at most ${BYTES_MAX} bytes of them`);
+  if (!found.isFile()) throw new Error(`${path}: expected a settings file, but this is a folder or a device`);
+  if (found.size > BYTES_MAX) throw new Error(`${path}: expected a settings file of at most ${BYTES_MAX} bytes`);
   return parseConfigFile(path, readFileSync(path));
 }
 

@@ -17,13 +17,13 @@ export const limits = {
   receivingBytesMax: setting(
     'COLUMBA_RECEIVING_BYTES_MAX',
     '268435456',
-    'Bytes of all request bodies that a process is receiving. Beyond it, a body of more than 64 KiB gets 429.',
+    'Bytes of all request bodies that a process receives at a time. Beyond that, a body of more than 64 KiB gets 429.',
     wholeNumber(2 ** 16, 2 ** 40),
   ),
   webReceivingBytesMax: setting(
     'COLUMBA_WEB_RECEIVING_BYTES_MAX',
     '134217728',
-    "Bytes of all request bodies that the operator's side is receiving; one client may have a quarter, and strangers at its address another one. Strangers have five eighths in all, with the callbacks of carriers three quarters. Beyond it, a body gets 429, first one that a stranger has not sent whole.",
+    'Bytes of all request bodies that the web listener receives at a time. One client may use a quarter, and clients at its address without valid credentials another quarter. All clients without valid credentials together may use five eighths, and together with the callbacks of carriers three quarters. Beyond that, bodies get 429, and incomplete ones of clients without valid credentials are refused first.',
     wholeNumber(2 ** 26, 2 ** 40),
   ),
   headerBytesMax: setting(
@@ -36,7 +36,7 @@ export const limits = {
   urlLengthMax: setting(
     'COLUMBA_URL_LENGTH_MAX',
     '61440',
-    'Longest request target, with its query; the limit of the head holds too.',
+    'Longest request target with its query, in characters. It must also fit into COLUMBA_HEADER_BYTES_MAX.',
     wholeNumber(100, 2 ** 20),
   ),
   // A call has at most 7 levels and 1,010 elements (a list of 1,000). Header blocks need some more.
@@ -55,47 +55,47 @@ export const limits = {
     'Longest value of an element, an attribute or a parameter, in characters.',
     wholeNumber(128, 2 ** 30),
   ),
-  // A list of 1,000 and every scalar, and as much again.
+  // Twice the largest call: a list of 1,000 items and all scalars.
   parametersMax: setting('COLUMBA_PARAMETERS_MAX', '2000', 'Most parameters of a GET or POST call.', count),
   listItemsMax: setting('COLUMBA_LIST_ITEMS_MAX', '1000', 'Most items of a list parameter.', count),
   headersTimeoutMs: setting(
     'COLUMBA_HEADERS_TIMEOUT_MS',
     '30000',
-    'Time in which a request head must arrive, before its connection gets 408 and is closed.',
+    'Milliseconds in which a request head must arrive. Otherwise the connection gets 408 and is closed.',
     milliseconds,
   ),
   requestTimeoutMs: setting(
     'COLUMBA_REQUEST_TIMEOUT_MS',
     '30000',
-    'Time in which a whole request must arrive, before its connection gets 408 and is closed.',
+    'Milliseconds in which a whole request must arrive. Otherwise the connection gets 408 and is closed.',
     milliseconds,
   ),
   sendTimeoutMs: setting(
     'COLUMBA_SEND_TIMEOUT_MS',
     '120000',
-    'Time in which a client must take a response, before its connection is closed.',
+    'Milliseconds in which a client must read a response. Otherwise the connection is closed.',
     milliseconds,
   ),
-  // Old programs poll about every minute on one connection. A reverse proxy closes an idle
-  // connection after 60 s or less. It must do so before we do: a request sent while we close would
-  // be lost.
+  // Old programs poll about once a minute on one connection. A reverse proxy must close an idle
+  // connection before we do, because a request that it sends while we close would be lost. Most
+  // close it after 60 s or less.
   idleTimeoutMs: setting(
     'COLUMBA_IDLE_TIMEOUT_MS',
     '120000',
-    'Keep-alive time-out: how long an idle connection stays open. The Keep-Alive field tells it to clients.',
+    'Keep-alive time-out: milliseconds for which an idle connection stays open. Clients learn it from the Keep-Alive header field.',
     milliseconds,
   ),
-  // A response of up to 1 MiB in pieces is collected first, so that it has a Content-Length.
+  // A streamed response of up to 1 MiB is collected first, so that it has a Content-Length.
   unsentBytesMax: setting(
     'COLUMBA_UNSENT_BYTES_MAX',
     '67108864',
-    "Bytes of long responses that clients of a listener have not taken yet; an account, or an address on the operator's side, may have a quarter. Beyond half, responses are chunked, without Content-Length. Beyond all, further long responses are 429.",
+    'Bytes of long responses that the clients of a listener have not read yet. An account, or a client address on the web listener, may use a quarter. When half is used, further responses are chunked, without Content-Length. When all is used, requests for long responses get 429.',
     wholeNumber(2 ** 22, 2 ** 40),
   ),
   connectionsMax: setting(
     'COLUMBA_CONNECTIONS_MAX',
     '10000',
-    'Open connections of a listener in a process. Beyond it, idle connections are closed; if none is idle, new ones get 503.',
+    'Open connections of a listener in a process. Beyond that, idle connections are closed; if none is idle, new ones get 503.',
     count,
   ),
   connectionsPerClientMax: setting(
@@ -107,7 +107,7 @@ export const limits = {
   requestsPerConnectionMax: setting(
     'COLUMBA_REQUESTS_PER_CONNECTION_MAX',
     '0',
-    'Requests on one connection, before it is closed; 0 for no limit.',
+    'Requests on one connection before it is closed; 0 for no limit.',
     wholeNumber(0, 2 ** 30),
   ),
 };

@@ -31,15 +31,15 @@ const database = (value: string): string => {
   if (!/^(sqlite:|postgres(ql)?:\/\/).+/.test(value)) {
     throw new Error('expected sqlite: and a path (sqlite:data/columba.db), or postgres://USER:PASSWORD@HOST/DATABASE');
   }
-  // For SQLite these are databases in memory, or URIs with parameters: a restart would lose all
-  // data.
+  // SQLite would take these as databases in memory or as URIs with parameters, and a restart would
+  // lose all data.
   if (/^sqlite:(?:\s*$|\s*:memory:|file:)/i.test(value)) {
     throw new Error(
-      'expected sqlite: and the path of a file, because a database in memory loses everything at the end',
+      'expected sqlite: and the path of a file, because a database in memory loses all data when the program ends',
     );
   }
   if (/^postgres(?:ql)?:\/\/[^/?#]*[/?#].*@[^@/?]+\//s.test(value)) {
-    throw new Error('expected the characters / ? # of a password as %2F %3F %23');
+    throw new Error('expected the characters / ? # in a password to be written as %2F %3F %23');
   }
   const [, query = ''] = value.startsWith('postgres') ? value.split(/\?(.*)/s) : [];
   const unknown = [...new URLSearchParams(query).keys()].find((name) => !POSTGRES_PARAMETERS.includes(name));
@@ -48,7 +48,7 @@ const database = (value: string): string => {
 };
 
 /**
- * The characters of a URI (RFC 3986), which XML and header fields carry unescaped; one # at most.
+ * The characters of a URI (RFC 3986) with at most one #; XML and header fields need no escapes.
  */
 const URI_CHARACTERS = /^(?:[\w.~:/?@!$'()*+,;=-]|%[\da-f]{2})*(?:#(?:[\w.~:/?@!$'()*+,;=-]|%[\da-f]{2})*)?$/i;
 
@@ -94,14 +94,14 @@ export const settings = {
   webHost: setting(
     'COLUMBA_WEB_HOST',
     '127.0.0.1',
-    "Address that the operator's side listens on; 0.0.0.0 for all interfaces.",
+    "Address of the web listener, which serves the console, the operator's API and carriers' callbacks; 0.0.0.0 for all interfaces.",
     listenAddress,
   ),
   webPort: {
     ...setting(
       'COLUMBA_WEB_PORT',
       '',
-      "Port of the operator's side: its API and pages. Empty: 8081, or any free port where COLUMBA_PORT is 0. off: none.",
+      'Port of the web listener. Empty: 8081, or any free port if COLUMBA_PORT is 0. off: no web listener.',
       (value: string): number | 'default' | 'off' => {
         if (value === '') return 'default';
         return value === 'off' ? value : wholeNumber(0, 65_535)(value);
@@ -112,13 +112,13 @@ export const settings = {
   webUrl: setting(
     'COLUMBA_WEB_URL',
     '',
-    "Public URL of the operator's side, for sign-in links and for redirects of /console and /operator. Empty: the address that it listens on.",
+    'Public URL of the web listener, for sign-in links and for redirects of /console and /operator. Empty: the address on which it listens.',
     baseUrl,
   ),
   webhookNetworks: setting(
     'COLUMBA_WEBHOOK_NETWORKS',
     '',
-    'Comma-separated addresses or networks that webhooks may lead to although they are private. Plain http is allowed only there.',
+    'Comma-separated private addresses or networks to which webhooks may be sent. Plain http is allowed only there.',
     readNetworks,
   ),
   database: {
@@ -141,21 +141,21 @@ export const settings = {
   databaseTimeoutMs: setting(
     'COLUMBA_DATABASE_TIMEOUT_MS',
     '5000',
-    'PostgreSQL: time-out of a connection attempt, a lock and a statement, each; then a call gets 503.',
+    'PostgreSQL: time-out for getting a connection, for a lock, and for a statement. When it runs out, the call gets 503.',
     wholeNumber(100, 600_000),
   ),
   workers: setting('COLUMBA_WORKERS', '1', 'Worker processes that share the port.', wholeNumber(1, 256)),
   namespace: setting(
     'COLUMBA_NAMESPACE',
     'http://sms.example/api',
-    'XML namespace of requests and responses: the one that your clients were generated for.',
+    'XML namespace of requests and responses. It must be the one for which your clients were generated.',
     uri,
   ),
   dialect: {
     ...setting(
       'COLUMBA_DIALECT',
       '',
-      'JSON file of how the old server wrote its answers (docs/DIALECT.md); its namespace wins over COLUMBA_NAMESPACE. Empty: none.',
+      'JSON file that describes how the old server wrote its answers (docs/DIALECT.md). Its namespace overrides COLUMBA_NAMESPACE. Empty: no dialect.',
       text,
     ),
     within: (value: string, folder: string) => (value === '' ? value : resolve(folder, value)),
@@ -163,13 +163,13 @@ export const settings = {
   baseUrl: setting(
     'COLUMBA_BASE_URL',
     '',
-    'Public URL of the service, with its path, for WSDL and pages behind a reverse proxy. Empty: from the Host of the request.',
+    'Public URL of the service with its path, for the WSDLs and pages behind a reverse proxy. Empty: Columba builds it from the Host of the request.',
     baseUrl,
   ),
   receiptWaitHours: setting(
     'COLUMBA_RECEIPT_WAIT_HOURS',
     '72',
-    'A submitted message without a receipt becomes UNKNOWN after so many hours.',
+    'Hours after which a submitted message without a receipt becomes UNKNOWN.',
     wholeNumber(1, 8_760),
   ),
   trustedProxies: setting(
@@ -181,24 +181,24 @@ export const settings = {
   hosts: setting(
     'COLUMBA_HOSTS',
     '',
-    "Comma-separated host names of the contract's port (sms.example, sms.example:8443). A request with another Host gets 400 there. " +
-      "Empty: any Host. It does not concern the operator's side.",
+    "Comma-separated host names under which clients call the contract's port (sms.example, sms.example:8443). A request with another Host gets 400. " +
+      'Empty: any Host. The setting does not apply to the web listener.',
     readHosts,
   ),
-  timeZone: setting('COLUMBA_TIME_ZONE', 'UTC', 'Time zone of a dateTime without one.', zone),
+  timeZone: setting('COLUMBA_TIME_ZONE', 'UTC', 'Time zone of a dateTime that names none.', zone),
   region: setting(
     'COLUMBA_REGION',
     '',
-    'Default country of local phone numbers, for accounts without a region and without an international number.',
+    'Country of local phone numbers, for accounts that have neither a region nor an international number of their own.',
     region,
   ),
-  listLimit: setting('COLUMBA_LIST_LIMIT', '10000', 'Largest effective max or max_count.', wholeNumber(1, 1_000_000)),
+  listLimit: setting('COLUMBA_LIST_LIMIT', '10000', 'Most items of a list.', wholeNumber(1, 1_000_000)),
   ...limits,
   responseCacheBytesMax: {
     ...setting(
       'COLUMBA_RESPONSE_CACHE_BYTES_MAX',
       '33554432',
-      'Bytes of the response cache of a process. A response is cached until its account changes. 0 turns it off.',
+      'Size of the response cache of a process in bytes; 0 turns it off. A response stays in the cache until its account changes.',
       wholeNumber(0, 2 ** 40),
     ),
     formerly: 'COLUMBA_KEPT_BYTES_MAX',
@@ -230,32 +230,32 @@ export const settings = {
   addressUnlimited: setting(
     'COLUMBA_ADDRESS_UNLIMITED',
     '',
-    'Comma-separated addresses or networks without that limit: where many accounts share an address.',
+    'Comma-separated addresses or networks without the limit of COLUMBA_ADDRESS_RATE, for addresses that many accounts share.',
     readNetworks,
   ),
   turnMaxMs: setting(
     'COLUMBA_TURN_MAX_MS',
     '500',
-    'Load shedding: longest time of a request in the queue, before it gets 503. New requests get 503 when the oldest has waited half of it.',
+    'Load shedding: milliseconds that a request may wait in the queue before it gets 503. New requests get 503 when the oldest has waited half of that time.',
     wholeNumber(1, 60_000),
   ),
   waitingMax: setting(
     'COLUMBA_WAITING_MAX',
     '2000',
-    'Load shedding: most concurrent requests of a process, before further ones get 503.',
+    'Load shedding: most requests that a process handles at a time. Further ones get 503.',
     wholeNumber(1, 1_000_000),
   ),
   drainTimeoutMs: setting(
     'COLUMBA_DRAIN_TIMEOUT_MS',
     '5000',
-    'Graceful shutdown: how long a process waits before it closes idle connections.',
+    'Graceful shutdown: milliseconds for which idle connections stay open, so that their clients can close them first.',
     wholeNumber(0, 600_000),
   ),
   dispatcher: {
     ...setting(
       'COLUMBA_DISPATCHER',
       'on',
-      'Whether this service sends messages; off where others on the same database do.',
+      'Whether this service sends messages. Set it to off if other services on the same database send them.',
       (value: string): boolean => {
         if (value !== 'on' && value !== 'off') throw new Error('expected on or off');
         return value === 'on';
@@ -264,30 +264,35 @@ export const settings = {
     format: (value: boolean) => (value ? 'on' : 'off'),
   },
   connectors: {
-    ...setting('COLUMBA_CONNECTORS', '', 'JSON file of connectors to carriers; empty: those of the API.', text),
+    ...setting(
+      'COLUMBA_CONNECTORS',
+      '',
+      'JSON file of connectors to carriers. Empty: connectors are configured through the API.',
+      text,
+    ),
     within: (value: string, folder: string) => (value === '' ? value : resolve(folder, value)),
   },
   retryHours: setting(
     'COLUMBA_RETRY_HOURS',
     '48',
-    'How long a message without notAfter is tried before it is EXPIRED.',
+    'Hours for which a message without notAfter is tried before it becomes EXPIRED.',
     wholeNumber(1, 720),
   ),
   unknownOutcomeMinutes: {
     ...setting(
       'COLUMBA_UNKNOWN_OUTCOME_MINUTES',
       '15',
-      'How long a submission without an answer waits for a receipt before the unknownOutcomePolicy of its account decides.',
+      'Minutes for which a submission without an answer waits for a receipt before the unknownOutcomePolicy of its account decides.',
       wholeNumber(1, 1_440),
     ),
     formerly: 'COLUMBA_UNSURE_MINUTES',
   },
-  logLevel: setting('COLUMBA_LOG_LEVEL', 'info', 'Lowest level of log lines.', level),
+  logLevel: setting('COLUMBA_LOG_LEVEL', 'info', 'Lowest level that is logged.', level),
   logKey: {
     ...setting(
       'COLUMBA_LOG_KEY',
       '',
-      'Secret key of the pseudonyms of accounts in logs and traces. Empty: a random one at every start.',
+      'Secret key for the pseudonyms of accounts in logs and traces. Empty: a random key at every start.',
       text,
     ),
     secret: true,
@@ -295,14 +300,14 @@ export const settings = {
   metricsPort: setting(
     'COLUMBA_METRICS_PORT',
     '',
-    'Port of /metrics for Prometheus; empty or 0 for none.',
+    'Port of /metrics for Prometheus; empty or 0 for no such port.',
     (value: string): number => wholeNumber(0, 65_535)(value === '' ? '0' : value),
   ),
   metricsHost: setting('COLUMBA_METRICS_HOST', '127.0.0.1', 'Address of the metrics port.', listenAddress),
   healthPort: setting(
     'COLUMBA_HEALTH_PORT',
     '',
-    'Separate port of /health/live and /health/ready, which load does not delay; empty or 0 for none.',
+    'Separate port for /health/live and /health/ready, which answers promptly even under load; empty or 0 for no such port.',
     (value: string): number => wholeNumber(0, 65_535)(value === '' ? '0' : value),
   ),
   healthHost: setting('COLUMBA_HEALTH_HOST', '127.0.0.1', 'Address of the health port.', listenAddress),
@@ -324,7 +329,7 @@ export const shownValue = ({ secret }: Pick<Setting<unknown>, 'secret'>, value: 
 /** `--list-limit` for `listLimit`. */
 export const flagOf = (name: string): string => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 
-/** The path of the settings file; it cannot be set in that file. */
+/** The path of the settings file, which therefore cannot be set in the file itself. */
 const CONFIG_VARIABLE = 'COLUMBA_CONFIG';
 
 /**
@@ -345,7 +350,7 @@ export function readConfig(
     if (environment[formerly] === undefined && !line) continue;
     const isDouble =
       environment[formerly] === undefined ? file?.lines.has(variable) : environment[variable] !== undefined;
-    if (isDouble) mistakes.push(`${formerly}: this is the former name of ${variable}, which is set too; remove it`);
+    if (isDouble) mistakes.push(`${formerly}: this is the former name of ${variable}, and both are set; remove it`);
     else warn(`${formerly} is called ${variable} now. The former name will not be read by the next version.`);
     if (environment[formerly] !== undefined) environment[variable] ??= environment[formerly];
     if (line && !file?.lines.has(variable)) file?.lines.set(variable, line);
@@ -383,7 +388,7 @@ export function readConfig(
 export const holdsSecrets = ({ lines }: ConfigFile): boolean =>
   Object.values<Setting<unknown>>(settings).some((each) => {
     const value = lines.get(each.variable)?.value ?? '';
-    // A user without a password is not shown either, and is no secret.
+    // A user name without a password is masked too when it is printed, but it is not a secret.
     const withoutUser = value.replace(/:\/\/[^:@/]*@(?!.*@)/s, '://');
     return shownValue(each, withoutUser) !== withoutUser;
   });

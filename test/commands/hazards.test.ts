@@ -70,9 +70,9 @@ describe('a setting that would mean something else is refused', () => {
   test('a file of settings that is a dangling link or a device', () => {
     const path = freshFolder();
     symlinkSync(join(path, 'nowhere'), join(path, 'columba.conf'));
-    assert.throws(() => findConfigFile({}, path), /the link leads to a file that is not there/);
+    assert.throws(() => findConfigFile({}, path), /the link points to a file that does not exist/);
     for (const device of ['/dev/null', '/dev/zero']) {
-      assert.throws(() => findConfigFile({ COLUMBA_CONFIG: device }, path), /expected a file of settings/);
+      assert.throws(() => findConfigFile({ COLUMBA_CONFIG: device }, path), /expected a settings file/);
     }
   });
 });

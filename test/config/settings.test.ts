@@ -46,7 +46,7 @@ for (const password of ['pass/word', 'p@ss/word', 'pass?word', 'pass#word']) {
   test(`a password that would be read as part of the address is refused with what to write: ${password}`, () => {
     assert.throws(() => readConfig({ COLUMBA_DATABASE: `postgres://columba:${password}@db.example/columba` }), {
       message:
-        'COLUMBA_DATABASE: expected the characters / ? # of a password as %2F %3F %23, not "postgres://…@db.example/columba"',
+        'COLUMBA_DATABASE: expected the characters / ? # in a password to be written as %2F %3F %23, not "postgres://…@db.example/columba"',
     });
   });
 }
@@ -78,6 +78,6 @@ test('a setting by its former name is read, with a warning that names the new on
     ],
   );
   assert.throws(() => read({ COLUMBA_UNSURE_MINUTES: '20', COLUMBA_UNKNOWN_OUTCOME_MINUTES: '30' }), {
-    message: /^COLUMBA_UNSURE_MINUTES: this is the former name of COLUMBA_UNKNOWN_OUTCOME_MINUTES, which is set too/,
+    message: /^COLUMBA_UNSURE_MINUTES: this is the former name of COLUMBA_UNKNOWN_OUTCOME_MINUTES, and both are set/,
   });
 });
