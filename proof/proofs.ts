@@ -58,4 +58,9 @@ export const proofs: Readonly<Record<string, Proof>> = {
     proves: 'The servers that Columba is compared with give the same answers, and the benchmarks run.',
     slice: ['proof/bench'],
   },
+  simulator: {
+    proves: 'Simulated days with deaths at any statement, wrong clocks and a failing disk break no promise.',
+    slice: ['proof/simulator'],
+    campaign: 'proof/simulator/run.ts',
+  },
 };

@@ -344,7 +344,7 @@ describe('where things belong', () => {
     const entrances = /^src\/(?:commands\/|migration\/(?:commands|old-server)\/|http\/response-writer\.ts$)/;
     const given = others.filter((file) => !entrances.test(file));
     assert.deepEqual(matches(given, /\bsystemClock\b/), []);
-    assert.deepEqual(matches(others, /\b(?:replaceRandomness|switchPausesOff)\b/), []);
+    assert.deepEqual(matches(others, /\b(?:replaceRandomness|replaceTurns)\b/), []);
   });
 });
 

@@ -68,9 +68,20 @@ const mayBeCancelled = (message: Message): boolean =>
  * Whether the service knows the answer for certain before it acts again. It does not where the
  * answer was lost, or where the clock jumped before it came: the lease may have ended.
  */
-function isKnown({ answered, order, answeredAt = order }: Submission, events: readonly Event[]): boolean {
-  return answered && !events.slice(order, answeredAt).some(({ kind }) => kind === 'clock-jumped');
+function isKnown(submission: Submission, events: readonly Event[], next?: Submission): boolean {
+  const { answered, order, answeredAt = order, settledAt } = submission;
+  if (submission.nodeAt === undefined) {
+    return answered && !events.slice(order, answeredAt).some(({ kind }) => kind === 'clock-jumped');
+  }
+  if (settledAt === undefined) return false;
+  const isClaim = (event: Event) => event.kind === 'claimed' && event.attemptId === next?.attemptId;
+  return !next || settledAt <= events.findIndex(isClaim);
 }
+
+const policyOf = (message: Message, { unknownOutcomePolicy }: History) =>
+  typeof unknownOutcomePolicy === 'string'
+    ? unknownOutcomePolicy
+    : unknownOutcomePolicy(of(message, 'send-asked')[0]?.account ?? '');
 
 const RULES: readonly Rule[] = [
   function listedOnce(message, history) {
@@ -135,13 +146,14 @@ const RULES: readonly Rule[] = [
       .map(({ token, part }) => `${token}, part ${part}, was submitted after its cancel was acknowledged`);
   },
 
-  function neverTwice(message, { unknownOutcomePolicy, events }) {
+  function neverTwice(message, history) {
     const faults: string[] = [];
     const taken = new Map<number, Submission>();
+    const policy = policyOf(message, history);
     for (const submission of of(message, 'submitted')) {
       const { token, part } = submission;
       const earlier = taken.get(part);
-      const isAllowed = unknownOutcomePolicy === 'submit-again' && earlier && !isKnown(earlier, events);
+      const isAllowed = policy === 'submit-again' && earlier && !isKnown(earlier, history.events, submission);
       if (earlier && !isAllowed) faults.push(`${token}, part ${part}, was submitted again after the carrier took it`);
       if (submission.taken === 'yes') taken.set(part, submission);
     }
@@ -156,8 +168,12 @@ const RULES: readonly Rule[] = [
   function receiptsCount(message) {
     const { token, outcomes } = message;
     const [outcome] = outcomes;
-    const receipts = of(message, 'receipt-taken').filter(({ status }) => FINAL.has(status));
-    const parts = new Set(of(message, 'receipt-taken').map(({ part }) => part));
+    const lost = new Set(
+      of(message, 'submitted').flatMap(({ attemptId, settledAt }) => (settledAt === undefined ? [attemptId] : [])),
+    );
+    const told = of(message, 'receipt-taken').filter(({ answerTo }) => answerTo === undefined || !lost.has(answerTo));
+    const receipts = told.filter(({ status }) => FINAL.has(status));
+    const parts = new Set(told.map(({ part }) => part));
     const asked = of(message, 'send-asked')[0]?.parts ?? 1;
     if (!outcome || receipts.length === 0) return [];
     const finalParts = new Set(receipts.map(({ part }) => part));

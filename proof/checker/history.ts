@@ -1,6 +1,8 @@
 /**
- * What a chaos run saw from outside, in the order in which it saw it. A message is known by its
- * token, which is in its text: the carrier sees it there, and so do the lists of the account.
+ * What a run saw from outside, in the order in which it saw it. A message is known by its token,
+ * which is in its text: the carrier sees it there, and so do the lists of the account. A run with
+ * real processes sees less than a simulated one: what it cannot see is not there, and the rules
+ * that need it judge nothing.
  */
 export type Event =
   /** A request to send left. The answer may be lost, and then nobody knows whether it was taken. */
@@ -11,6 +13,9 @@ export type Event =
       readonly parts: number;
       /** The recipient. */
       readonly number?: string;
+      /** Not to be submitted before, or after; milliseconds since 1970. */
+      readonly sendAt?: number | null;
+      readonly notAfter?: number | null;
     }
   | { readonly kind: 'accepted'; readonly token: string; readonly id: string }
   /** The service has refused it for good, with a status of 400 to 499. */
@@ -38,9 +43,28 @@ export type Event =
       readonly answered: boolean;
       /** How many events there were when the answer came; not known: at once. */
       readonly answeredAt?: number;
+      readonly connector?: string;
+      /** The clock of the node that submitted it. */
+      readonly nodeAt?: number;
+      /** How many events there were when the answer was on disk. */
+      readonly settledAt?: number;
+    }
+  /** An attempt was on disk: from now on its part may leave. */
+  | {
+      readonly kind: 'claimed';
+      readonly account: string;
+      readonly attemptId: string;
+      readonly nodeAt: number;
     }
   /** A receipt was acknowledged by the service with a status of 200 to 299. */
-  | { readonly kind: 'receipt-taken'; readonly token: string; readonly part: number; readonly status: string }
+  | {
+      readonly kind: 'receipt-taken';
+      readonly token: string;
+      readonly part: number;
+      readonly status: string;
+      /** The carrier named its own id alone, which the service knows only by the answer to this attempt. */
+      readonly answerTo?: string;
+    }
   | {
       readonly kind: 'balances';
       readonly account: string;
@@ -49,6 +73,41 @@ export type Event =
       readonly held: bigint;
       readonly used: bigint;
     }
+  /** Credits were given or taken back: asked for, and acknowledged. */
+  | {
+      readonly kind: 'credits-asked' | 'credits-moved';
+      readonly account: string;
+      readonly act: string;
+      readonly amount: bigint;
+    }
+  /** The account gets no service, or the connector takes nothing: asked for, and acknowledged. */
+  | {
+      readonly kind: 'closed' | 'opening';
+      readonly what: 'account' | 'connector';
+      readonly name: string;
+    }
+  /** A message to an account left its carrier, and was acknowledged. */
+  | { readonly kind: 'incoming' | 'incoming-taken'; readonly incoming: string; readonly account: string | null }
+  /** What an account has marked, as read or as seen. */
+  | {
+      readonly kind: 'mark-asked' | 'marked';
+      readonly list: 'inbox' | 'sent';
+      readonly account: string;
+      readonly id: string;
+    }
+  /** A client has read what it, or another client, was told before. `fault` says what was wrong. */
+  | { readonly kind: 'read'; readonly what: string; readonly fault: string | null }
+  /** A webhook has answered an event with a status of 200 to 299. */
+  | {
+      readonly kind: 'event-delivered';
+      readonly webhook: string;
+      readonly event: string;
+      readonly type: string;
+      readonly of: string;
+    }
+  | { readonly kind: 'erase-asked' | 'erased'; readonly number: string }
+  /** The service has reported an error that no fault of the world explains. */
+  | { readonly kind: 'internal-error'; readonly text: string }
   /** The clock jumps after this. Answers that came before are on disk by then. */
   | { readonly kind: 'clock-jumped' }
   | { readonly kind: 'killed'; readonly what: string };
@@ -67,12 +126,16 @@ export interface Outcome {
   readonly needsDecision?: boolean;
 }
 
+export type SubmittedEvent = Extract<Event, { kind: 'submitted' }>;
+
+export type Policy = 'never-twice' | 'submit-again';
+
 export interface History {
   readonly events: readonly Event[];
   /** Every message of every account after the run, as often as it is listed. */
   readonly outcomes: readonly Outcome[];
   /** What an account does with a submission whose answer was lost. */
-  readonly unknownOutcomePolicy: 'never-twice' | 'submit-again';
+  readonly unknownOutcomePolicy: Policy | ((account: string) => Policy);
   /** Why a message may still be pending, in words; null: nothing may be. */
   readonly pendingReason: ((token: string) => string | null) | null;
 }

@@ -21,21 +21,30 @@ export function turnNumber(): number {
 }
 
 /** Runs the work after all socket events of this turn. */
-export const afterPoll = (work: () => void): void => void setImmediate(work);
+export const afterPoll = (work: () => void): void => void (replaced ?? SYSTEM).afterPoll(work);
 
 /** Resolves after all socket events of this turn. */
-export const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
-
-let arePausesOff = false;
+export const nextTurn = (): Promise<void> => new Promise(afterPoll);
 
 /**
- * For a simulator: when a pause comes depends on how fast the machine is, and a history must not.
- * The returned function switches pauses on again.
+ * For a simulator: in which order processes take turns, and when long work pauses, depends on how
+ * fast the machine is, and a history must not. So a simulator takes the place of the event loop.
+ * Nothing in src/ does that; the tidy test holds it.
  */
-export function switchPausesOff(): () => void {
-  arePausesOff = true;
+export interface Turns {
+  readonly afterPoll: (work: () => void) => void;
+  /** Asked wherever long work may pause; undefined where it goes on. */
+  readonly pause: () => Promise<void> | undefined;
+}
+
+const SYSTEM: Pick<Turns, 'afterPoll'> = { afterPoll: setImmediate };
+let replaced: Turns | undefined;
+
+/** The returned function gives the event loop its place back. */
+export function replaceTurns(turns: Turns): () => void {
+  replaced = turns;
   return () => {
-    arePausesOff = false;
+    replaced = undefined;
   };
 }
 
@@ -49,7 +58,7 @@ export function createPauses(afterMs: number, afterMsMax = afterMs): () => Promi
   let since = performance.now();
   let mayTakeMs = afterMs;
   return () => {
-    if (arePausesOff) return undefined;
+    if (replaced) return replaced.pause();
     const pausedAt = performance.now();
     if (pausedAt - since < mayTakeMs) return undefined;
     return nextTurn().then(() => {
@@ -69,7 +78,7 @@ export function createTurnBudget(ms: number): <T>(work: () => Promise<T>) => Pro
   const endTurn = () => {
     startedAt = undefined;
   };
-  const isSpent = () => startedAt !== undefined && performance.now() - startedAt > ms && !arePausesOff;
+  const isSpent = () => startedAt !== undefined && performance.now() - startedAt > ms && !replaced;
   return async (work) => {
     while (isSpent()) await nextTurn();
     if (startedAt === undefined) {

@@ -338,6 +338,7 @@ function createSubmitting(parts: DispatcherParts, { onResults, onSettled }: Subm
     count: () => underWay.size,
     /** Messages of one claim share a signal: one for each cost as much as the submission. */
     async submit(messages: readonly ClaimedMessage[]): Promise<void> {
+      if (messages.length === 0) return; // most looks find nothing, and need no timer
       const signal = AbortSignal.any([clock.timeout(settings.submitTimeoutMs), stopped.signal]);
       const pause = createPauses(PAUSE_AFTER_MS);
       const claimedAt = now();

@@ -5,7 +5,7 @@ import {
   exclusiveTurn,
   nextTurn,
   oneEachTurn,
-  switchPausesOff,
+  replaceTurns,
   turnNumber,
 } from '../../src/base/event-loop.ts';
 
@@ -34,11 +34,20 @@ test('oneEachTurn yields the same items, each in another turn', async () => {
   assert.equal(new Set(seen.map(([, turn]) => turn)).size, 3);
 });
 
-test('pauses that are switched off never come, however long a step takes', async () => {
+test('whoever takes the place of the event loop decides when turns and pauses come', async () => {
   const pause = createPauses(0);
   assert.ok(pause() instanceof Promise);
-  const switchOn = switchPausesOff();
+  const works: (() => void)[] = [];
+  const restore = replaceTurns({ afterPoll: (work) => void works.push(work), pause: () => undefined });
   assert.equal(pause(), undefined);
-  switchOn();
+  let isOver = false;
+  const turn = nextTurn().then(() => {
+    isOver = true;
+  });
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.equal(isOver, false);
+  for (const work of works) work();
+  await turn;
+  restore();
   assert.ok(pause() instanceof Promise);
 });

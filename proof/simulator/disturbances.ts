@@ -1,0 +1,29 @@
+import type { PlanEntry } from './plan.ts';
+import { createRandom } from './random.ts';
+import { CODES, type Slot, type World } from './world.ts';
+
+/** What goes wrong besides carriers and webhooks: processes, clocks and the disk. */
+export function applyFault(world: World, { id, kind }: PlanEntry): void {
+  const { seed, scheduler, slots, recorder } = world;
+  const random = createRandom(seed, `disturbance ${id}`);
+  const slot = random.pick(slots) as Slot;
+  if (kind === 'death') {
+    // Mostly within the next piece of work.
+    slot.deathIn ??= random.below(random.pick([3, 12, 40, 150, 600]));
+    // One that is idle would live for long.
+    scheduler.busy(slot.owner);
+  } else if (kind === 'power') world.losePower();
+  else if (kind === 'pause') {
+    slot.owner.pausedUntil = scheduler.now() + random.pick([2_000, 40_000, 130_000, 1_200_000]);
+  } else if (kind === 'skew') {
+    recorder.record({ kind: 'clock-jumped' });
+    slot.skewMs = random.chance(0.3)
+      ? 0
+      : random.between(-1, 1) * random.below(random.pick([500, 20_000, 300_000, 7_200_000]));
+  } else if (kind === 'statement') {
+    slot.refusal ??= { in: random.below(random.pick([4, 30, 200])), code: random.pick(Object.values(CODES)) };
+  } else if (kind === 'disk') {
+    const lengthMs = random.pick([500, 5_000, 60_000, 400_000]);
+    world.refuseWrites(random.pick([CODES.full, CODES.readonly, CODES.io]), scheduler.now() + lengthMs);
+  }
+}

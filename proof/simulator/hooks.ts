@@ -1,0 +1,38 @@
+import { registerHooks } from 'node:module';
+import { fileURLToPath } from 'node:url';
+
+/**
+ * What the simulator changes of the program while Node loads it: src/store/sqlite/ gets the
+ * simulated disk as node:sqlite, and one file may get a planted fault. Node loads all static imports
+ * of a module before it runs it, so whoever simulates calls this and imports the rest afterwards.
+ */
+export interface Mutation {
+  /** Below the root of the project. */
+  readonly file: string;
+  readonly before: string;
+  readonly after: string;
+}
+
+const ROOT = new URL('../../', import.meta.url);
+const STORE = new URL('src/store/sqlite/', ROOT).href;
+const SIMULATED = new Set(['node:sqlite', 'node:worker_threads']);
+const DISK = new URL('disk.ts', import.meta.url).href;
+
+export function installHooks(mutation?: Mutation): void {
+  const mutated = mutation && new URL(mutation.file, ROOT).href;
+  registerHooks({
+    resolve: (specifier, context, next) =>
+      SIMULATED.has(specifier) && context.parentURL?.startsWith(STORE)
+        ? { url: DISK, shortCircuit: true }
+        : next(specifier, context),
+    load(url, context, next) {
+      const loaded = next(url, context);
+      if (url !== mutated || !mutation) return loaded;
+      const source = String(loaded.source);
+      if (source.split(mutation.before).length !== 2) {
+        throw new Error(`${fileURLToPath(url)} has to hold this exactly once: ${mutation.before}`);
+      }
+      return { ...loaded, source: source.replace(mutation.before, () => mutation.after) };
+    },
+  });
+}

@@ -1,0 +1,47 @@
+import { createRandom, type Random } from './random.ts';
+
+/**
+ * What happens to a simulated world, and when. The seed makes the whole plan before the run, so a
+ * failing one can be made shorter by leaving entries out. Each entry draws what it needs from a
+ * sequence of its own.
+ */
+export interface PlanEntry {
+  /** Its place in the whole plan: its name. */
+  readonly id: number;
+  /** Milliseconds after the start. */
+  readonly at: number;
+  readonly kind: EntryKind;
+}
+export type EntryKind = 'act' | 'death' | 'power' | 'pause' | 'skew' | 'statement' | 'disk';
+
+export interface PlanOptions {
+  readonly seed: number;
+  readonly hours: number;
+}
+
+const HOUR = 3_600_000;
+const PER_DAY = { bursts: 14, actsMax: 16, deathsMax: 8 };
+
+export function planOf({ seed, hours }: PlanOptions): PlanEntry[] {
+  const random = createRandom(seed, 'plan');
+  const entries: Omit<PlanEntry, 'id'>[] = [];
+  const bursts = Math.max(2, Math.round((hours / 24) * PER_DAY.bursts));
+  for (let burst = 0; burst < bursts; burst++) addBurst(entries, random, hours * HOUR);
+  return entries.sort((one, other) => one.at - other.at).map((entry, id) => ({ ...entry, id }));
+}
+
+/** Much happens at once, and then nothing for a while: an idle hour costs little. */
+function addBurst(entries: Omit<PlanEntry, 'id'>[], random: Random, lengthMs: number): void {
+  const begin = random.below(lengthMs);
+  const spanMs = random.pick([2_000, 20_000, 120_000, 900_000]);
+  const add = (kind: EntryKind, count: number) => {
+    for (let each = 0; each < count; each++) entries.push({ at: begin + random.below(spanMs), kind });
+  };
+  add('act', random.between(3, PER_DAY.actsMax));
+  add('death', random.below(PER_DAY.deathsMax));
+  add('statement', random.below(3));
+  if (random.chance(0.3)) add('pause', random.between(1, 2));
+  if (random.chance(0.3)) add('skew', random.between(1, 2));
+  if (random.chance(0.1)) add('disk', 1);
+  if (random.chance(0.06)) add('power', 1);
+}

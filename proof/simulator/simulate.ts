@@ -1,0 +1,80 @@
+import { check, type Fault } from '../checker/checker.ts';
+import type { Event } from '../checker/history.ts';
+import { createClients } from './clients.ts';
+import { applyFault } from './disturbances.ts';
+import { historyOf } from './observe.ts';
+import { type PlanEntry, planOf } from './plan.ts';
+import { setUp } from './setup.ts';
+import { createWorld } from './world.ts';
+
+/** One simulated world from its seed to its end, and what the checker says about it. */
+export interface Simulation {
+  readonly seed: number;
+  readonly hash: string;
+  readonly faults: readonly Fault[];
+  readonly events: readonly Event[];
+  /** Simulated, with the time at the end in which everything is settled. */
+  readonly hours: number;
+  readonly messages: number;
+  readonly deaths: number;
+  readonly steps: number;
+  readonly requests: number;
+  readonly commits: number;
+}
+export interface SimulationOptions {
+  readonly seed: number;
+  readonly hours: number;
+  readonly nodes: number;
+  readonly template: string;
+  /** In place of the plan of the seed: a part of it. */
+  readonly plan?: readonly PlanEntry[];
+}
+
+/** The day before the clocks change in Europe. */
+const START = Date.UTC(2026, 9, 24);
+const HOUR = 3_600_000;
+/** Retries end after 48 hours, and the wait for receipts after 72. */
+const SETTLE_HOURS = 60;
+const SETTLE_HOURS_MAX = 200;
+
+export async function simulate(options: SimulationOptions): Promise<Simulation> {
+  const { seed, hours, nodes, template, plan = planOf(options) } = options;
+  const world = await createWorld({ seed, nodes, template, start: START });
+  const { scheduler, outside, recorder } = world;
+  try {
+    await world.runUntil(START + 5_000, () => world.slots.every(({ node }) => node !== undefined));
+    const setting = await setUp(world);
+    const begin = scheduler.now();
+    const clients = createClients(world, setting);
+    for (const entry of plan) {
+      scheduler.after(outside, entry.at, () => (entry.kind === 'act' ? clients.act(entry) : applyFault(world, entry)));
+    }
+    await world.runUntil(begin + hours * HOUR);
+    world.heal();
+    await clients.settle();
+    const isOver = () => world.carrier.receiptsOnTheirWay() === 0 && clients.isQuiet();
+    await world.runUntil(scheduler.now() + SETTLE_HOURS * HOUR);
+    for (let more = SETTLE_HOURS; more < SETTLE_HOURS_MAX && !isOver(); more += 10) {
+      await world.runUntil(scheduler.now() + 10 * HOUR);
+    }
+    const faults = check(historyOf(world, setting, clients));
+    const { deaths, steps, requests, commits } = world.counts();
+    const simulated = (scheduler.now() - START) / HOUR;
+    const messages = clients.messages();
+    const { events } = recorder;
+    return {
+      seed,
+      hash: recorder.hash(),
+      faults,
+      events,
+      hours: simulated,
+      messages,
+      deaths,
+      steps,
+      requests,
+      commits,
+    };
+  } finally {
+    world.close();
+  }
+}

@@ -1,0 +1,361 @@
+import { copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { DatabaseSync } from 'node:sqlite';
+import { replaceTurns } from '../../src/base/event-loop.ts';
+import { isUnavailable, Problem } from '../../src/base/problem.ts';
+import { replaceRandomness } from '../../src/base/random.ts';
+import type { SubmittedEvent } from '../checker/history.ts';
+import { type Carrier, createCarrier } from './carrier.ts';
+import { closeOf, Dead, losePower, openObserver, replaceDisk, type SeenStatement } from './disk.ts';
+import { type SimulatedNode, startNode } from './node.ts';
+import { createNodeClock } from './node-clock.ts';
+import { createRandom } from './random.ts';
+import { createReceivers, type Receivers } from './receivers.ts';
+import { createRecorder, type Recorder } from './recorder.ts';
+import { createOwner, createScheduler, type Owner, type Scheduler } from './scheduler.ts';
+
+/** Several nodes on one disk, with carriers and webhooks around them, under one scheduler. */
+
+/** A place for a process: one that dies is followed by another in the same place. */
+export interface Slot {
+  readonly index: number;
+  owner: Owner;
+  /** Undefined while none serves here. */
+  node: SimulatedNode | undefined;
+  skewMs: number;
+  /** Dies after so many half steps of statements. */
+  deathIn: number | undefined;
+  /** The disk refuses a statement after so many. */
+  refusal: { in: number; readonly code: number } | undefined;
+  /** Requests that it has not answered. */
+  readonly unanswered: Set<() => void>;
+  /** Answers of carriers that it has heard and not written. */
+  readonly unsettled: Map<string, SubmittedEvent>;
+  /** Attempts of the transaction under way. */
+  claims: { account: bigint; attemptId: string }[];
+  incarnations: number;
+}
+
+/** done: with a value. failed: nobody knows whether it was done, or the node says that it was not. */
+export type Answer<T> = { readonly kind: 'done'; readonly value: T } | { readonly kind: 'lost' };
+
+export interface World {
+  readonly seed: number;
+  readonly scheduler: Scheduler;
+  readonly outside: Owner;
+  readonly recorder: Recorder;
+  readonly slots: readonly Slot[];
+  readonly carrier: Carrier;
+  readonly receivers: Receivers;
+  readonly observer: () => DatabaseSync;
+  /** Asks a node; any that serves where none is named. Lost where it dies before it answers. */
+  ask<T>(work: (node: SimulatedNode, slot: Slot) => Promise<T>, index?: number): Promise<Answer<T>>;
+  kill(slot: Slot): void;
+  losePower(): void;
+  /** The disk refuses every write until then. */
+  refuseWrites(code: number, untilMs: number): void;
+  /** Every node runs, and nothing goes wrong any more. */
+  heal(): void;
+  runUntil(at: number, isOver?: () => boolean): Promise<void>;
+  counts(): { deaths: number; steps: number; requests: number; commits: number };
+  close(): void;
+}
+
+export interface WorldOptions {
+  readonly seed: number;
+  readonly nodes: number;
+  /** A database with all tables and nothing in it. */
+  readonly template: string;
+  readonly start: number;
+}
+
+/** How often work pauses where it may: other nodes run in between. */
+const PAUSES = 0.08;
+const ACTIVE =
+  /^\s*(?:insert into (?:attempt|movement|sent|scheduled|received|webhook_delivery|held_receipt|incoming_once|unrouted)|update (?:dispatch set|attempt set|webhook_delivery set))/i;
+const CLAIM = /^\s*insert into attempt /i;
+export const CODES = { busy: 5, readonly: 8, io: 10, full: 13 } as const;
+
+export const folderOf = (): string => (existsSync('/dev/shm') ? '/dev/shm' : tmpdir());
+
+export async function createWorld({ seed, nodes, template, start }: WorldOptions): Promise<World> {
+  const scheduler = createScheduler(seed, start);
+  const outside = createOwner('outside');
+  const recorder = createRecorder(scheduler.now);
+  const { record } = recorder;
+  const folder = mkdtempSync(join(folderOf(), 'columba-simulator-'));
+  const path = join(folder, 'world.db');
+  copyFileSync(template, path);
+  const ids = createRandom(seed, 'ids');
+  const pauses = createRandom(seed, 'pauses');
+  const choices = createRandom(seed, 'choices');
+  const slots: Slot[] = Array.from({ length: nodes }, (_, index) => emptySlot(index));
+  const counts = { deaths: 0, requests: 0, commits: 0 };
+  let observer: DatabaseSync | undefined;
+  let refusedUntil = 0;
+  let refusalCode: number = CODES.full;
+  let isHealed = false;
+  const dead: Owner[] = [];
+  const usernames = new Map<bigint, string>();
+  const slotOf = (owner: Owner): Slot | undefined => slots.find((slot) => slot.owner === owner);
+  const observed = (): DatabaseSync => {
+    observer ??= openObserver(path);
+    return observer;
+  };
+
+  const restoreRandom = replaceRandomness((length) => ids.bytes(length));
+  const restoreTurns = replaceTurns({
+    afterPoll: (work) => scheduler.post(scheduler.current() ?? outside, work),
+    pause() {
+      const owner = scheduler.current() ?? outside;
+      const slot = slotOf(owner);
+      if (slot && isItsTime(slot)) {
+        kill(slot);
+        return NEVER;
+      }
+      if (!pauses.chance(PAUSES)) return undefined;
+      return new Promise<void>((resolve) => scheduler.post(owner, resolve));
+    },
+  });
+  const restoreDisk = replaceDisk({ current: scheduler.current, before, after, post: scheduler.post });
+
+  function isItsTime(slot: Slot): boolean {
+    if (slot.deathIn === undefined || !slot.owner.isAlive) return false;
+    slot.deathIn -= 1;
+    return slot.deathIn < 0;
+  }
+
+  function before(owner: Owner, statement: SeenStatement): void {
+    const slot = slotOf(owner);
+    if (!slot) return;
+    if (isItsTime(slot)) dieWithin(slot);
+    if (isHealed) return;
+    const isWrite = statement.writes && statement.text !== 'rollback';
+    if (isWrite && scheduler.now() < refusedUntil) refuse(statement, refusalCode);
+    if (!slot.refusal || !isWrite) return;
+    slot.refusal.in -= 1;
+    if (slot.refusal.in >= 0) return;
+    const { code } = slot.refusal;
+    // A statement inside of a transaction that has the lock is never told that it is locked.
+    if (code === CODES.busy && statement.text !== 'begin immediate') return;
+    slot.refusal = undefined;
+    refuse(statement, code);
+  }
+
+  function refuse(statement: SeenStatement, code: number): never {
+    if (code !== CODES.busy && pauses.chance(0.5)) statement.rollBack();
+    throw Object.assign(new Error('simulated'), { errcode: code });
+  }
+
+  function dieWithin(slot: Slot): never {
+    kill(slot);
+    throw new Dead('the node is dead');
+  }
+
+  function after(owner: Owner, { text, values }: SeenStatement): void {
+    const slot = slotOf(owner);
+    if (!slot) return;
+    if (ACTIVE.test(text)) scheduler.busy(owner);
+    if (CLAIM.test(text)) slot.claims.push({ account: values[0] as bigint, attemptId: values[4] as string });
+    if (text === 'commit') onCommit(slot);
+    if (text === 'rollback') slot.claims = [];
+    if (isItsTime(slot)) dieWithin(slot);
+  }
+
+  function onCommit(slot: Slot): void {
+    counts.commits += 1;
+    const nodeAt = scheduler.now() + slot.skewMs;
+    for (const { account, attemptId } of slot.claims) {
+      record({ kind: 'claimed', account: usernameOf(account), attemptId, nodeAt });
+    }
+    slot.claims = [];
+    for (const [attemptId, event] of slot.unsettled) {
+      const row = observed().prepare('select state from attempt where attempt_id = ?').get(attemptId);
+      if (row?.state === (event.taken === 'yes' ? 'accepted' : 'refused')) {
+        (event as { settledAt?: number }).settledAt = recorder.events.length;
+        slot.unsettled.delete(attemptId);
+      }
+    }
+  }
+
+  function usernameOf(account: bigint): string {
+    const known = usernames.get(account);
+    if (known !== undefined) return known;
+    const row = observed().prepare('select username from account where account_id = ?').get(account);
+    usernames.set(account, String(row?.username));
+    return String(row?.username);
+  }
+
+  function kill(slot: Slot): void {
+    if (!slot.owner.isAlive) return;
+    slot.owner.isAlive = false;
+    slot.node = undefined;
+    slot.deathIn = undefined;
+    slot.refusal = undefined;
+    slot.claims = [];
+    slot.unsettled.clear();
+    dead.push(slot.owner);
+    counts.deaths += 1;
+    record({ kind: 'killed', what: `node ${slot.index}` });
+    for (const lost of slot.unanswered) lost();
+    slot.unanswered.clear();
+    scheduler.after(outside, isHealed ? 10 : choices.pick([1, 50, 1_000, 5_000, 60_000, 300_000]), () => boot(slot));
+  }
+
+  /** After the step in which it died. */
+  function closeDead(): void {
+    for (const owner of dead.splice(0)) closeOf(owner);
+  }
+
+  function boot(slot: Slot): void {
+    if (slot.owner.isAlive && slot.node) return;
+    slot.incarnations += 1;
+    const owner = createOwner(`node ${slot.index}.${slot.incarnations}`);
+    slot.owner = owner;
+    const random = createRandom(seed, owner.name);
+    const clock = createNodeClock(scheduler, owner, random, () => slot.skewMs);
+    const start = () =>
+      startNode({
+        databaseUrl: `sqlite:${path}`,
+        clock,
+        connector: (name) => carrier.connectorOf(owner, name),
+        send: (...event) => receivers.send(owner, ...event),
+        failed: (thrown, what) => noteFailure(owner, thrown, what),
+      }).then(
+        (node) => {
+          if (owner.isAlive) slot.node = node;
+        },
+        (thrown) => {
+          noteFailure(owner, thrown, 'the node did not start');
+          if (owner.isAlive) kill(slot);
+        },
+      );
+    scheduler.post(owner, () => void start());
+  }
+
+  /** An outage of the disk, or of a request that nobody waits for, is no fault of the service. */
+  function noteFailure(owner: Owner, thrown: unknown, what: string): void {
+    if (!owner.isAlive || isDead(thrown) || isUnavailable(thrown)) return;
+    const text = thrown instanceof Problem ? `${thrown.kind}: ${thrown.message}` : String(thrown);
+    record({ kind: 'internal-error', text: `${what}: ${text}` });
+    failures.push({ what, thrown });
+  }
+  const failures: { what: string; thrown: unknown }[] = [];
+
+  const serving = () => slots.filter(({ node, owner }) => node && owner.isAlive);
+  function ask<T>(work: (node: SimulatedNode, slot: Slot) => Promise<T>, index?: number): Promise<Answer<T>> {
+    const able = serving();
+    const slot = index === undefined ? (able.length > 0 ? choices.pick(able) : undefined) : slots[index];
+    if (!slot?.node || !slot.owner.isAlive) return Promise.resolve({ kind: 'lost' });
+    counts.requests += 1;
+    const { owner } = slot;
+    return new Promise((resolve) => {
+      const lost = () => resolve({ kind: 'lost' });
+      slot.unanswered.add(lost);
+      const settle = (answer: Answer<T>) => {
+        if (!owner.isAlive) return;
+        slot.unanswered.delete(lost);
+        resolve(answer);
+      };
+      scheduler.post(owner, () => {
+        if (!slot.node) return;
+        work(slot.node, slot).then(
+          (value) => settle({ kind: 'done', value }),
+          (thrown) => {
+            if (!isDead(thrown) && !isUnavailable(thrown)) noteFailure(owner, thrown, 'a request failed');
+            settle({ kind: 'lost' });
+          },
+        );
+      });
+    });
+  }
+
+  const carrier = createCarrier({
+    seed,
+    scheduler,
+    outside,
+    record,
+    receiptTaken: (receipt) => record({ kind: 'receipt-taken', ...receipt }),
+    answerSubmitted: () => {},
+    bring: async (receipt) => (await ask((node) => node.carrierEvents.receipt(receipt))).kind === 'done',
+    heard(owner, event) {
+      (event as { answered: boolean }).answered = true;
+      slotOf(owner)?.unsettled.set(event.attemptId, event);
+    },
+    nodeTime: (owner) => scheduler.now() + (slotOf(owner)?.skewMs ?? 0),
+  });
+  const receivers = createReceivers({ seed, scheduler, outside, record });
+
+  const world: World = {
+    seed,
+    scheduler,
+    outside,
+    recorder,
+    slots,
+    carrier,
+    receivers,
+    observer: observed,
+    ask,
+    kill,
+    losePower() {
+      for (const slot of slots) kill(slot);
+      dead.length = 0;
+      observer?.close();
+      observer = undefined;
+      losePower(path);
+      record({ kind: 'killed', what: 'the power' });
+    },
+    refuseWrites(code, untilMs) {
+      refusalCode = code;
+      refusedUntil = untilMs;
+    },
+    heal() {
+      isHealed = true;
+      carrier.heal();
+      receivers.heal();
+      for (const slot of slots) {
+        slot.deathIn = undefined;
+        slot.refusal = undefined;
+        slot.skewMs = 0;
+        slot.owner.pausedUntil = 0;
+      }
+    },
+    async runUntil(at, isOver = () => false) {
+      while (!isOver()) {
+        const isMore = await scheduler.step(at);
+        if (dead.length > 0) closeDead();
+        if (!isMore) break;
+      }
+      if (!isOver()) await scheduler.runUntil(at);
+    },
+    counts: () => ({ ...counts, steps: scheduler.steps() }),
+    close() {
+      observer?.close();
+      restoreDisk();
+      restoreTurns();
+      restoreRandom();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+  for (const slot of slots) boot(slot);
+  return world;
+}
+
+const emptySlot = (index: number): Slot => ({
+  index,
+  owner: { ...createOwner(`node ${index}`), isAlive: false },
+  node: undefined,
+  skewMs: 0,
+  deathIn: undefined,
+  refusal: undefined,
+  unanswered: new Set(),
+  unsettled: new Map(),
+  claims: [],
+  incarnations: 0,
+});
+
+const NEVER = new Promise<void>(() => {});
+
+const isDead = (thrown: unknown): boolean =>
+  thrown instanceof Dead || (thrown instanceof Problem && thrown.details.cause instanceof Dead);

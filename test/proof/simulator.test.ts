@@ -1,0 +1,24 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+
+const RUN = fileURLToPath(new URL('../../proof/simulator/run.ts', import.meta.url));
+
+/** In a process of its own, because the simulator takes the place of node:sqlite while the program is loaded. */
+function simulated(...options: string[]): { status: number | null; lines: string[] } {
+  const { status, stdout, stderr } = spawnSync(
+    process.execPath,
+    ['--disable-warning=ExperimentalWarning', RUN, '--hours', '3', '--nodes', '2', ...options],
+    { encoding: 'utf8' },
+  );
+  return { status, lines: `${stdout}${stderr}`.trim().split('\n') };
+}
+
+test('the same seed gives the same history, and three seeds break no promise', () => {
+  const one = simulated('--seed', '11', '--seeds', '3');
+  assert.equal(one.status, 0, one.lines.join('\n'));
+  const hashes = (lines: readonly string[]) => lines.map((line) => /^seed \d+: [0-9a-f]{16}/.exec(line)?.[0]);
+  assert.equal(one.lines.length, 3);
+  assert.deepEqual(hashes(simulated('--seed', '11', '--seeds', '3').lines), hashes(one.lines));
+});
