@@ -9,13 +9,13 @@ import { accountId, accountRecord } from '../domain/accounts/accounts.ts';
 import { addAuditEntry } from '../domain/accounts/audit.ts';
 import type { Services } from '../operator/action.ts';
 import { domainOf } from '../operator/domain.ts';
+import { createPathRouter, decode, type Found, type NotFound } from '../operator/path-router.ts';
 import { STATUS } from '../operator/problem-json.ts';
 import { createActing } from './acting.ts';
 import { NO_FORM, readForm, type SentForm } from './form.ts';
 import { assets, frameAround, framed, protection, type Viewer } from './frame.ts';
 import { problemNote } from './lists.ts';
-import type { PageRequest, View } from './page-request.ts';
-import { createRouteTable, decode, type FoundRoute } from './route-table.ts';
+import type { PageRequest, Route, View } from './page-request.ts';
 import { customerRoutes, operatorRoutes } from './screens/all.ts';
 import { createSignInPages, type Guest } from './screens/sign-in.ts';
 import { isOwnRequest, readCookie, siteOf } from './session.ts';
@@ -153,18 +153,17 @@ function queryOf({ search }: URL): URLSearchParams {
 
 /** Customers see their own account; operators see the service, and accounts by their name. */
 function createScreenRoutes() {
-  const ofCustomer = createRouteTable(customerRoutes);
-  const ofOperator = createRouteTable(operatorRoutes);
+  const ofCustomer = createPathRouter(customerRoutes);
+  const ofOperator = createPathRouter(operatorRoutes);
   return (method: string, path: string, { owner }: Session) => {
-    const chosen = (found: FoundRoute | 'no-path' | 'no-method', base: string, username: string | null) => {
-      if (found === 'no-path') throw NOT_FOUND();
-      if (found === 'no-method') throw new Problem('method', 'This page takes another method.');
-      return { ...found, base, username };
+    const chosen = (found: Found<Route> | NotFound, base: string, username: string | null) => {
+      if (found.route) return { ...found, base, username };
+      throw found.allowed.length === 0 ? NOT_FOUND() : new Problem('method', 'This page takes another method.');
     };
     if (owner.kind === 'account') return chosen(ofCustomer(method, path), ROOT, owner.name);
     const own = ofOperator(method, path);
     const [, name = '', rest] = /^\/accounts\/([^/]+)(\/.*)$/.exec(path) ?? [];
-    if (typeof own === 'string' && rest !== undefined && decode(name) !== '') {
+    if (!own.route && rest !== undefined && decode(name) !== '') {
       return chosen(ofCustomer(method, rest), `${ROOT}/accounts/${encodeURIComponent(decode(name))}`, decode(name));
     }
     return chosen(own, ROOT, null);
@@ -177,7 +176,7 @@ async function accountOf({ database }: Services, username: string) {
 }
 
 /** What the person did wrong is shown inside the frame. */
-const shown = (route: FoundRoute['route'], pageRequest: PageRequest): Promise<View> =>
+const shown = (route: Route, pageRequest: PageRequest): Promise<View> =>
   route.show(pageRequest).catch((thrown) => {
     const problem = toProblem(thrown, '');
     if (isReported(problem) || pageRequest.query.has('part')) throw thrown;

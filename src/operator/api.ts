@@ -1,6 +1,6 @@
 import { readFields } from '../base/form-fields.ts';
 import { networkList } from '../base/networks.ts';
-import { Problem, toProblem } from '../base/problem.ts';
+import { methodNotAllowed, Problem, toProblem } from '../base/problem.ts';
 import { anyTokenExists, type Bearer, bearerOf, tokenUsed } from '../domain/access/tokens.ts';
 import {
   claimKey,
@@ -15,9 +15,9 @@ import type { Actor, Scope } from './actor.ts';
 import { fingerprintOf, keyName, readKey, seal, unseal } from './idempotency.ts';
 import { type RawInput, readInput, refused } from './input.ts';
 import { readJson } from './json-body.ts';
+import { createPathRouter } from './path-router.ts';
 import { checkScope, type Finish, isChange, type Performed, perform } from './perform.ts';
 import { problemJson } from './problem-json.ts';
-import { createRoutes } from './routes.ts';
 
 /** The JSON API: a request of HTTP as plain data, and its answer. */
 export interface ApiRequest {
@@ -60,9 +60,21 @@ export type Api = (request: ApiRequest) => Promise<ApiReply>;
 
 const NOT_FOUND = () => new Problem('not-found', 'There is nothing at this path.');
 
+/** Throws Problem where no action has the method and the path. */
+export function createActionRouter(among: readonly Action[]) {
+  const routeOf = createPathRouter(
+    among.map((action) => ({ action, method: action.method, path: action.path.replace(/\{(\w+)\}/g, ':$1') })),
+  );
+  return (method: string, path: string) => {
+    const found = routeOf(method, path);
+    if (found.route) return { action: found.route.action, params: found.params };
+    throw found.allowed.length === 0 ? NOT_FOUND() : methodNotAllowed(found.allowed);
+  };
+}
+
 export function createApi(settings: ApiSettings): Api {
   const { services, report } = settings;
-  const route = createRoutes(actions);
+  const route = createActionRouter(actions);
   const keyLimits = createKeyLimits(services.database, services.now);
 
   async function answer(request: ApiRequest): Promise<ApiReply> {

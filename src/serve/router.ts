@@ -1,6 +1,10 @@
 import type { Handler } from '../base/exchange.ts';
 
-/** Maps the path of a request to the Handler that answers it. */
+/**
+ * Maps the path of a request to the Handler that answers it, on the contract's port. The second
+ * listener has the router of Hono. Here the path is compared byte by byte as it was sent, because
+ * what is none of these few paths belongs to the contract, whose answers old programs know.
+ */
 export interface Routes {
   /** By exact path, such as /health/live. */
   readonly paths?: Readonly<Record<string, Handler>>;

@@ -4,10 +4,10 @@ import { Validator } from '@seriousme/openapi-schema-validator';
 import { addOperatorCommands } from '../../src/commands/operator.ts';
 import { createProgram } from '../../src/commands/program.ts';
 import { actions } from '../../src/operator/actions/all.ts';
+import { createActionRouter } from '../../src/operator/api.ts';
 import { readInput } from '../../src/operator/input.ts';
 import { createOpenapi, operationId } from '../../src/operator/openapi.ts';
 import { createReference, curlOf } from '../../src/operator/reference.ts';
-import { createRoutes } from '../../src/operator/routes.ts';
 
 /** Every action has all of its views. */
 
@@ -15,7 +15,7 @@ const document = createOpenapi('1.2.3')() as unknown as {
   paths: Record<string, Record<string, { operationId: string; responses: Record<string, unknown> }>>;
 };
 const program = addOperatorCommands(createProgram('0'));
-const route = createRoutes(actions);
+const route = createActionRouter(actions);
 const page = (await createReference()('http://127.0.0.1:8081')).html;
 
 const filled = (path: string, params: Readonly<Record<string, unknown>> = {}): string =>
