@@ -1,0 +1,59 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { Registry } from 'prom-client';
+import { NO_LOAD, type SendingCounts } from '../../../src/domain/sending/counts.ts';
+import { addSendingMetrics } from '../../../src/serve/telemetry/sending-metrics.ts';
+
+const CONNECTOR = {
+  name: 'loopback',
+  kind: 'loopback',
+  config: {},
+  origin: 'builtin',
+  isDefault: true,
+  submissionsMax: 1,
+  ratePerSecond: null,
+  pausedAt: null,
+  downSince: null,
+  downReason: null,
+  counts: { accepted: 4, temporary: 3, permanent: 2, unknownOutcome: 1 },
+  lastAcceptedAt: null,
+  lastError: null,
+  lastErrorAt: null,
+  updatedAt: 0,
+  revision: '',
+  ...NO_LOAD,
+} as const;
+const COUNTS: SendingCounts = {
+  due: 7,
+  submitting: 6,
+  unknownOutcome: 5,
+  oldestDueMs: 0,
+  unrouted: 0,
+  connectors: [CONNECTOR],
+  unconnected: [],
+};
+
+describe('metrics of sending', () => {
+  test('unknown outcomes are published under their name and, for one version, under the former one', async () => {
+    const registry = new Registry();
+    addSendingMetrics(registry, async () => COUNTS);
+    const text = await registry.metrics();
+    const values = (metric: string, label: string) =>
+      [...text.matchAll(new RegExp(`^${metric}\\{.*\\b${label}="([^"]*)"\\} (\\d+)$`, 'gm'))].map(
+        ([, value, count]) => `${value} ${count}`,
+      );
+    assert.deepEqual(values('columba_sending_messages', 'state'), [
+      'due 7',
+      'submitting 6',
+      'unknown-outcome 5',
+      'undecided 5',
+    ]);
+    assert.deepEqual(values('columba_connector_submissions_total', 'result'), [
+      'accepted 4',
+      'temporary 3',
+      'permanent 2',
+      'unknown-outcome 1',
+      'unsure 1',
+    ]);
+  });
+});
