@@ -37,6 +37,23 @@ export const proofs: Readonly<Record<string, Proof>> = {
     proves: 'A whole installation is moved between databases and backed up while it is used.',
     slice: ['proof/scaling'],
   },
+  postgres: {
+    proves:
+      'The service goes on after a failover, time-outs, refused connections and conflicts of PostgreSQL, also with TLS.',
+    slice: ['proof/postgres'],
+  },
+  commands: {
+    proves: 'The commands work at a terminal and in shells, and say what is wrong with a database.',
+    slice: ['proof/commands'],
+  },
+  launcher: {
+    proves: 'Columba starts without the links of npm, as an npm package, and below an older Node.',
+    slice: ['proof/launcher'],
+  },
+  examples: {
+    proves: 'The programs of the documents and examples run as they are.',
+    slice: ['proof/examples'],
+  },
   clients: {
     proves: 'The SOAP toolkits of npm, PHP, Python and Mono call every operation, also through a move.',
     slice: ['proof/clients'],

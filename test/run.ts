@@ -1,23 +1,36 @@
 import { spawn } from 'node:child_process';
-import { globSync, mkdtempSync, rmSync, statSync } from 'node:fs';
+import { globSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { getCompileCacheDir } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { writeBatches } from './support/batches.ts';
 import { uncovered } from './support/coverage.ts';
+import { cpuOfChildren } from './support/cpu.ts';
 import { createPostgresServer, type PostgresServer } from './support/postgres-server.ts';
 import { addressOf, createTemplates, runSql } from './support/templates.ts';
 
-/** Runs the tests (all, or the files and folders that are named), then asks whether every operation was called in every form. */
-const named = process.argv.slice(2);
+/**
+ * Runs the tests (all, or the files and folders that are named), then asks whether every operation was called in every form.
+ * With --cpu it prints the seconds of CPU of every file, without those of PostgreSQL.
+ */
+const CPU_OPTION = '--cpu';
+const named = process.argv.slice(2).filter((each) => each !== CPU_OPTION);
 const files = (named.length > 0 ? named : ['test']).flatMap((path) =>
   statSync(path).isDirectory() ? globSync(`${path}/**/*.test.ts`).sort() : path,
 );
+/** Up to so many files, each has a process of its own. */
+const FEW = 20;
 const folder = mkdtempSync(join(tmpdir(), 'columba-coverage-'));
 const templateFolder = mkdtempSync(join(tmpdir(), 'columba-templates-'));
 const templateDatabases: string[] = [];
 const postgres = process.env.TEST_POSTGRES ? undefined : await startPostgres();
 
-const reporters = ['spec', new URL('support/slowest-files.ts', import.meta.url).href];
+// Somebody who names a few files wants to read the names of their tests.
+const isMeasured = process.argv.includes(CPU_OPTION);
+const areMany = isMeasured || files.length > FEW;
+const cpuFile = isMeasured ? join(templateFolder, 'cpu') : undefined;
+const reporter = areMany ? 'progress' : 'slowest-files';
+const reporters = [...(areMany ? [] : ['spec']), new URL(`support/${reporter}.ts`, import.meta.url).href];
 const options = [
   // Three files on two processors: some wait for the disk, for time or for another process.
   // A test that waits for ever must not take the whole run with it.
@@ -32,7 +45,14 @@ const environment = {
   TEST_TEMPLATES: JSON.stringify(await makeTemplates()),
   NODE_COMPILE_CACHE: getCompileCacheDir(), // 0.6 s less a file
 };
-const child = spawn(process.execPath, [...options, ...files], { stdio: 'inherit', env: environment });
+const child = spawn(
+  process.execPath,
+  [...options, ...(areMany ? writeBatches(templateFolder, files, cpuFile) : files)],
+  {
+    stdio: 'inherit',
+    env: environment,
+  },
+);
 // Stopped from outside, nothing stays behind: PostgreSQL ends with this process, in its exit handler.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.once(signal, () => {
@@ -51,6 +71,10 @@ if (named.length === 0) {
   );
   failed ||= missing.length > 0;
 }
+if (cpuFile)
+  process.stdout.write(`${readFileSync(cpuFile, 'utf8').trimEnd().split('\n').sort().reverse().join('\n')}\n`);
+const seconds = cpuOfChildren();
+if (seconds !== null) process.stdout.write(`CPU of all processes: ${seconds.toFixed(0)} s\n`);
 for (const each of [folder, templateFolder]) rmSync(each, { recursive: true, force: true });
 process.exit(failed ? 1 : 0);
 

@@ -6,8 +6,8 @@ import type { KnownRule } from '../../src/migration/stages/client-rules.ts';
 import { act } from '../support/console-client.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { startOperatorApi } from '../support/operator-api.ts';
+import { type Proxied, startProxied } from '../support/proxied.ts';
 import { ACME } from '../support/service.ts';
-import { type Proxied, startProxied } from './proxied.ts';
 
 /** Cut-over by client: which server answers the reads of one program. */
 
@@ -112,7 +112,7 @@ onEveryEngine('cut-over by client', (engine) => {
     await down.start();
     const address = `http://127.0.0.1:${await down.proxy.listen(0, '127.0.0.1')}`;
     const cut = { ...proxied, address };
-    const { send } = await import('./proxied.ts');
+    const { send } = await import('../support/proxied.ts');
     const args = { user_id: ACME, message: 'Waits for the old server' };
     assert.match((await send(address, 'post', 'account', 'SaveMessageTemplate', args)).text, />true</);
     const text = await templates(cut, { 'X-Client': 'invoices' });

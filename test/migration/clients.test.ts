@@ -12,8 +12,8 @@ import { act } from '../support/console-client.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { openStore } from '../support/opened-database.ts';
 import { type OperatorApi, startOperatorApi } from '../support/operator-api.ts';
+import { startProxied } from '../support/proxied.ts';
 import { ACME } from '../support/service.ts';
-import { startProxied } from './proxied.ts';
 
 const START = { name: '', agent: '', address: '' };
 const DAY_MS = 86_400_000;

@@ -5,8 +5,8 @@ import { type TestContext, test } from 'node:test';
 import { createMigrationProxy } from '../../src/migration/proxy/migration-proxy.ts';
 import { createMigrationCounts } from '../../src/migration/stages/counts.ts';
 import { engines } from '../support/engines.ts';
+import { type Proxied, send, startProxied } from '../support/proxied.ts';
 import { ACME } from '../support/service.ts';
-import { type Proxied, send, startProxied } from './proxied.ts';
 
 /** Columba leads an account, and then does not answer: the old server does, and nothing is lost. */
 

@@ -7,8 +7,8 @@ import { createMigrationProxy, type MigrationProxySettings } from '../../src/mig
 import { createMigrationCounts } from '../../src/migration/stages/counts.ts';
 import { CLAIM_MS } from '../../src/migration/stages/writes.ts';
 import { onEveryEngine } from '../support/engines.ts';
+import { type Proxied, send, startProxied } from '../support/proxied.ts';
 import { ACME, type Service } from '../support/service.ts';
-import { type Proxied, send, startProxied } from './proxied.ts';
 
 /** Writes of accounts that are compared: nothing that a client was told of is lost by a kill. */
 

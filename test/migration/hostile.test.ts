@@ -9,8 +9,8 @@ import { createMigrationCounts } from '../../src/migration/stages/counts.ts';
 import { accountIdNamed } from '../../src/migration/stages/migrated-accounts.ts';
 import { engines } from '../support/engines.ts';
 import { requestOf } from '../support/protocols.ts';
+import { send, startProxied } from '../support/proxied.ts';
 import { ACME } from '../support/service.ts';
-import { send, startProxied } from './proxied.ts';
 
 /** An old server at its worst. Clients get its bytes; the kit neither breaks nor believes them. */
 

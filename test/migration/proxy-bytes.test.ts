@@ -6,8 +6,8 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 import { type TestContext, test } from 'node:test';
 import { engines } from '../support/engines.ts';
 import { requestOf } from '../support/protocols.ts';
+import { type Proxied, startProxied } from '../support/proxied.ts';
 import { ACME } from '../support/service.ts';
-import { type Proxied, startProxied } from './proxied.ts';
 
 /** What a client gets through the proxy, byte by byte, against the old server alone. */
 

@@ -7,8 +7,8 @@ import { createMigrationProxy } from '../../src/migration/proxy/migration-proxy.
 import { createMigrationCounts } from '../../src/migration/stages/counts.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { PROTOCOLS } from '../support/protocols.ts';
+import { send, startProxied } from '../support/proxied.ts';
 import { ACME, type Service } from '../support/service.ts';
-import { send, startProxied } from './proxied.ts';
 
 const totalOf = (totals: ReadonlyMap<string, number>, name: string): number => totals.get(name) ?? 0;
 

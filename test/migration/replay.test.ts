@@ -12,8 +12,8 @@ import { columba } from '../support/command.ts';
 import { engines } from '../support/engines.ts';
 
 import { PROTOCOLS } from '../support/protocols.ts';
+import { type Proxied, startProxied } from '../support/proxied.ts';
 import { ACME, type Service } from '../support/service.ts';
-import { type Proxied, startProxied } from './proxied.ts';
 
 /** Recorded through the proxy, and replayed by the command against a server. */
 

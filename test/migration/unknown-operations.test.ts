@@ -6,8 +6,8 @@ import { clientsOfRecordings } from '../../src/migration/proxy/client-inventory.
 import { createMigrationClients } from '../../src/migration/stages/clients.ts';
 import { migrationReport, reportDocument } from '../../src/migration/stages/report.ts';
 import { onEveryEngine } from '../support/engines.ts';
+import { startProxied } from '../support/proxied.ts';
 import { ACME } from '../support/service.ts';
-import { startProxied } from './proxied.ts';
 
 /** An old server that has operations which Columba lacks, and refuses all others. */
 async function startOld(t: TestContext): Promise<string> {

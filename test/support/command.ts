@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, fork, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,8 +11,9 @@ import { readConfig } from '../../src/config/settings.ts';
 import type { Services } from '../../src/operator/action.ts';
 import type { App } from '../../src/serve/compose/contract.ts';
 import { servicesOf } from '../../src/serve/compose/operator.ts';
+import type { HostedCommand, HostedOutcome } from './command-host.ts';
 
-/** The command as people run it: in a process of its own, with an environment of its own. */
+/** The command as people run it, with an environment of its own. */
 export interface Outcome {
   readonly code: number | null;
   readonly stdout: string;
@@ -37,10 +38,59 @@ let count = 0;
 export const freshPath = (extension: string): string => join(folder, `${++count}.${extension}`);
 export const freshDatabase = (): string => `sqlite:${freshPath('db')}`;
 
+/** A command that ends by itself, in a process for all commands of a file. */
 export function columba(args: readonly string[], options: CommandOptions = {}): Promise<Outcome> {
+  return options.command === undefined && !SERVING.test(args.join(' '))
+    ? hosted(args, options)
+    : columbaAlone(args, options);
+}
+
+/** The same in a process of its own: slower by the time that it takes to load the program. */
+export function columbaAlone(args: readonly string[], options: CommandOptions = {}): Promise<Outcome> {
   const { child, ended } = launch(args, options);
   child.stdin?.end(options.input ?? '');
   return ended;
+}
+
+/** They change their process for good, and wait for signals. */
+const SERVING = /^(?:serve|migrate proxy)\b/;
+const environmentOf = (env: CommandOptions['env']): Record<string, string> => {
+  const { PATH = '', HOME = '' } = process.env;
+  return { PATH, HOME, TMPDIR: tmpdir(), ...env };
+};
+
+let host: ChildProcess | undefined;
+let hostedCount = 0;
+
+function hosted(args: readonly string[], { env, cwd = folder, input = '' }: CommandOptions): Promise<Outcome> {
+  host ??= startHost();
+  const { promise, resolve, reject } = Promise.withResolvers<Outcome>();
+  const number = ++hostedCount;
+  const of = host;
+  const onMessage = ({ number: answered, ...outcome }: HostedOutcome) => {
+    if (answered !== number) return;
+    of.off('message', onMessage);
+    resolve(outcome);
+  };
+  of.on('message', onMessage);
+  of.once('exit', (code) => reject(new Error(`the process of the commands ended with ${code}`)));
+  of.send({ number, args, env: environmentOf(env), cwd, input } satisfies HostedCommand);
+  return promise;
+}
+
+function startHost(): ChildProcess {
+  const execArgv = ['--disable-warning=ExperimentalWarning'];
+  const child = fork(fileURLToPath(new URL('command-host.ts', import.meta.url)), {
+    execArgv,
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  });
+  child.setMaxListeners(0);
+  running.add(child);
+  child.once('exit', () => {
+    running.delete(child);
+    host = undefined;
+  });
+  return child;
 }
 
 /** `columba account …` in this process. */
@@ -94,8 +144,7 @@ process.once('exit', killAll);
 
 /** What was started, whether it serves or not. */
 export function launch(args: readonly string[], { env, cwd = folder, command = COLUMBA }: CommandOptions) {
-  const { PATH = '', HOME = '' } = process.env;
-  const child = spawn(command, args, { cwd, env: { PATH, HOME, TMPDIR: tmpdir(), ...env } });
+  const child = spawn(command, args, { cwd, env: environmentOf(env) });
   const output = { stdout: '', stderr: '' };
   for (const name of ['stdout', 'stderr'] as const) {
     child[name].setEncoding('utf8').on('data', (text: string) => {

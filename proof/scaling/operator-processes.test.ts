@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { columba, type Server, serving } from '../support/command.ts';
-import { onEveryEngine } from '../support/engines.ts';
-import { callAt } from '../support/operator-api.ts';
+import { columba, type Server, serving } from '../../test/support/command.ts';
+import { onEveryEngine } from '../../test/support/engines.ts';
+import { callAt } from '../../test/support/operator-api.ts';
 
 /** What one process changes counts in every other from the next request on. */
 

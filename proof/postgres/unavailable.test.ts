@@ -1,12 +1,19 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import pg from 'pg';
-import { serving } from '../../support/command.ts';
-import { clientOf } from '../../support/contract-client.ts';
-import { engineOn, freshDatabase, onPostgres, removeServer, signal, until } from '../../support/postgres-engines.ts';
-import { createPostgresServer, type PostgresServer } from '../../support/postgres-server.ts';
-import { PROTOCOLS } from '../../support/protocols.ts';
-import { ACME, type Answer, type Service, startService } from '../../support/service.ts';
+import { serving } from '../../test/support/command.ts';
+import { clientOf } from '../../test/support/contract-client.ts';
+import {
+  engineOn,
+  freshDatabase,
+  onPostgres,
+  removeServer,
+  signal,
+  until,
+} from '../../test/support/postgres-engines.ts';
+import { createPostgresServer, type PostgresServer } from '../../test/support/postgres-server.ts';
+import { PROTOCOLS } from '../../test/support/protocols.ts';
+import { ACME, type Answer, type Service, startService } from '../../test/support/service.ts';
 import { createNetwork, type Network } from './network.ts';
 
 const SETTINGS = { databaseTimeoutMs: 800, databaseConnections: 4 };

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe } from 'node:test';
 import type { Page } from 'playwright-core';
-import { inBrowser } from '../../support/browser.ts';
-import { type Engine, engines } from '../../support/engines.ts';
-import { ACME } from '../../support/service.ts';
+import { inBrowser } from '../../test/support/browser.ts';
+import { type Engine, engines } from '../../test/support/engines.ts';
+import { ACME } from '../../test/support/service.ts';
 
 /** What the pages fill in, follow and keep while they are used. */
 

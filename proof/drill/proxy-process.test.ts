@@ -4,11 +4,11 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { listRecordings } from '../../src/migration/compare/recorder.ts';
-import { columba, freshPath, launch, type Outcome, serving } from '../support/command.ts';
-import { engines, SAMPLE } from '../support/engines.ts';
-import { until } from '../support/program.ts';
-import { ACME, startService } from '../support/service.ts';
-import { send } from './proxied.ts';
+import { columba, freshPath, launch, type Outcome, serving } from '../../test/support/command.ts';
+import { engines, SAMPLE } from '../../test/support/engines.ts';
+import { until } from '../../test/support/program.ts';
+import { send } from '../../test/support/proxied.ts';
+import { ACME, startService } from '../../test/support/service.ts';
 
 /** The proxy as people run it: a process of its own, with signals and kills. */
 

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { pino } from 'pino';
-import { systemClock } from '../../../src/base/clock.ts';
-import { readConfig } from '../../../src/config/settings.ts';
-import { createApp } from '../../../src/serve/compose/contract.ts';
-import { type Server, serving } from '../../support/command.ts';
-import { adopt } from '../../support/contract-client.ts';
-import { createStandby, onPostgres, removeServer, signal, until } from '../../support/postgres-engines.ts';
-import { createPostgresServer, type PostgresServer } from '../../support/postgres-server.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import { readConfig } from '../../src/config/settings.ts';
+import { createApp } from '../../src/serve/compose/contract.ts';
+import { type Server, serving } from '../../test/support/command.ts';
+import { adopt } from '../../test/support/contract-client.ts';
+import { createStandby, onPostgres, removeServer, signal, until } from '../../test/support/postgres-engines.ts';
+import { createPostgresServer, type PostgresServer } from '../../test/support/postgres-server.ts';
 
 const DATABASE = 'columba';
 const CLIENTS = 8;

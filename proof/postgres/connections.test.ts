@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { contract } from '../../../src/asmx/contract/contract.ts';
-import { systemClock } from '../../../src/base/clock.ts';
-import { openPostgres } from '../../../src/store/postgres/database.ts';
-import { exportAccounts } from '../../../src/transfer/export.ts';
-import { clientOf, exportOf } from '../../support/contract-client.ts';
-import { sql } from '../../support/opened-database.ts';
-import { engineOn, freshDatabase, onPostgres, removeServer, until } from '../../support/postgres-engines.ts';
-import { createPostgresServer, type PostgresServer } from '../../support/postgres-server.ts';
-import { type Arguments, PROTOCOLS } from '../../support/protocols.ts';
-import { ACME, type Service, startService } from '../../support/service.ts';
+import { contract } from '../../src/asmx/contract/contract.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import { openPostgres } from '../../src/store/postgres/database.ts';
+import { exportAccounts } from '../../src/transfer/export.ts';
+import { clientOf, exportOf } from '../../test/support/contract-client.ts';
+import { sql } from '../../test/support/opened-database.ts';
+import { engineOn, freshDatabase, onPostgres, removeServer, until } from '../../test/support/postgres-engines.ts';
+import { createPostgresServer, type PostgresServer } from '../../test/support/postgres-server.ts';
+import { type Arguments, PROTOCOLS } from '../../test/support/protocols.ts';
+import { ACME, type Service, startService } from '../../test/support/service.ts';
 import { createNetwork, type Network } from './network.ts';
 
 const ARGUMENTS: Arguments = {

@@ -4,8 +4,8 @@ import { once } from 'node:events';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe } from 'node:test';
-import { COLUMBA, columba, folder } from '../support/command.ts';
-import { script, testWith } from '../support/peers.ts';
+import { COLUMBA, columba, folder } from '../../test/support/command.ts';
+import { script, testWith } from '../../test/support/peers.ts';
 
 /** What only people see: on a terminal, which the program script of util-linux makes. */
 

@@ -12,9 +12,9 @@ import {
   type MigrationProxySettings,
 } from '../../src/migration/proxy/migration-proxy.ts';
 import { createMigrationStages, type MigrationStages, type Stage } from '../../src/migration/stages/stages.ts';
-import { type Engine, engines } from '../support/engines.ts';
-import { type Arguments, NAMESPACE, type Protocol, requestOf } from '../support/protocols.ts';
-import { type Service, startService } from '../support/service.ts';
+import { type Engine, engines } from './engines.ts';
+import { type Arguments, NAMESPACE, type Protocol, requestOf } from './protocols.ts';
+import { type Service, startService } from './service.ts';
 
 /** A proxy between an old server and Columba. Both have the sample data, unless a test says otherwise. */
 export interface Proxied {

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { columba } from '../../support/command.ts';
-import { clientOf } from '../../support/contract-client.ts';
-import { freshDatabase, onPostgres, removeServer } from '../../support/postgres-engines.ts';
-import { createPostgresServer, type PostgresServer } from '../../support/postgres-server.ts';
-import { startService } from '../../support/service.ts';
+import { columba } from '../../test/support/command.ts';
+import { clientOf } from '../../test/support/contract-client.ts';
+import { freshDatabase, onPostgres, removeServer } from '../../test/support/postgres-engines.ts';
+import { createPostgresServer, type PostgresServer } from '../../test/support/postgres-server.ts';
+import { startService } from '../../test/support/service.ts';
 
 /** What an operator is told of a PostgreSQL that cannot be used: where it is, who asked for what, and what to do. */
 const SECRET = 'zqSecretzq';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { columba, freshDatabase, type Server, serving } from '../support/command.ts';
-import { SAMPLE } from '../support/engines.ts';
-import { ACME } from '../support/service.ts';
+import { columba, freshDatabase, type Server, serving } from '../../test/support/command.ts';
+import { SAMPLE } from '../../test/support/engines.ts';
+import { ACME } from '../../test/support/service.ts';
 
 /** The whole program on a real file, killed in the middle of its work. */
 const ROUNDS = 4;

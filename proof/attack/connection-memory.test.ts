@@ -5,10 +5,10 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
-import { type Engine, engines } from '../support/engines.ts';
-import { portOf, type Scene, said, scene, stranger } from '../support/http-client.ts';
-import { envelope, operationElement } from '../support/protocols.ts';
-import { requestBytes } from '../support/socket.ts';
+import { type Engine, engines } from '../../test/support/engines.ts';
+import { portOf, type Scene, said, scene, stranger } from '../../test/support/http-client.ts';
+import { envelope, operationElement } from '../../test/support/protocols.ts';
+import { requestBytes } from '../../test/support/socket.ts';
 
 /** What was refused leaves nothing behind, and what is too large is never held. */
 

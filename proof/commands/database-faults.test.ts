@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { columba, folder, freshPath } from '../support/command.ts';
-import { engines, SAMPLE } from '../support/engines.ts';
-import { pathOf } from '../support/opened-database.ts';
-import { type Peer, testWith } from '../support/peers.ts';
+import { columba, folder, freshPath } from '../../test/support/command.ts';
+import { engines, SAMPLE } from '../../test/support/engines.ts';
+import { pathOf } from '../../test/support/opened-database.ts';
+import { type Peer, testWith } from '../../test/support/peers.ts';
 
 /** What an operator is told of a database file that cannot be used: which file, what is wrong, and what to do. */
 const COLUMBA = fileURLToPath(new URL('../../columba', import.meta.url));

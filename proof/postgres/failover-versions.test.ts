@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import type { Exchange } from '../../../src/asmx/endpoint.ts';
-import { adopt } from '../../support/contract-client.ts';
-import { createStandby, onPostgres, removeServer, signal, until } from '../../support/postgres-engines.ts';
-import { createPostgresServer, type PostgresServer } from '../../support/postgres-server.ts';
-import { type Serving, serve } from '../../support/serving.ts';
+import type { Exchange } from '../../src/asmx/endpoint.ts';
+import { adopt } from '../../test/support/contract-client.ts';
+import { createStandby, onPostgres, removeServer, signal, until } from '../../test/support/postgres-engines.ts';
+import { createPostgresServer, type PostgresServer } from '../../test/support/postgres-server.ts';
+import { type Serving, serve } from '../../test/support/serving.ts';
 
 const DATABASE = 'columba';
 const USER = 'user_id of one';

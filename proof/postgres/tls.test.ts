@@ -3,13 +3,13 @@ import { execFileSync } from 'node:child_process';
 import { chmodSync, chownSync, copyFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { systemClock } from '../../../src/base/clock.ts';
-import { openPostgres } from '../../../src/store/postgres/database.ts';
-import { columba, freshPath } from '../../support/command.ts';
-import { sql } from '../../support/opened-database.ts';
-import { openssl as findOpenssl, testWith } from '../../support/peers.ts';
-import { onPostgres, removeServer } from '../../support/postgres-engines.ts';
-import { createPostgresServer, type PostgresServer } from '../../support/postgres-server.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import { openPostgres } from '../../src/store/postgres/database.ts';
+import { columba, freshPath } from '../../test/support/command.ts';
+import { sql } from '../../test/support/opened-database.ts';
+import { openssl as findOpenssl, testWith } from '../../test/support/peers.ts';
+import { onPostgres, removeServer } from '../../test/support/postgres-engines.ts';
+import { createPostgresServer, type PostgresServer } from '../../test/support/postgres-server.ts';
 
 const openssl = findOpenssl();
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { onEveryEngine } from '../../support/engines.ts';
-import { type Caller, createCaller, type Program, startProgram, within } from '../../support/program.ts';
-import { ACME, GLOBEX } from '../../support/service.ts';
+import { onEveryEngine } from '../../test/support/engines.ts';
+import { type Caller, createCaller, type Program, startProgram, within } from '../../test/support/program.ts';
+import { ACME, GLOBEX } from '../../test/support/service.ts';
 
 /** The real program with several processes behind one port: they count together. */
 const WORKERS = 2;

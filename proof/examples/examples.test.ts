@@ -8,12 +8,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { promisify } from 'node:util';
-import { contract } from '../src/asmx/contract/contract.ts';
-import type { Operation } from '../src/asmx/contract/types.ts';
-import { curlLine, snippets } from '../src/asmx/pages/snippets.ts';
-import { type Engine, onEveryEngine } from './support/engines.ts';
-import { curl, node, type Peer, php, python, testWith } from './support/peers.ts';
-import { ACME, startService } from './support/service.ts';
+import { contract } from '../../src/asmx/contract/contract.ts';
+import type { Operation } from '../../src/asmx/contract/types.ts';
+import { curlLine, snippets } from '../../src/asmx/pages/snippets.ts';
+import { type Engine, onEveryEngine } from '../../test/support/engines.ts';
+import { curl, node, type Peer, php, python, testWith } from '../../test/support/peers.ts';
+import { ACME, startService } from '../../test/support/service.ts';
 
 /** The examples are the programs that the page of inbox.Unread shows, and the programs of all pages work. */
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
-import { columba, freshPath } from '../support/command.ts';
-import { bash, testWith, zsh } from '../support/peers.ts';
+import { columba, freshPath } from '../../test/support/command.ts';
+import { bash, testWith, zsh } from '../../test/support/peers.ts';
 
 /** The script that the command prints, in a file. */
 async function scriptFor(shell: string): Promise<string> {
