@@ -24,7 +24,7 @@ test('columba account: the life of an account, next to a service that runs on th
   const more = ['--contact-name', 'Bill', '--contact-surname', 'Lumbergh', '--region', 'ZA', '--credits', '500'];
   const numbers = ['--priority', '2', '--tag=-7', '--password-stdin'];
   const added = await account(['add', 'initech', ...options, ...more, ...numbers], 'hush hush\n');
-  assert.match(added, /^Added initech\. Its user_id, which is shown only now:\n[0-9a-f-]{36}\n$/);
+  assert.match(added, /^Added initech\. Its user_id, which cannot be shown again:\n[0-9a-f-]{36}\n$/);
   const first = shown(added);
   const text = await (await profile(first)).text();
   const fields = [...text.matchAll(/<(\w+)>([^<]*)<\//g)].map(([, name, value]) => [name, value]);

@@ -66,7 +66,7 @@ onEveryEngine('messages of the operator', (engine) => {
     await checkLedger(bench);
   });
 
-  test('a message that must not be sent so late was said to be sent or gone', async (t) => {
+  test('reschedule names messages whose notAfter is before the new time, and does not call them sent', async (t) => {
     const { of, account } = await openActions(engine, t);
     await account('acme', { credits: '10' });
     const [sendAt, notAfter] = ['2026-11-16T12:00:00.000Z', '2026-11-16T13:00:00.000Z'];
@@ -86,7 +86,7 @@ onEveryEngine('messages of the operator', (engine) => {
     const action = actionNamed('message reschedule');
     assert.equal(
       action.command.refusal?.({ moved: 0, tooLate: 1 }),
-      'Nothing was moved. Because of notAfter, 1 message must not be sent so late.',
+      'Nothing was moved. Because of notAfter, 1 message cannot be sent as late as that.',
     );
   });
 

@@ -33,12 +33,12 @@ const allowedNetworks = z
     decode: (networks) => networks.join() || null,
     encode: (networks) => networks?.split(',') ?? [],
   })
-  .describe('Addresses and networks from which it may be used; from everywhere where there are none.');
+  .describe('Addresses and networks from which the account may be used; none means everywhere.');
 
 const settable = {
   company: text(200, 'Name of the company.'),
-  contactName: text(200, 'First name of the person to talk to.'),
-  contactSurname: text(200, 'Surname of the person to talk to.'),
+  contactName: text(200, 'First name of the contact person.'),
+  contactSurname: text(200, 'Surname of the contact person.'),
   email: text(320, 'E-mail address.'),
   tel: text(50, 'Phone number.'),
   fax: text(50, 'Fax number.'),
@@ -49,8 +49,8 @@ const settable = {
     .refine(isRegion, 'expected a country code such as ZA')
     .nullable()
     .optional()
-    .describe('Country of its local phone numbers, such as ZA.'),
-  priority: integer(0, 3).optional().describe('0 to 3; higher goes first.'),
+    .describe('Country of the local phone numbers of the account, such as ZA.'),
+  priority: integer(0, 3).optional().describe('Priority of its messages, 0 to 3; higher goes first.'),
   tag: integer(-(2 ** 31), 2 ** 31 - 1)
     .optional()
     .describe("A number for the operator's own use."),
@@ -61,20 +61,20 @@ const settable = {
     .refine(isTimeZone, 'expected a time zone such as Africa/Johannesburg')
     .nullable()
     .optional()
-    .describe('Time zone of its quiet hours, such as Africa/Johannesburg.'),
+    .describe('Time zone of the quiet hours, such as Africa/Johannesburg.'),
   quietHours: z
     .string()
     .regex(QUIET_HOURS_FORM, 'expected two times such as 22:00-06:00')
     .nullable()
     .optional()
-    .describe('When nothing is sent, such as 22:00-06:00.'),
+    .describe('Hours in which nothing is sent, such as 22:00-06:00.'),
   unknownOutcomePolicy: z
     .enum(unknownOutcomePolicies)
     .optional()
     .describe('What becomes of a message with an unknown outcome: nobody knows whether the carrier has it.'),
   unsurePolicy: formerName(z.enum(unknownOutcomePolicies).optional(), 'unknownOutcomePolicy'),
-  lowCredits: amount.nullable().optional().describe('Below so many free credits, the event credits.low tells it.'),
-  connector: text(64, 'The connector that carries its messages; null for the default one.'),
+  lowCredits: amount.nullable().optional().describe('Below this number of free credits, credits.low is sent.'),
+  connector: text(64, 'The connector that carries the messages of the account; null for the default connector.'),
   ...changedWords,
 };
 
@@ -157,7 +157,7 @@ export const accountList = listAction({
   path: '/accounts',
   summary: 'List accounts, by username.',
   query: z.strictObject({
-    q: line(200).min(1).optional().describe('Part of the username, company, contact or e-mail; capitals do not count.'),
+    q: line(200).min(1).optional().describe('Part of the username, company, contact or e-mail, in any letter case.'),
     state: z.enum(['enabled', 'disabled']).optional().describe('Only accounts in this state.'),
   }),
   item: accountOutput,
@@ -189,7 +189,7 @@ function holds(record: AccountRecord, part: string | undefined): boolean {
 }
 
 /** The answers to words are messages, which the account pays. */
-const ANSWERS_SEND = 'With `stopAnswer` or `helpAnswer` it needs the scope messages:send too.';
+const ANSWERS_SEND = 'With `stopAnswer` or `helpAnswer` this also needs the scope messages:send.';
 const scopesOfAnswers = (body: {
   stopAnswer?: string | null | undefined;
   helpAnswer?: string | null | undefined;
@@ -201,20 +201,20 @@ export const accountAdd = action({
   scope: 'accounts',
   // Its user_id and its password open an account that has nothing in it yet, so they need no more.
   needs: {
-    says: `With \`credits\` it needs the scope credits too. ${ANSWERS_SEND}`,
+    says: `With \`credits\` this also needs the scope credits. ${ANSWERS_SEND}`,
     scopes: ({ body }) => [...(body.credits === undefined ? [] : (['credits'] as const)), ...scopesOfAnswers(body)],
   },
   method: 'POST',
   path: '/accounts',
-  summary: 'Make an account.',
-  description: 'The answer has its user_id, which is shown only now.',
+  summary: 'Create an account.',
+  description: 'The answer contains the user_id of the account, which cannot be shown again.',
   body: z.strictObject({
     username,
     ...settable,
-    credits: amount.optional().describe('Credits to begin with.'),
-    password: z.string().min(1).max(200).optional().describe('A password, which is kept as argon2id.'),
+    credits: amount.optional().describe('Credits that the account begins with.'),
+    password: z.string().min(1).max(200).optional().describe('A password; only its argon2id hash is stored.'),
   }),
-  output: z.strictObject({ username, userId: z.string().describe('Its user_id, which is shown only now.') }),
+  output: z.strictObject({ username, userId: z.string().describe('Its user_id, which cannot be shown again.') }),
   status: 201,
   problems: ['conflict'],
   example: {
@@ -226,7 +226,7 @@ export const accountAdd = action({
     arguments: ['username'],
     secrets: ['password'],
     creates: true,
-    say: ({ username: name, userId }) => `Added ${name}. Its user_id, which is shown only now:\n${userId}`,
+    say: ({ username: name, userId }) => `Added ${name}. Its user_id, which cannot be shown again:\n${userId}`,
   },
   run: async (services, { body }) => {
     const { database, now } = services;
@@ -283,7 +283,7 @@ export const accountChange = accountAction({
   method: 'PATCH',
   path: '/accounts/{username}',
   summary: 'Change fields of an account.',
-  description: 'RFC 7396: null clears a field, and a field that is not given stays as it is.',
+  description: 'A JSON Merge Patch (RFC 7396): null clears a field, and a field that is not given stays as it is.',
   params: accountParams,
   body: settableObject,
   output: accountOutput,
@@ -307,8 +307,8 @@ export const accountRemove = accountAction({
   erases: true,
   method: 'DELETE',
   path: '/accounts/{username}',
-  summary: 'Remove a disabled account with all that is in it.',
-  description: 'The answer says what went. An account that is enabled is refused: disable it first.',
+  summary: 'Remove a disabled account with everything in it.',
+  description: 'The answer says what was deleted. An account that is enabled is refused: disable it first.',
   params: accountParams,
   output: z.strictObject({
     username,
@@ -373,10 +373,10 @@ const switching = (verb: 'enable' | 'disable', summary: string, said: (name: str
       shown(await setAccountEnabled(database, id, name, verb === 'enable' ? null : now())),
   });
 
-export const accountEnable = switching('enable', 'Answer the calls of an account again.', (name) => `Enabled ${name}.`);
+export const accountEnable = switching('enable', 'Enable an account again.', (name) => `Enabled ${name}.`);
 export const accountDisable = switching(
   'disable',
-  'Deny the calls of an account from now on.',
+  'Disable an account: its calls are denied from now on.',
   (name) => `Disabled ${name}: its calls are denied until it is enabled again.`,
 );
 

@@ -11,13 +11,13 @@ import { accountParams, credits, instant, rowId } from '../schemas.ts';
 const BATCH_MAX = 500;
 
 const ids = z.array(rowId).min(1).max(BATCH_MAX).describe(`Ids of messages, at most ${BATCH_MAX}.`);
-const output = z.strictObject({ done: z.int().describe('How many of them were there.') });
+const output = z.strictObject({ done: z.int().describe('How many of these messages existed and were changed.') });
 const counted = ({ params, body }: { params: { username: string }; body: { ids: unknown[] } }) =>
   `${params.username}/${body.ids.length} messages`;
 
 /** Marking needs the scope of reading, and deleting one of its own. */
 const needsDelete = {
-  says: 'With `delete` it needs the scope messages:delete too.',
+  says: 'With `delete` this also needs the scope messages:delete.',
   scopes: ({ body }: { readonly body: { readonly change: string } }): readonly Scope[] =>
     body.change === 'delete' ? ['messages:delete'] : [],
 };
@@ -33,7 +33,7 @@ export const inboxChangeMany = accountAction({
   path: '/accounts/{username}/inbox/change-many',
   summary: 'Mark or delete many received messages.',
   params: accountParams,
-  body: z.strictObject({ ids, change: z.enum(['read', 'unread', 'delete']).describe('What becomes of them.') }),
+  body: z.strictObject({ ids, change: z.enum(['read', 'unread', 'delete']).describe('What to do with the messages.') }),
   output,
   problems: ['not-found'],
   example: {
@@ -57,7 +57,7 @@ export const messageChangeMany = accountAction({
   path: '/accounts/{username}/messages/change-many',
   summary: 'Mark the statuses of many sent messages as seen, or delete the messages.',
   params: accountParams,
-  body: z.strictObject({ ids, change: z.enum(['mark', 'delete']).describe('What becomes of them.') }),
+  body: z.strictObject({ ids, change: z.enum(['mark', 'delete']).describe('What to do with the messages.') }),
   output,
   problems: ['not-found'],
   example: { params: { username: 'acme' }, body: { ids: ['2001'], change: 'mark' }, output: { done: 1 } },
@@ -74,8 +74,8 @@ export const messageCancelMany = accountAction({
   accountTokens: true,
   method: 'POST',
   path: '/accounts/{username}/messages/cancel-many',
-  summary: 'Cancel many messages that wait, scheduled or due. The credits held for them are free again.',
-  description: 'Messages that are being submitted, or were sent already, are left alone.',
+  summary: 'Cancel many messages that have not left yet, scheduled or due. The credits held for them are free again.',
+  description: 'Messages that are being submitted, or that were sent already, are not changed.',
   params: accountParams,
   body: z.strictObject({ ids }),
   output: z.strictObject({ cancelled: z.int(), creditsReturned: credits }),
@@ -92,7 +92,7 @@ export const messageCancelMany = accountAction({
   run: async (services, { body }) => domainOf(services).cancellation.cancelMany(services.account.id, body.ids),
 });
 
-const late = (count: number): string => `Because of notAfter, ${messages(count)} must not be sent so late.`;
+const late = (count: number): string => `Because of notAfter, ${messages(count)} cannot be sent as late as that.`;
 
 export const messageReschedule = accountAction({
   name: 'message reschedule',
@@ -100,14 +100,14 @@ export const messageReschedule = accountAction({
   accountTokens: true,
   method: 'POST',
   path: '/accounts/{username}/messages/reschedule',
-  summary: 'Give scheduled messages another time.',
+  summary: 'Change the time of scheduled messages.',
   description:
-    'Quiet hours of the account hold. Messages that are being sent already, or that must not be sent so late, are left alone.',
+    'The quiet hours of the account apply. Messages that are being sent already, or whose notAfter is before the new time, are not changed.',
   params: accountParams,
   body: z.strictObject({ ids, sendAt: instant.describe('The new time, in the future.') }),
   output: z.strictObject({
     moved: z.int(),
-    tooLate: z.int().describe('Messages that must not be sent as late as that: their notAfter is before it.'),
+    tooLate: z.int().describe('Messages that were not moved, because their notAfter is before the new time.'),
   }),
   problems: ['not-found'],
   example: {
@@ -120,7 +120,7 @@ export const messageReschedule = accountAction({
     say: ({ moved, tooLate }) => [`Moved ${messages(moved)}.`, ...(tooLate > 0 ? [late(tooLate)] : [])].join(' '),
     refusal: ({ moved, tooLate }) => {
       if (moved > 0) return null;
-      return `Nothing was moved. ${tooLate > 0 ? late(tooLate) : 'The messages are being sent already, or are gone.'}`;
+      return `Nothing was moved. ${tooLate > 0 ? late(tooLate) : 'The messages are being sent already, or no longer exist.'}`;
     },
   },
   run: async (services, { body: { ids: chosen, sendAt } }) => {

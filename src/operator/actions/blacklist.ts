@@ -9,12 +9,15 @@ import { accountParams, instant, line, username } from '../schemas.ts';
 
 const number = line(200)
   .regex(/\p{Nd}/u, 'expected at least one digit')
-  .describe('A phone number, in whatever notation.');
+  .describe('A phone number in any notation.');
 
 const entry = z.strictObject({
-  number: z.string().nullable().describe('Null where the person was erased: only a hash of the number is left.'),
+  number: z
+    .string()
+    .nullable()
+    .describe('The phone number; null if the person was erased and only a hash of the number is left.'),
   origin: z.enum(BLACKLIST_ORIGINS),
-  evidence: z.string().nullable().describe('The message that asked for it.'),
+  evidence: z.string().nullable().describe('The message with which the person asked for it.'),
   blockedAt: instant,
 });
 const shown = ({ number: written, origin, evidence, blockedAt }: BlacklistEntry): z.output<typeof entry> => ({
@@ -48,18 +51,24 @@ export const blacklistAdd = accountAction({
   accountTokens: true,
   method: 'POST',
   path: '/accounts/{username}/blacklist',
-  summary: 'Send nothing to a number any more.',
+  summary: 'Put a number on the blacklist: nothing is sent to it any more.',
   description:
-    'Everything that waits for it ends in the same transaction, scheduled or due, and the credits are free again. ' +
-    'What a carrier has already is not called back. 200 where the number was there already.',
+    'All messages that wait for the number, scheduled or due, end in the same transaction, and their credits are free again. ' +
+    'Messages that a carrier has already are not recalled. The status is 200 if the number was on the blacklist already.',
   params: accountParams,
   body: z.strictObject({
     number,
-    origin: z.enum(BLACKLIST_ORIGINS).optional().describe('Who asked for it; `user` where it is not given.'),
-    evidence: z.string().min(1).max(2_000).nullable().optional().describe('The message that asked for it.'),
+    origin: z.enum(BLACKLIST_ORIGINS).optional().describe('Who asked for it; `user` if it is not given.'),
+    evidence: z
+      .string()
+      .min(1)
+      .max(2_000)
+      .nullable()
+      .optional()
+      .describe('The message with which the person asked for it.'),
   }),
   output: z.strictObject({
-    cancelled: z.int().describe('Messages that waited for it and have ended, scheduled or due.'),
+    cancelled: z.int().describe('Messages to this number, scheduled or due, that were cancelled.'),
   }),
   status: 201,
   otherStatuses: [200],
@@ -87,9 +96,9 @@ export const blacklistRemove = accountAction({
   accountTokens: true,
   method: 'DELETE',
   path: '/accounts/{username}/blacklist/{number}',
-  summary: 'Allow sending to a number again.',
+  summary: 'Remove a number from the blacklist, so that messages can be sent to it again.',
   params: z.strictObject({ username, number }),
-  output: z.strictObject({ removed: z.int().describe('Entries that named this number.') }),
+  output: z.strictObject({ removed: z.int().describe('Number of entries that were removed.') }),
   problems: ['not-found'],
   example: { params: { username: 'acme', number: '+27825550201' }, output: { removed: 1 } },
   target: ({ params }) => params.username,

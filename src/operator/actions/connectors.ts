@@ -17,22 +17,22 @@ const params = z.strictObject({ name });
 const connector = z.strictObject({
   name: z.string(),
   kind: z.string(),
-  isDefault: z.boolean().describe('Whether it carries the messages of accounts that name no connector.'),
-  origin: z.enum(['api', 'file', 'builtin']).describe('Where it is configured.'),
+  isDefault: z.boolean().describe('Whether this connector carries the messages of accounts that name no connector.'),
+  origin: z.enum(['api', 'file', 'builtin']).describe('Where the connector is configured.'),
   state: z.enum(['working', 'paused', 'down']),
   downSince: instant.nullable(),
   downReason: z.string().nullable(),
-  submissionsMax: z.int().describe('Messages under way at once, in each process.'),
-  ratePerSecond: z.int().nullable().describe('Parts in a second, of all processes together; null for no limit.'),
+  submissionsMax: z.int().describe('Messages that each process submits at the same time.'),
+  ratePerSecond: z.int().nullable().describe('Parts per second, of all processes together; null for no limit.'),
   accepted: z.int().describe('Parts that the carrier has accepted.'),
   temporary: z.int().describe('Temporary refusals.'),
   permanent: z.int().describe('Permanent refusals.'),
   unknownOutcome: z.int().describe('Submissions with an unknown outcome: no answer came.'),
   unsure: formerName(z.int(), 'unknownOutcome'),
   lastAcceptedAt: instant.nullable(),
-  lastError: z.string().nullable().describe('Why the last submission was refused that was.'),
+  lastError: z.string().nullable().describe('Reason of the last refusal.'),
   lastErrorAt: instant.nullable(),
-  config: z.record(z.string(), z.unknown()).describe('Its configuration, without secrets.'),
+  config: z.record(z.string(), z.unknown()).describe('The configuration without its secrets.'),
 });
 
 const shown = (record: ConnectorRecord): z.output<typeof connector> => ({
@@ -75,8 +75,8 @@ const CONNECTOR = {
 };
 
 const listed = connector.extend({
-  waiting: z.int().describe('Messages that are due and wait for it; at most 100000 are counted.'),
-  oldestDueAt: instant.nullable().describe('Since when the oldest of them is due.'),
+  waiting: z.int().describe('Messages that are due and wait for this connector; at most 100000 are counted.'),
+  oldestDueAt: instant.nullable().describe('When the oldest of them became due.'),
   lastMinute: z.int().describe('Parts submitted in the last minute; at most 1000 are counted.'),
   receiptLagMs: z
     .int()
@@ -90,7 +90,7 @@ export const connectorList = action({
   scope: 'gateway',
   method: 'GET',
   path: '/connectors',
-  summary: 'List the connectors and how they do.',
+  summary: 'List the connectors with their state and their counts.',
   output: z.strictObject({ items: z.array(listed) }),
   example: { output: { items: [LISTED] } },
   command: {
@@ -101,7 +101,7 @@ export const connectorList = action({
             .join('  ')
             .trimEnd(),
         )
-        .join('\n') || 'There is no connector yet. The service makes a loopback at its first start.',
+        .join('\n') || 'There is no connector yet. The service creates a loopback at its first start.',
   },
   run: async ({ database, now }) => {
     const records = await createConnectors(database, now).list();
@@ -127,7 +127,7 @@ export const connectorPut = action({
   name: 'connector put',
   scope: 'gateway',
   needs: {
-    says: 'For every kind but loopback it needs the scope messages:read too, because a connector gets every message that it carries.',
+    says: 'For every kind but loopback this also needs the scope messages:read, because a connector sees every message that it carries.',
     scopes: ({ body }) => (body.kind === 'loopback' ? [] : ['messages:read']),
   },
   method: 'PUT',
@@ -136,11 +136,14 @@ export const connectorPut = action({
   description: `The kinds are ${kindNames.map((kind) => `\`${kind}\``).join(', ')}. Every process takes it over within a second. The configuration is replaced as a whole: a secret that is not given again is gone, so a stored one never goes to another address.`,
   params,
   body: z.strictObject({
-    kind: kindField.describe('What it is.'),
-    config: z.record(z.string(), z.unknown()).optional().describe('As its kind needs it.'),
-    isDefault: z.boolean().optional().describe('It becomes the only default. Without it, the default stays as it is.'),
-    submissionsMax: integer(1, 10_000).optional().describe('Messages under way at once, in each process.'),
-    ratePerSecond: integer(1, 100_000).nullable().optional().describe('Parts in a second; null for no limit.'),
+    kind: kindField.describe('The kind of connector.'),
+    config: z.record(z.string(), z.unknown()).optional().describe('The configuration, with the fields of the kind.'),
+    isDefault: z
+      .boolean()
+      .optional()
+      .describe('Makes this connector the default. If it is not given, the default stays as it is.'),
+    submissionsMax: integer(1, 10_000).optional().describe('Messages that each process submits at the same time.'),
+    ratePerSecond: integer(1, 100_000).nullable().optional().describe('Parts per second; null for no limit.'),
   }),
   output: connector,
   problems: ['conflict'],
@@ -201,13 +204,13 @@ const pausing = (verb: 'pause' | 'resume', summary: string, description: string)
 
 export const connectorPause = pausing(
   'pause',
-  'Pause a connector: its messages wait.',
+  'Pause a connector, so that its messages wait.',
   'After the answer no process takes another message for it. Messages that were already being submitted, at most `submissionsMax` in each process, are finished.',
 );
 export const connectorResume = pausing(
   'resume',
   'Resume a paused connector.',
-  'Every process takes its messages again within a second.',
+  'Every process submits its messages again within a second.',
 );
 
 export const connectorActions: readonly Action[] = [

@@ -27,10 +27,10 @@ const EXAMPLE = { id: '12', name: 'Ann', surname: 'Lee', mobile: '+27825550201',
 const contactParams = z.strictObject({ username, id: rowId });
 
 const fields = z.strictObject({
-  mobile: line(CONTACT_TEXT_LENGTH_MAX).min(1).describe('A phone number, in whatever notation.'),
+  mobile: line(CONTACT_TEXT_LENGTH_MAX).min(1).describe('A phone number in any notation.'),
   name: text.optional().describe('First name.'),
   surname: text.optional().describe('Surname.'),
-  groupId: rowId.nullable().optional().describe('The group that it is in.'),
+  groupId: rowId.nullable().optional().describe('The group of the contact.'),
 });
 const BODY = { mobile: '+27825550201', name: 'Ann', surname: 'Lee', groupId: '3' };
 
@@ -48,12 +48,12 @@ export const contactList = accountListAction({
   path: '/accounts/{username}/contacts',
   summary: 'List contacts, by id.',
   description:
-    'With a filter that few contacts meet, a page may have fewer items than `limit` and still have a next one.',
+    'If few contacts match the filter, a page may have fewer items than `limit` although there is a next page.',
   params: accountParams,
   query: z.strictObject({
-    group: rowId.optional().describe('Only those of this group.'),
-    q: line(200).min(1).optional().describe('Part of the name, surname or number; capitals do not count.'),
-    mobile: line(200).min(1).optional().describe('Only those with this number, in whatever notation.'),
+    group: rowId.optional().describe('Only contacts of this group.'),
+    q: line(200).min(1).optional().describe('Part of the name, surname or number, in any letter case.'),
+    mobile: line(200).min(1).optional().describe('Only contacts with this number, in any notation.'),
   }),
   item: contact,
   position: z.tuple([rowId]),
@@ -110,7 +110,7 @@ export const contactChange = accountAction({
   method: 'PUT',
   path: '/accounts/{username}/contacts/{id}',
   summary: 'Change a contact.',
-  description: 'The contact has these fields afterwards, and no others.',
+  description: 'Replaces all fields: those that are not given are empty afterwards.',
   params: contactParams,
   body: fields,
   output: contact,

@@ -7,9 +7,9 @@ import { accountParams, credits, id, instant, line, rowId } from '../schemas.ts'
 /** Credits: the balances of an account and the movements that they are the sums of. */
 
 const balances = z.strictObject({
-  free: credits.describe('What can be spent. Profile calls it credits.'),
-  held: credits.describe('Held for messages that are not sent yet.'),
-  used: credits.describe('Spent. Profile calls it usedCredits.'),
+  free: credits.describe('Credits that can be spent. Profile calls them credits.'),
+  held: credits.describe('Credits that are held for messages that are not sent yet.'),
+  used: credits.describe('Credits that are spent. Profile calls them usedCredits.'),
 });
 
 const movement = z.strictObject({
@@ -19,7 +19,7 @@ const movement = z.strictObject({
   to: z.enum(SIDES),
   amount: credits,
   at: instant,
-  messageId: rowId.nullable().describe('The message that it was for.'),
+  messageId: rowId.nullable().describe('The message that the movement was for.'),
   reason: z.string().nullable(),
   reference: z.string().nullable(),
 });
@@ -58,7 +58,7 @@ export const creditsMovements = accountListAction({
   accountTokens: true,
   path: '/accounts/{username}/credits/movements',
   summary: 'List movements of credits, newest first.',
-  description: 'Every change of a balance is a movement from one side to another one: double entry.',
+  description: 'Every change is a movement from one balance to another (double-entry bookkeeping).',
   params: accountParams,
   item: movement,
   position: z.tuple([instant, id]),
@@ -77,11 +77,11 @@ export const creditsAdd = accountAction({
   method: 'POST',
   path: '/accounts/{username}/credits/movements',
   summary: 'Grant credits to an account, or take free ones back.',
-  description: 'A negative amount takes credits back, never below 0 free.',
+  description: 'A negative amount takes free credits back, but never more than there are.',
   params: accountParams,
   body: z.strictObject({
-    amount: credits.describe('How many; negative to take them back.'),
-    reason: line(200).min(1).describe('Why, for people.'),
+    amount: credits.describe('Number of credits; negative to take them back.'),
+    reason: line(200).min(1).describe('The reason, for people.'),
     reference: line(200).min(1).nullable().optional().describe('Your own reference, such as an invoice.'),
   }),
   output: z.strictObject({ movement, balances }),

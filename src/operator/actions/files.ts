@@ -12,20 +12,20 @@ import { accountParams, line, queryFlag, rowId } from '../schemas.ts';
 
 const imported = z.strictObject({
   dryRun: z.boolean(),
-  rows: z.int().describe('Rows of the file, without the header and empty ones.'),
+  rows: z.int().describe('Rows of the file, without the header and empty rows.'),
   added: z.int(),
   changed: z.int(),
   unchanged: z.int(),
-  duplicates: z.int().describe('Rows with the number and the group of a row before. The first one counts.'),
+  duplicates: z.int().describe('Rows with the same number and group as an earlier row, which is the one that counts.'),
   bad: z.int().describe('Rows that are wrong.'),
   groupsAdded: z.int(),
   errors: z
     .array(
       z.strictObject({
-        row: z.int().describe('The number that a spreadsheet shows.'),
+        row: z.int().describe('The row number that a spreadsheet shows.'),
         field: z.string(),
         detail: z.string(),
-        proposal: z.string().nullable().describe('What it probably was, where a spreadsheet has changed it.'),
+        proposal: z.string().nullable().describe('What the value probably was, if a spreadsheet has changed it.'),
       }),
     )
     .max(FAULTS_MAX),
@@ -58,14 +58,16 @@ export const contactImport = accountAction({
   summary: 'Import contacts from a CSV file.',
   description:
     'The first row names the columns: mobile, name, surname, group. Commas, semicolons and tabs separate cells. ' +
-    'A row finds its contact by the number, and by the group where it names one. An empty cell changes nothing. ' +
-    'A group that is not there is made. One bad row refuses the whole file, unless `skip_bad` is given.',
+    'A row updates the contact with the same number, and the same group if the row names one, or adds a contact. An empty cell changes nothing. ' +
+    'A group that does not exist is created. If a row is wrong, the whole file is refused, unless `skip_bad` is given.',
   params: accountParams,
   query: z.strictObject({
-    dry_run: queryFlag.describe('Says what would be done, and does nothing.'),
-    skip_bad: queryFlag.describe('Imports the other rows where some are wrong.'),
-    group: rowId.optional().describe('The group of rows that name none.'),
-    columns: line(500).optional().describe('Headers of the file, such as mobile:Cell,name:First name.'),
+    dry_run: queryFlag.describe('Only reports what would happen, and changes nothing.'),
+    skip_bad: queryFlag.describe('Imports the other rows if some are wrong.'),
+    group: rowId.optional().describe('The group of rows that name no group.'),
+    columns: line(500)
+      .optional()
+      .describe('The names that the columns have in the file, such as mobile:Cell,name:First name.'),
   }),
   upload: { mediaType: 'text/csv', bytesMax: CSV_BYTES_MAX },
   output: imported,
@@ -87,7 +89,7 @@ export const contactImport = accountAction({
         {
           row: 4,
           field: 'mobile',
-          detail: 'a spreadsheet has taken the 0 at the beginning away',
+          detail: 'a spreadsheet has removed the 0 at the beginning',
           proposal: '0825550201',
         },
       ],
@@ -125,7 +127,7 @@ export const contactExport = downloadAction({
   accountTokens: true,
   path: '/accounts/{username}/contacts.csv',
   summary: 'Export contacts as CSV.',
-  description: `${guardNote} Importing the file gives the same contacts.`,
+  description: `${guardNote} The file can be imported again and gives the same contacts.`,
   params: accountParams,
   download: { mediaType: 'text/csv', fileName: 'contacts.csv' },
   problems: ['not-found'],

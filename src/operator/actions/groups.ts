@@ -10,7 +10,7 @@ import { accountParams, line, rowId, username } from '../schemas.ts';
 const group = z.strictObject({
   id: rowId,
   name: z.string().nullable(),
-  contacts: z.int().describe('How many contacts are in it.'),
+  contacts: z.int().describe('Number of contacts in the group.'),
 });
 const shown = ({ id, name, total }: ContactGroup): z.output<typeof group> => ({
   id: BigInt(id),
@@ -21,7 +21,7 @@ const EXAMPLE = { id: '3', name: 'Customers', contacts: 40 };
 
 const groupParams = z.strictObject({ username, id: rowId });
 const body = z.strictObject({
-  name: line(CONTACT_TEXT_LENGTH_MAX).min(1).describe('Its name. No other group of the account has it.'),
+  name: line(CONTACT_TEXT_LENGTH_MAX).min(1).describe('The name, which no other group of the account may have.'),
 });
 
 export const groupList = accountListAction({
@@ -80,7 +80,7 @@ export const groupChange = accountAction({
   accountTokens: true,
   method: 'PUT',
   path: '/accounts/{username}/groups/{id}',
-  summary: 'Give a group another name.',
+  summary: 'Rename a group.',
   params: groupParams,
   body,
   output: group,
@@ -99,7 +99,7 @@ export const groupRemove = accountAction({
   path: '/accounts/{username}/groups/{id}',
   summary: 'Remove a group. Its contacts stay, without a group.',
   params: groupParams,
-  output: z.strictObject({ id: rowId, contacts: z.int().describe('How many contacts have no group now.') }),
+  output: z.strictObject({ id: rowId, contacts: z.int().describe('Number of contacts that have no group now.') }),
   problems: ['not-found'],
   example: { params: { username: 'acme', id: '3' }, output: { id: '3', contacts: 40 } },
   command: { say: ({ id, contacts }) => `Removed the group ${id}. Its ${contacts} contacts have no group now.` },

@@ -41,10 +41,10 @@ export const inboxList = accountListAction({
   accountTokens: true,
   path: '/accounts/{username}/inbox',
   summary: 'List received messages, newest first.',
-  description: 'With `unread` only those that are not read, oldest first.',
+  description: 'With `unread`, only unread messages are listed, oldest first.',
   params: accountParams,
   query: z.strictObject({
-    unread: z.enum(['true']).optional().describe('Only messages that are not read, oldest first.'),
+    unread: z.enum(['true']).optional().describe('Only unread messages, oldest first.'),
   }),
   item: message,
   position: z.tuple([instant, rowId]),
@@ -65,7 +65,9 @@ export const inboxList = accountListAction({
 
 const received = z.strictObject({
   id: rowId,
-  message: message.nullable().describe('Null where it was deleted since, or where the token may not read messages.'),
+  message: message
+    .nullable()
+    .describe('The message; null if it was deleted since, or if the token may not read messages.'),
 });
 
 export const inboxReceive = accountAction({
@@ -75,14 +77,18 @@ export const inboxReceive = accountAction({
   path: '/accounts/{username}/inbox',
   summary: 'Receive a message for an account.',
   description:
-    'The same `gatewayId` is stored once: it is answered with 200 and the first message, also after a deletion.',
+    'A message with the same `gatewayId` is stored only once: a repeated request gets 200 and the first message, even after it was deleted.',
   params: accountParams,
   body: z.strictObject({
     gatewayId: line(200).min(1).optional().describe("The gateway's own id of the message."),
-    sender: line(200).min(1).nullable().optional().describe('Who sent it: a number or a name.'),
+    sender: line(200).min(1).nullable().optional().describe('The sender: a number or a name.'),
     text: z.string().max(TEXT_LENGTH_MAX).describe('Its text.'),
-    shortCode: line(50).min(1).nullable().optional().describe('The number or short code that it was sent to.'),
-    receivedAt: instant.optional().describe('When it arrived; now where it is not given.'),
+    shortCode: line(50)
+      .min(1)
+      .nullable()
+      .optional()
+      .describe('The number or short code to which the message was sent.'),
+    receivedAt: instant.optional().describe('When the message arrived; now if it is not given.'),
   }),
   output: received,
   status: 201,
@@ -134,7 +140,7 @@ export const inboxMark = accountAction({
   path: '/accounts/{username}/inbox/{id}',
   summary: 'Mark a received message as read or unread.',
   params: messageParams,
-  body: z.strictObject({ read: z.boolean().describe('Whether it is read.') }),
+  body: z.strictObject({ read: z.boolean().describe('Whether the message is read.') }),
   output: message,
   problems: ['not-found'],
   example: { params: { username: 'acme', id: '1001' }, body: { read: true }, output: { ...EXAMPLE, read: true } },

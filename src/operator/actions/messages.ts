@@ -23,7 +23,7 @@ const message = z.strictObject({
   sentAt: instant.nullable(),
   updatedAt: instant.nullable().describe('When the status changed last.'),
   marked: z.boolean().nullable().describe('Whether the client has marked the status as seen.'),
-  scheduledAt: instant.nullable().describe('When it is to be sent; null for a message that was sent.'),
+  scheduledAt: instant.nullable().describe('When the message is to be sent; null for a message that was sent.'),
   createdAt: instant.nullable(),
 });
 type Message = z.output<typeof message>;
@@ -57,9 +57,9 @@ const shownScheduled = (scheduled: ScheduledMessage): Message => ({
 
 const change = z.strictObject({ status: z.string(), at: instant, detail: z.string().nullable() });
 const record = message.extend({
-  history: z.array(change).describe('Every status that it has had, oldest first.'),
+  history: z.array(change).describe('Every status that the message has had, oldest first.'),
   heldCredits: credits.nullable().describe('Credits held for a scheduled message.'),
-  notAfter: instant.nullable().describe('A scheduled message is not sent after this time; null for no such time.'),
+  notAfter: instant.nullable().describe('The message is not sent after this time; null if there is no such limit.'),
 });
 const recordOfSent = (sent: SentRecord): z.output<typeof record> => ({
   ...shownSent(sent),
@@ -106,7 +106,7 @@ export const messageList = accountListAction({
   path: '/accounts/{username}/messages',
   summary: 'List sent messages, newest first, or scheduled ones, soonest first.',
   params: accountParams,
-  query: z.strictObject({ state: stateQuery('`sent` where it is not given.') }),
+  query: z.strictObject({ state: stateQuery('`sent` if it is not given.') }),
   item: message,
   position: z.tuple([instant, rowId]),
   problems: ['not-found'],
@@ -136,7 +136,9 @@ export const messageShow = accountAction({
   summary: 'Show a message with the history of its statuses.',
   params: messageParams,
   query: z.strictObject({
-    state: stateQuery('Where a sent and a scheduled message have one id, as imported ones may: which one.'),
+    state: stateQuery(
+      'Which message to show if a sent and a scheduled message have the same id, as imported ones may.',
+    ),
   }),
   output: record,
   problems: ['not-found'],
@@ -172,11 +174,11 @@ export const messageRecord = accountAction({
   body: z.strictObject({
     recipient: line(200)
       .regex(/\p{Nd}/u, 'expected at least one digit')
-      .describe('The number that it was sent to.'),
+      .describe('The number to which the message was sent.'),
     text: z.string().max(TEXT_LENGTH_MAX).describe('Its text.'),
     reference: line(200).min(1).nullable().optional().describe("The sender's own reference."),
-    status: z.enum(DELIVERY_STATUSES).optional().describe('`SUBMITTED` where it is not given.'),
-    sentAt: instant.optional().describe('Now where it is not given.'),
+    status: z.enum(DELIVERY_STATUSES).optional().describe('`SUBMITTED` if it is not given.'),
+    sentAt: instant.optional().describe('When the message was sent; now if it is not given.'),
   }),
   output: record,
   status: 201,
@@ -202,14 +204,18 @@ export const messageStatus = accountAction({
   path: '/accounts/{username}/messages/{id}/status',
   summary: 'Record a delivery status of a sent message.',
   description:
-    'It is added to the history, and the client sees it as a new status. The status that it has already changes nothing. ' +
-    'After DELIVERED, EXPIRED, DELETED, UNDELIVERABLE or REJECTED no other status follows. ' +
+    'The status is added to the history, and the client sees it as new. Reporting the current status again changes nothing. ' +
+    'DELIVERED, EXPIRED, DELETED, UNDELIVERABLE and REJECTED are final. ' +
     'Recipient, text and reference are null for a token without the scope messages:read.',
   params: messageParams,
   body: z.strictObject({
     status: z.enum(DELIVERY_STATUSES).describe('The new status.'),
-    at: instant.optional().describe('When the carrier reported it; now where it is not given.'),
-    detail: line(200).min(1).nullable().optional().describe('A reason or code of the carrier. No number and no text.'),
+    at: instant.optional().describe('When the carrier reported it; now if it is not given.'),
+    detail: line(200)
+      .min(1)
+      .nullable()
+      .optional()
+      .describe('A reason or code of the carrier, without numbers or texts of messages.'),
   }),
   output: record,
   problems: ['not-found', 'conflict'],
@@ -229,9 +235,9 @@ export const messageCancel = accountAction({
   accountTokens: true,
   method: 'DELETE',
   path: '/accounts/{username}/messages/{id}',
-  summary: 'Cancel a message that waits. The credits held for it are free again.',
+  summary: 'Cancel a message that has not left yet. The credits held for it are free again.',
   description:
-    'A scheduled message is gone. A message that is due and waits, because its connector is paused, down or busy, ends with the status DELETED. ' +
+    'A scheduled message is removed. A message that is due and waits, because its connector is paused, down or busy, ends with the status DELETED. ' +
     'Only a message that is being submitted at this moment cannot be cancelled, nor one that was sent, nor one of which nobody knows whether the carrier has it: the answer 409 says which.',
   params: messageParams,
   output: z.strictObject({ id: rowId, creditsReturned: credits }),

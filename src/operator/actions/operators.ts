@@ -39,7 +39,7 @@ const EXAMPLE = {
 };
 
 const linkOutput = z.strictObject({
-  link: z.string().describe('The address to open, once, within 24 hours. Shown only now.'),
+  link: z.string().describe('The address to open once, within 24 hours. It cannot be shown again.'),
   expiresAt: instant,
 });
 const LINK_EXAMPLE = {
@@ -47,18 +47,18 @@ const LINK_EXAMPLE = {
   expiresAt: '2026-11-16T12:00:00.000Z',
 };
 const linkBody = z.strictObject({
-  resetSecondFactor: z.boolean().optional().describe('Turn the second factor off, for somebody who has lost it.'),
+  resetSecondFactor: z.boolean().optional().describe('Turn off the second factor of somebody who has lost it.'),
 });
 const linkOf = ({ webUrl }: Services, { token, expiresAt }: IssuedLink): z.output<typeof linkOutput> => ({
   link: `${webUrl()}/console/sign-in/${token}`,
   expiresAt,
 });
 const LINK_DESCRIPTION =
-  'The link is good for one sign-in within 24 hours. It makes the link before void. A second factor is asked for too.';
+  'The link works for one sign-in within 24 hours, and replaces any earlier link. If the person has a second factor, the sign-in asks for it too.';
 const sayLink = ({ link }: { link: string }): string => `Open this once, within 24 hours:\n${link}`;
 
 /** An operator may do everything, and so must whoever makes one. */
-const needsAll = { says: 'It needs every scope, because an operator may do everything.', scopes: () => scopes };
+const needsAll = { says: 'This needs every scope, because an operator may do everything.', scopes: () => scopes };
 
 export const operatorList = listAction({
   name: 'operator list',
@@ -83,7 +83,7 @@ export const operatorAdd = action({
   method: 'POST',
   path: '/operators',
   summary: 'Add a person who signs in to the console as an operator.',
-  description: `The answer has a sign-in link. There is no password yet: the person chooses one. ${LINK_DESCRIPTION}`,
+  description: `The answer contains a sign-in link. There is no password yet; the person chooses one. ${LINK_DESCRIPTION}`,
   body: z.strictObject({ name: name.describe('The name to sign in with.') }),
   output: z.strictObject({ ...operatorOutput.shape, ...linkOutput.shape }),
   status: 201,
@@ -109,7 +109,8 @@ export const operatorRemove = action({
   method: 'DELETE',
   path: '/operators/{name}',
   summary: 'Disable an operator: sessions and links end at once, in every process.',
-  description: 'The name stays, so that the audit goes on naming the same person. Again is no error.',
+  description:
+    'The name stays reserved, so that the audit always names the same person. Disabling an operator twice is not an error.',
   params: nameParams,
   output: operatorOutput,
   problems: ['not-found'],
@@ -145,8 +146,8 @@ export const operatorSignInLink = action({
   needsFactor: ({ body }) => body.resetSecondFactor === true,
   method: 'POST',
   path: '/operators/{name}/sign-in-link',
-  summary: 'Make a one-time link with which an operator signs in to the console.',
-  description: `${LINK_DESCRIPTION} No token resets the second factor of an operator: the command does, and so does an operator in the console who gives a code of their own.`,
+  summary: 'Create a link with which an operator signs in to the console once.',
+  description: `${LINK_DESCRIPTION} No token can reset the second factor of an operator. The command can, and so can an operator in the console who enters a code of their own.`,
   params: nameParams,
   body: linkBody,
   output: linkOutput,
@@ -165,13 +166,13 @@ export const accountSignInLink = accountAction({
   name: 'account sign-in-link',
   scope: 'accounts',
   needs: {
-    says: `It also needs ${accountScopes.join(', ')}, because that is what the customer may do.`,
+    says: `This also needs ${accountScopes.join(', ')}, because that is what the customer may do.`,
     scopes: () => accountScopes,
   },
   endless: alwaysEndless,
   method: 'POST',
   path: '/accounts/{username}/sign-in-link',
-  summary: 'Make a one-time link with which the customer signs in to the console.',
+  summary: 'Create a link with which the customer signs in to the console once.',
   description: LINK_DESCRIPTION,
   params: accountParams,
   body: linkBody,

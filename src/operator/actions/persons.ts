@@ -12,7 +12,7 @@ import { credits, instant, line, queryFlag, rowId, username } from '../schemas.t
 const params = z.strictObject({
   number: line(50).min(1).describe('The phone number, in international form such as +27825550201.'),
 });
-const account = username.optional().describe('Only in this account; else in all of them.');
+const account = username.optional().describe('Only in this account; in all accounts if it is not given.');
 
 const person = z.strictObject({
   username,
@@ -58,9 +58,11 @@ const person = z.strictObject({
     }),
   ),
   blacklist: z.array(z.strictObject({ number: z.string(), evidence: z.string().nullable(), blockedAt: instant })),
-  erasedFromBlacklist: z.boolean().describe('The person was erased, and a hash keeps the number on the blacklist.'),
-  profile: z.boolean().describe("The account's own profile has the number."),
-  leftOut: z.int().describe('Rows beyond the first 10,000 of each kind.'),
+  erasedFromBlacklist: z
+    .boolean()
+    .describe('Whether the person was erased and a hash keeps the number on the blacklist.'),
+  profile: z.boolean().describe('Whether the profile of the account itself has the number.'),
+  leftOut: z.int().describe('Number of rows beyond the first 10,000 of each kind, which are left out.'),
 });
 
 const known = z.strictObject({
@@ -75,7 +77,7 @@ const known = z.strictObject({
         receivedAt: instant,
       }),
     )
-    .describe('Incoming messages that no account has: without a route, or with parts missing.'),
+    .describe('Incoming messages that belong to no account, because they have no route or lack parts.'),
 });
 
 const shownPerson = ({ contacts, inbox, sent, scheduled, blacklist, ...rest }: PersonOfAccount) => ({
@@ -94,13 +96,15 @@ const counts = z.strictObject({
   inbox: z.int(),
   sent: z.int(),
   scheduled: z.int().describe('Scheduled messages, which are cancelled.'),
-  creditsReturned: credits.describe('Credits that were held for them.'),
-  blacklist: z.int().describe('Entries of which only a hash stays, so that nothing is sent to the number.'),
+  creditsReturned: credits.describe('Credits that were held for these messages.'),
+  blacklist: z.int().describe('Blacklist entries of which only a hash stays, so that nothing is sent to the number.'),
   movements: z
     .int()
-    .describe('Movements of credits whose reason or reference named the number. They stay, without it.'),
-  unrouted: z.int().describe('Incoming messages that no account has: without a route, or with parts missing.'),
-  profiles: z.int().describe('Accounts whose own profile has the number. It stays: change or remove the account.'),
+    .describe('Movements of credits whose reason or reference named the number. They stay, without the number.'),
+  unrouted: z.int().describe('Incoming messages that belong to no account, because they have no route or lack parts.'),
+  profiles: z
+    .int()
+    .describe('Accounts whose own profile has the number, which is not erased: change or remove the account.'),
 });
 const COUNTS = {
   dryRun: true,
@@ -124,7 +128,7 @@ function said({ dryRun, profiles, blacklist, creditsReturned, accounts, ...rows 
   const lines = [`${heading} from ${accounts} accounts: ${told.join(', ')}. Credits returned: ${creditsReturned}.`];
   if (blacklist > 0)
     lines.push(`Blacklist: ${blacklist} entries. A hash stays, so that nothing is sent to the number.`);
-  if (profiles > 0) lines.push(`The profiles of ${profiles} accounts have this number. It stays there.`);
+  if (profiles > 0) lines.push(`The profiles of ${profiles} accounts have this number, and keep it.`);
   return lines.join('\n');
 }
 
@@ -135,12 +139,12 @@ export const personShow = action({
   // The audit never has the number.
   target: ({ query }) => query.account ?? 'all accounts',
   needs: {
-    says: 'It needs the scopes contacts and messages:read too, because it shows what these show.',
+    says: 'This also needs the scopes contacts and messages:read, because it shows contacts and messages.',
     scopes: () => ['contacts', 'messages:read'],
   },
   method: 'GET',
   path: '/persons/{number}',
-  summary: 'Export what is known about a person.',
+  summary: 'Export everything that is known about a person.',
   params,
   query: z.strictObject({ account }),
   output: known,
@@ -168,10 +172,10 @@ export const personErase = action({
   path: '/persons/{number}',
   summary: 'Erase a person: contacts, messages, evidence on blacklists.',
   description:
-    'Messages that wait, scheduled or due, are cancelled, and their credits are free again. A number on a blacklist stays there as a hash. ' +
-    'Texts of other people that mention the number stay. A dry run counts.',
+    'Messages that have not left yet, scheduled or due, are cancelled, and their credits are free again. A number on a blacklist stays there as a hash. ' +
+    'Texts of other people that mention the number stay. A dry run only counts.',
   params,
-  query: z.strictObject({ account, dry_run: queryFlag.describe('Counts, and erases nothing.') }),
+  query: z.strictObject({ account, dry_run: queryFlag.describe('Only counts, and erases nothing.') }),
   output: counts,
   problems: ['not-found'],
   readsOnly: ({ query }) => query.dry_run,

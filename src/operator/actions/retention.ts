@@ -11,8 +11,8 @@ const ofEachKind = <T extends z.ZodType>(schema: T) =>
   z.strictObject({ inbox: schema, sent: schema, unrouted: schema, audit: schema, ledger: schema, clients: schema });
 
 const output = z.strictObject({
-  days: ofEachKind(days).describe('Days; null keeps for ever.'),
-  older: ofEachKind(z.int()).describe('What is too old now, and goes within an hour.'),
+  days: ofEachKind(days).describe('Days for which each kind is kept; null keeps it for ever.'),
+  older: ofEachKind(z.int()).describe('What is too old now, and will be deleted within an hour.'),
 });
 const EXAMPLE = {
   days: { inbox: 365, sent: 365, unrouted: null, audit: null, ledger: null, clients: 90 },
@@ -33,7 +33,7 @@ export const retentionShow = action({
   method: 'GET',
   path: '/retention',
   summary: 'Show for how many days each kind of data is kept.',
-  description: `Kinds: ${RETENTION_KINDS.join(', ')}. Old movements of the ledger become one sum for each balance.`,
+  description: `Kinds: ${RETENTION_KINDS.join(', ')}. Old movements of the ledger are replaced by one sum for each balance.`,
   output,
   example: { output: EXAMPLE },
   command: { say: said },
@@ -51,9 +51,9 @@ export const retentionSet = action({
   path: '/retention',
   summary: 'Set for how many days data is kept.',
   description:
-    'A kind that is not given stays as it is. A running server removes what is older, some at a time, within an hour. ' +
-    'A dry run counts what would go.',
-  query: z.strictObject({ dry_run: queryFlag.describe('Counts what would go, and sets nothing.') }),
+    'A kind that is not given stays as it is. A running service deletes what is older within an hour, a few rows at a time. ' +
+    'A dry run counts what would be deleted.',
+  query: z.strictObject({ dry_run: queryFlag.describe('Counts what would be deleted, and sets nothing.') }),
   body: z.strictObject({
     inbox: days.optional().describe('Received messages: days, or null to keep them.'),
     sent: days.optional().describe('Sent messages with their history: days, or null to keep them.'),

@@ -16,11 +16,11 @@ const keyword = z
 
 const route = z.strictObject({
   name,
-  destination: z.string().nullable().describe('The number or short code; null for every one.'),
-  keyword: z.string().nullable().describe('The first word of the text; null for every text.'),
+  destination: z.string().nullable().describe('The number or short code; null for any destination.'),
+  keyword: z.string().nullable().describe('The first word of the text; null for any text.'),
   priority: z.int(),
   username,
-  sharedOptOut: z.boolean().describe('Whether STOP and START count for all accounts that share the destination.'),
+  sharedOptOut: z.boolean().describe('Whether STOP and START apply to all accounts that share the destination.'),
   updatedAt: instant,
 });
 const shown = ({ account: _, ...rest }: Route): z.output<typeof route> => rest;
@@ -53,15 +53,15 @@ export const routePut = action({
   name: 'route put',
   scope: 'gateway',
   needs: {
-    says: 'It needs the scope messages:read too, because it decides who reads the messages.',
+    says: 'This also needs the scope messages:read, because a route decides who reads the messages.',
     scopes: () => ['messages:read'],
   },
   method: 'PUT',
   path: '/routes/{name}',
-  summary: 'Make a route, or replace the one of this name.',
+  summary: 'Create a route, or replace the route of this name.',
   description:
-    'Of several routes that fit, the one of the highest priority counts; then one for this very destination, then one ' +
-    'with a keyword, then the first by name. Messages that found no route are under `unrouted`.',
+    'If several routes match, the one with the highest priority wins, then one for exactly this destination, then one ' +
+    'with a keyword, then the first by name. Messages that match no route are listed under `unrouted`.',
   params: z.strictObject({ name }),
   body: z.strictObject({
     username: username.describe('The account that gets the messages.'),
@@ -69,14 +69,14 @@ export const routePut = action({
       .min(1)
       .nullable()
       .optional()
-      .describe('The number or short code; every one where it is not given.'),
-    keyword: keyword.nullable().optional().describe('The first word of the text; every text where it is not given.'),
-    priority: integer(-1000, 1000).optional().describe('Higher goes first; 0 where it is not given.'),
+      .describe('The number or short code; any destination if it is not given.'),
+    keyword: keyword.nullable().optional().describe('The first word of the text; any text if it is not given.'),
+    priority: integer(-1000, 1000).optional().describe('Higher goes first; 0 if it is not given.'),
     sharedOptOut: z
       .boolean()
       .optional()
       .describe(
-        'For a number that several accounts share: a STOP or START word that comes by this route counts for every account that has a route of the same destination, not only for its own.',
+        'For a number that several accounts share: a STOP or START word that arrives through this route applies to every account that has a route for the same destination, not only to its own account.',
       ),
   }),
   output: route,

@@ -31,28 +31,26 @@ const acceptance = z.strictObject({
         recipient: z
           .string()
           .nullable()
-          .describe(
-            'The number in international form. Null where a token may not read the message that is sent again.',
-          ),
-        parts: z.int().describe('SMS that the text takes. Each costs one credit.'),
+          .describe('The number in international form; null if the token may not read the message that is sent again.'),
+        parts: z.int().describe('Number of SMS that the text needs. Each costs one credit.'),
         encoding: z.enum(['gsm7', 'ucs2']),
       }),
     )
     .describe('In the order of the recipients.'),
   refused: z.array(
     z.strictObject({
-      index: z.int().describe('Which recipient, from 0.'),
+      index: z.int().describe('Index of the recipient, from 0.'),
       reason: z.enum(['impossible', 'blacklisted', 'duplicate', 'too-long']),
       detail: z.string(),
     }),
   ),
   parts: z.int(),
-  credits: credits.describe('Held for the accepted messages; in a dry run what would be held.'),
-  creditsMissing: credits.describe('In a dry run: what the account lacks.'),
-  dueAt: instant.describe('When they are due, after the quiet hours of the account.'),
-  isShifted: z.boolean().describe('Whether quiet hours have shifted that.'),
-  isPast: z.boolean().describe('Whether `sendAt` has passed already: then they are due now.'),
-  ucs2Characters: z.array(z.string()).describe('The characters that make a text UCS-2.'),
+  credits: credits.describe('Credits held for the accepted messages; in a dry run, those that would be held.'),
+  creditsMissing: credits.describe('In a dry run: credits that the account lacks.'),
+  dueAt: instant.describe('When the messages are due, with the quiet hours of the account taken into account.'),
+  isShifted: z.boolean().describe('Whether quiet hours have delayed the messages.'),
+  isPast: z.boolean().describe('Whether `sendAt` has passed already, so that the messages are due now.'),
+  ucs2Characters: z.array(z.string()).describe('The characters that force the encoding UCS-2.'),
 });
 const shown = (result: Acceptance): z.output<typeof acceptance> => ({
   ...result,
@@ -88,19 +86,19 @@ const sendBody = z.strictObject({
     .max(RECIPIENTS_MAX)
     .describe('Phone numbers, in any notation that the region of the account allows.'),
   text: text.optional().describe('The text for all recipients.'),
-  texts: z.array(text).max(RECIPIENTS_MAX).optional().describe('In place of `text`: one for each recipient.'),
+  texts: z.array(text).max(RECIPIENTS_MAX).optional().describe('Instead of `text`: one text for each recipient.'),
   sendAt: instant
     .optional()
     .describe(
-      'When to send them; at once where it is not given. More than 24 hours in the past is refused, a little in the past means now.',
+      'When to send the messages; at once if it is not given. A time that has passed means now, but more than 24 hours in the past is refused.',
     ),
-  notAfter: instant.optional().describe('Not sent after this time: then they are EXPIRED.'),
-  reference: line(200).min(1).nullable().optional().describe("The sender's own reference. It need not be unique."),
+  notAfter: instant.optional().describe('The messages are not sent after this time, and become EXPIRED.'),
+  reference: line(200).min(1).nullable().optional().describe('Your own reference, which need not be unique.'),
   sender: line(16)
     .regex(SENDER, 'expected a number, or at most 11 letters and digits')
     .nullable()
     .optional()
-    .describe('Number or name that the recipient sees; the default of the connector where it is not given.'),
+    .describe('Number or name that the recipient sees; the default of the connector if it is not given.'),
 });
 
 /** What sending needs to know about an account. */
@@ -135,10 +133,10 @@ export const messageSend = accountAction({
   path: '/accounts/{username}/messages',
   summary: 'Send messages, now or later.',
   description:
-    'The messages are on disk and their credits are held before the answer. Recipients that cannot get a message are refused one by one, ' +
-    'and the others go. Where the credits do not suffice, the whole request is refused. A dry run tells parts, cost and refusals, and changes nothing.',
+    'When the answer arrives, the messages are on disk and their credits are held. Recipients that cannot get a message are refused one by one, ' +
+    'and the others are sent. If the credits do not suffice, the whole request is refused. A dry run reports parts, cost and refusals, and changes nothing.',
   params: accountParams,
-  query: z.strictObject({ dry_run: queryFlag.describe('Only tell what would happen.') }),
+  query: z.strictObject({ dry_run: queryFlag.describe('Only report what would happen.') }),
   body: sendBody,
   output: acceptance,
   status: 202,
@@ -180,9 +178,9 @@ export const messageResend = accountAction({
   accountTokens: true,
   method: 'POST',
   path: '/accounts/{username}/messages/{id}/resend',
-  summary: 'Send a sent message once more, as a new message.',
+  summary: 'Send a message again, as a new message.',
   description:
-    'The history of each of the two names the other. A message that is still on its way is refused: the recipient would get it twice.',
+    'The histories of both messages name each other. A message that is still on its way is refused, because the recipient would get it twice.',
   params: messageParams,
   output: acceptance,
   status: 202,
@@ -207,7 +205,7 @@ export const messageDecide = accountAction({
   name: 'message decide',
   scope: 'gateway',
   needs: {
-    says: 'With `submit-again` it needs the scope messages:send too.',
+    says: 'With `submit-again` this also needs the scope messages:send.',
     scopes: ({ body }) => (body.decision === 'submit-again' ? ['messages:send'] : []),
   },
   method: 'POST',
@@ -218,7 +216,9 @@ export const messageDecide = accountAction({
     '`not-submitted`: it has not, and those credits are free again. ' +
     '`submit-again`: it goes out once more, which may be the second time.',
   params: messageParams,
-  body: z.strictObject({ decision: z.enum(DECISIONS).describe('What is known, or what is to be done.') }),
+  body: z.strictObject({
+    decision: z.enum(DECISIONS).describe('What you know about the message, or what to do with it.'),
+  }),
   output: z.strictObject({ id: rowId, decision: z.enum(DECISIONS) }),
   problems: ['not-found', 'conflict'],
   example: {
@@ -236,7 +236,7 @@ export const messageDecide = accountAction({
 export const messageActivate = accountAction({
   name: 'message activate',
   scope: 'gateway',
-  needs: { says: 'It needs the scope messages:send too.', scopes: () => ['messages:send'] },
+  needs: { says: 'This also needs the scope messages:send.', scopes: () => ['messages:send'] },
   method: 'POST',
   path: '/accounts/{username}/messages/activate',
   formerly: { name: 'message arm', path: '/accounts/{username}/messages/arm' },
@@ -246,7 +246,7 @@ export const messageActivate = accountAction({
     'Activate it when that server does not have it any more. Activation again changes nothing.',
   params: accountParams,
   body: z.strictObject({
-    ids: z.array(rowId).min(1).max(RECIPIENTS_MAX).optional().describe('Only these; all where it is not given.'),
+    ids: z.array(rowId).min(1).max(RECIPIENTS_MAX).optional().describe('Only these messages; all if it is not given.'),
   }),
   output: z.strictObject({
     activated: z.int().describe('Messages that are active now and were not before.'),

@@ -14,12 +14,12 @@ export const auditList = listAction({
   name: 'audit list',
   scope: 'audit',
   path: '/audit',
-  summary: 'List changes by operators and deletes by clients, the newest first.',
+  summary: 'List changes by operators and deletions by clients, newest first.',
   description:
-    'The audit has who, when, from where, what and on what; never a secret, and never the text of a message. A search for an actor or an action reads 20,000 entries for a page, so a page may have few items although `next` is there.',
+    'An entry says who did what to which object, when and from where. It never contains a secret or the text of a message. A search for an actor or an action reads at most 20,000 entries per page, so a page may have few items although there is a next page.',
   query: z.strictObject({
     account: username.optional().describe('Only changes of this account.'),
-    actor: part.optional().describe('Part of the name of who did it.'),
+    actor: part.optional().describe('Part of the name of the actor.'),
     action: part.optional().describe('Part of the name of the action, such as `delete`.'),
     from: instant.optional().describe('Not before this time.'),
     to: instant.optional().describe('Before this time.'),
@@ -30,7 +30,7 @@ export const auditList = listAction({
     actorKind: z
       .string()
       .describe(
-        '`command`; `operator` or `account` for a token; `console operator` or `console account`; `contract`; `message` for a STOP or START that a connector brought.',
+        '`command`; `operator` or `account` for a token; `console operator` or `console account`; `contract`; `message` for a STOP or START that arrived through a connector.',
       ),
     actorName: z
       .string()
@@ -41,7 +41,7 @@ export const auditList = listAction({
     address: z.string().nullable().describe('The network address; null for a command.'),
     action: z.string(),
     account: z.string().nullable(),
-    target: z.string().describe('What it was done to.'),
+    target: z.string().describe('The object of the action.'),
     fields: z.array(z.string()).describe('Names of the fields that were given.'),
   }),
   position: z.tuple([instant, id]),
@@ -93,29 +93,32 @@ export const status = action({
     accounts: z.int(),
     sending: z.strictObject({
       due: z.int().describe('Messages that are due and not claimed; at most 100000 are counted.'),
-      submitting: z.int().describe('Messages whose answers are awaited.'),
+      submitting: z.int().describe('Messages that are submitted and wait for the answer of the carrier.'),
       unknownOutcome: z.int().describe('Messages with an unknown outcome: nobody knows whether the carrier has them.'),
       undecided: formerName(z.int(), 'unknownOutcome'),
-      oldestDueSeconds: z.int().describe('How long the oldest one has been due.'),
-      unrouted: z.int().describe('Messages from phones that no route takes.'),
+      oldestDueSeconds: z.int().describe('How long the oldest message has been due.'),
+      unrouted: z.int().describe('Received messages that no route gives to an account.'),
       connectors: z.array(
         z.strictObject({
           name: z.string(),
           state: z.enum(['working', 'paused', 'down']),
-          waiting: z.int().describe('Messages that are due and wait for it.'),
+          waiting: z.int().describe('Messages that are due and wait for this connector.'),
           lastMinute: z.int().describe('Parts submitted in the last minute; at most 1000 are counted.'),
           receiptLagMs: z.int().nullable().describe('The median time from a submission to its last receipt.'),
-          lastError: z.string().nullable().describe('Why the last submission was refused that was.'),
+          lastError: z.string().nullable().describe('Reason of the last refusal.'),
         }),
       ),
       unconnected: z
         .array(
           z.strictObject({
-            connector: z.string().nullable().describe('The name that no connector has; null: there is no default.'),
+            connector: z
+              .string()
+              .nullable()
+              .describe('The missing connector that accounts name; null if there is no default connector.'),
             waiting: z.int().describe('Messages that are due.'),
           }),
         )
-        .describe('Messages that no connector takes.'),
+        .describe('Messages that have no connector.'),
       faults: z.array(z.string()).describe('What is wrong with sending, in words.'),
     }),
   }),

@@ -36,7 +36,7 @@ export const templateAdd = accountAction({
   method: 'POST',
   path: '/accounts/{username}/templates',
   summary: 'Save a message template.',
-  description: 'One that is there already is answered with 200.',
+  description: 'If the account has the template already, the status is 200.',
   params: accountParams,
   body: z.strictObject({ text: z.string().min(1).max(TEMPLATE_LENGTH_MAX).describe('Its text.') }),
   output: template,

@@ -17,7 +17,7 @@ import { accountParams, id, instant, line, username } from '../schemas.ts';
 
 /** A token gives what it has itself. */
 const needsGiven = {
-  says: 'A token can give only scopes that it has itself.',
+  says: 'A token can grant only scopes that it has itself.',
   scopes: ({ body }: { readonly body: { readonly scope: readonly Scope[] } }) => body.scope,
 };
 
@@ -25,11 +25,11 @@ const tokenOutput = z.strictObject({
   id,
   kind: z.enum(['operator', 'account']),
   name: z.string(),
-  username: z.string().nullable().describe('The account that it is bound to; null for an operator token.'),
+  username: z.string().nullable().describe('The account to which the token is bound; null for an operator token.'),
   scopes: z.array(z.string()),
   createdAt: instant,
   expiresAt: instant.nullable(),
-  lastUsedAt: instant.nullable().describe('Exact to a minute.'),
+  lastUsedAt: instant.nullable().describe('Time of the last use, exact to a minute.'),
   revokedAt: instant.nullable(),
 });
 const shown = ({ scopes: allowed, ...token }: Token): z.output<typeof tokenOutput> => ({
@@ -52,7 +52,7 @@ export const tokenList = listAction({
   name: 'token list',
   scope: 'accounts',
   path: '/tokens',
-  summary: 'List tokens, by the time they were made.',
+  summary: 'List tokens in the order in which they were created.',
   item: tokenOutput,
   position: z.tuple([instant, id]),
   example: { output: { items: [EXAMPLE], next: null } },
@@ -69,17 +69,19 @@ export const tokenAdd = action({
   needs: needsGiven,
   method: 'POST',
   path: '/tokens',
-  summary: 'Make a token.',
-  description: 'The answer has the token, which is shown only now. With `username` it is bound to that account.',
+  summary: 'Create a token.',
+  description:
+    'The answer contains the token, which cannot be shown again. With `username` the token is bound to that account.',
   body: z.strictObject({
-    name: line(100).min(1).describe('What it is for.'),
-    scope: z.array(z.enum(scopes)).min(1).max(scopes.length).describe('What it may do.'),
-    username: username.optional().describe('The account that it is bound to.'),
-    expiresAt: instant
-      .optional()
-      .describe('From when on it is not valid any more; no later than the token that makes it.'),
+    name: line(100).min(1).describe('The purpose of the token, for people.'),
+    scope: z.array(z.enum(scopes)).min(1).max(scopes.length).describe('What the token may do.'),
+    username: username.optional().describe('The account to which the token is bound.'),
+    expiresAt: instant.optional().describe('When the token expires; not later than the token that creates it.'),
   }),
-  output: z.strictObject({ token: z.string().describe('Shown only now.'), ...tokenOutput.shape }),
+  output: z.strictObject({
+    token: z.string().describe('The secret, which cannot be shown again.'),
+    ...tokenOutput.shape,
+  }),
   status: 201,
   problems: ['not-found'],
   example: {
@@ -89,11 +91,12 @@ export const tokenAdd = action({
   target: ({ body }) => body.name,
   command: {
     arguments: ['name'],
-    say: ({ name, token }) => `Added the token ${name}, which is shown only now:\n${token}`,
+    say: ({ name, token }) => `Added the token ${name}, which cannot be shown again:\n${token}`,
   },
   run: async ({ database, now }, { body }, { expiresAt: ends = null }) => {
     const { name, scope, username: owner, expiresAt = ends } = body;
-    if (ends !== null && (expiresAt ?? ends) > ends) throw badField('expiresAt', 'the token that you use ends before');
+    if (ends !== null && (expiresAt ?? ends) > ends)
+      throw badField('expiresAt', 'the token that you use expires before that');
     const allowed: readonly Scope[] = owner === undefined ? scopes : accountScopes;
     const tooMuch = scope.find((each) => !allowed.includes(each));
     if (tooMuch) throw badField('scope', `a token of an account cannot have the scope ${tooMuch}`);
@@ -110,7 +113,7 @@ export const tokenRevoke = action({
   scope: 'accounts',
   method: 'DELETE',
   path: '/tokens/{id}',
-  summary: 'Revoke a token: every process refuses it from the next request on.',
+  summary: 'Revoke a token. Every process refuses it from the next request on.',
   params: z.strictObject({ id }),
   output: tokenOutput,
   problems: ['not-found'],
@@ -148,13 +151,16 @@ export const accountTokenAdd = accountAction({
   customers: true,
   method: 'POST',
   path: '/accounts/{username}/tokens',
-  summary: 'Add a token that is bound to an account. It is shown only now.',
+  summary: 'Create a token that is bound to an account. It cannot be shown again.',
   params: accountParams,
   body: z.strictObject({
-    name: line(100).min(1).describe('What it is for.'),
-    scope: z.array(z.enum(accountScopes)).min(1).max(accountScopes.length).describe('What it may do.'),
+    name: line(100).min(1).describe('The purpose of the token, for people.'),
+    scope: z.array(z.enum(accountScopes)).min(1).max(accountScopes.length).describe('What the token may do.'),
   }),
-  output: z.strictObject({ token: z.string().describe('Shown only now.'), ...tokenOutput.shape }),
+  output: z.strictObject({
+    token: z.string().describe('The secret, which cannot be shown again.'),
+    ...tokenOutput.shape,
+  }),
   status: 201,
   problems: ['not-found', 'conflict'],
   example: {
@@ -165,7 +171,7 @@ export const accountTokenAdd = accountAction({
   target: ({ params, body }) => `${params.username}/${body.name}`,
   command: {
     arguments: ['name'],
-    say: ({ name, token }) => `Added the token ${name}, which is shown only now:\n${token}`,
+    say: ({ name, token }) => `Added the token ${name}, which cannot be shown again:\n${token}`,
   },
   run: async ({ database, account, now }, { body: { name, scope } }, { expiresAt = null }) => {
     const valid = (await tokensOfAccount(database, account.id, OF_ACCOUNT_MAX)).filter(

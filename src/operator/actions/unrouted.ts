@@ -9,7 +9,7 @@ import { id, instant, rowId, username } from '../schemas.ts';
 
 const message = z.strictObject({
   id,
-  connector: z.string().describe('The connector that brought it.'),
+  connector: z.string().describe('The connector through which the message arrived.'),
   sender: z.string(),
   destination: z.string(),
   text: z.string(),
@@ -35,13 +35,13 @@ const EXAMPLE = {
 const params = z.strictObject({ id });
 
 const needsReading = {
-  says: 'It needs the scope messages:read too, because it shows texts.',
+  says: 'This also needs the scope messages:read, because it shows texts.',
   scopes: (): readonly Scope[] => ['messages:read'],
 };
 
 /** Whoever has the user_id of the account reads the message there. */
 const needsGiving = {
-  says: 'It needs the scope messages:read too, because the account that gets a message reads it.',
+  says: 'This also needs the scope messages:read, because the account that gets a message can read it.',
   scopes: (): readonly Scope[] => ['messages:read'],
 };
 
@@ -82,8 +82,8 @@ export const unroutedAssign = action({
   path: '/unrouted/{id}/assign',
   summary: 'Give an incoming message without a route to an account.',
   params,
-  body: z.strictObject({ username: username.describe('The account that gets it.') }),
-  output: z.strictObject({ username, id: rowId.describe('Its id in the inbox of the account.') }),
+  body: z.strictObject({ username: username.describe('The account that gets the message.') }),
+  output: z.strictObject({ username, id: rowId.describe('The id of the message in the inbox of the account.') }),
   problems: ['not-found'],
   example: {
     params: { id: EXAMPLE.id },
@@ -107,11 +107,11 @@ export const unroutedReplay = action({
   needs: needsGiving,
   method: 'POST',
   path: '/unrouted/replay',
-  summary: 'Ask the routes again for messages that had none.',
-  description: 'Without an id for all of them, about 1,000 at a time: repeat it while `routed` is not 0.',
+  summary: 'Apply the routes again to messages that had none.',
+  description: 'Without an id this applies to all of them, about 1,000 at a time; repeat it until `routed` is 0.',
   body: z.strictObject({ id: id.optional().describe('Only this message.') }),
   output: z.strictObject({
-    routed: z.int().describe('Messages that have found their account.'),
+    routed: z.int().describe('Messages that were given to an account.'),
     left: z.int().describe('Messages that are still without a route.'),
   }),
   problems: ['not-found'],
@@ -127,7 +127,7 @@ export const unroutedReplay = action({
 export const unroutedRemove = action({
   name: 'unrouted remove',
   scope: 'gateway',
-  needs: { says: 'It needs the scope messages:delete too.', scopes: () => ['messages:delete'] },
+  needs: { says: 'This also needs the scope messages:delete.', scopes: () => ['messages:delete'] },
   method: 'DELETE',
   path: '/unrouted/{id}',
   summary: 'Delete an incoming message without a route.',

@@ -13,7 +13,7 @@ const userIdOutput = z.strictObject({
   hash: hash.describe('SHA-256 of the user_id, in hexadecimal digits.'),
   createdAt: instant,
   revokedAt: instant.nullable(),
-  lastUsedAt: instant.nullable().describe('Exact to a day.'),
+  lastUsedAt: instant.nullable().describe('Time of the last use, exact to a day.'),
 });
 const EXAMPLE = {
   hash: 'd4735e3a265e16eee03f59718b9b5d03019c07d8b6c51f90da3a666eec13ab35',
@@ -27,7 +27,7 @@ export const userIdList = accountListAction({
   scope: 'accounts',
   customers: true,
   path: '/accounts/{username}/user-ids',
-  summary: 'List the user_ids of an account, by the time they were made.',
+  summary: 'List the user_ids of an account in the order in which they were created.',
   params: accountParams,
   item: userIdOutput,
   position: z.tuple([instant, hash]),
@@ -49,15 +49,16 @@ export const userIdAdd = accountAction({
   scope: 'accounts',
   // The contract reads and deletes messages and contacts, and cancels scheduled messages.
   needs: {
-    says: 'It also needs contacts, messages:read, messages:send and messages:delete, because a user_id opens all of that.',
+    says: 'This also needs contacts, messages:read, messages:send and messages:delete, because a user_id gives access to all of that.',
     scopes: () => ['contacts', 'messages:read', 'messages:send', 'messages:delete'],
   },
   endless: alwaysEndless,
   customers: true,
   method: 'POST',
   path: '/accounts/{username}/user-ids',
-  summary: 'Give an account a further user_id.',
-  description: 'The others go on working. With `userId` it is one that the account had on an old server.',
+  summary: 'Create a further user_id for an account.',
+  description:
+    'The existing user_ids stay valid. With `userId` you choose it yourself, for example the one that the account had on an old server.',
   params: accountParams,
   body: z.strictObject({
     userId: z
@@ -66,13 +67,13 @@ export const userIdAdd = accountAction({
       .max(USER_ID_LENGTH_MAX)
       .regex(/^\P{Cc}*$/u, 'control characters are not allowed')
       .optional()
-      .describe('A user_id of an old server, which its programs go on using.'),
+      .describe('A user_id of an old server, which programs can then continue to use.'),
     revokeOthers: z.boolean().optional().describe('Revoke all others at once.'),
   }),
   output: z.strictObject({
-    userId: z.string().describe('Shown only now.'),
+    userId: z.string().describe('The secret, which cannot be shown again.'),
     ...userIdOutput.shape,
-    revoked: z.int().describe('How many others were revoked.'),
+    revoked: z.int().describe('Number of other user_ids that were revoked.'),
   }),
   status: 201,
   problems: ['not-found', 'conflict'],
@@ -84,7 +85,7 @@ export const userIdAdd = accountAction({
   command: {
     secrets: ['userId'],
     say: ({ userId, revoked }, { params: { username }, body: { revokeOthers } }) =>
-      `A new user_id for ${username}, which is shown only now:\n${userId}\n${
+      `A new user_id for ${username}, which cannot be shown again:\n${userId}\n${
         revokeOthers
           ? `Revoked: ${revoked}.`
           : `The old ones still work; revoke them with: columba user-id revoke ${username} HASH`

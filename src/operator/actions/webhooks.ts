@@ -38,7 +38,7 @@ const webhookOutput = z.strictObject({
   url: z.string(),
   events: z.array(eventType),
   username: z.string().nullable().describe('Only events of this account; null for all accounts.'),
-  full: z.boolean().describe('Numbers and texts are sent too, not only ids.'),
+  full: z.boolean().describe('Whether events contain numbers and texts, not only ids.'),
   state: z.enum(['enabled', 'disabled']),
   createdAt: instant,
   disabledAt: instant.nullable(),
@@ -61,14 +61,16 @@ const EXAMPLE = {
   disabledReason: null,
 };
 const SECRET_EXAMPLE = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
-const secret = z.string().describe('Signs every request by Standard Webhooks 1.0. Shown only now.');
+const secret = z
+  .string()
+  .describe('The secret that signs every request (Standard Webhooks 1.0). It cannot be shown again.');
 const params = z.strictObject({ id });
 
 export const webhookList = listAction({
   name: 'webhook list',
   scope: 'gateway',
   path: '/webhooks',
-  summary: 'List webhooks, by the time they were made.',
+  summary: 'List webhooks in the order in which they were created.',
   item: webhookOutput,
   position: z.tuple([instant, id]),
   example: { output: { items: [EXAMPLE], next: null } },
@@ -83,22 +85,22 @@ export const webhookAdd = action({
   name: 'webhook add',
   scope: 'gateway',
   needs: {
-    says: 'With `full` it needs the scope messages:read too.',
+    says: 'With `full` this also needs the scope messages:read.',
     scopes: ({ body }) => (body.full ? ['messages:read'] : []),
   },
   endless: {
-    says: 'A token that ends may not do it with `full`, because the texts would go there for longer than the token is valid.',
+    says: 'A token that expires may not use `full`, because the webhook would get texts for longer than the token is valid.',
     isMade: ({ body }) => body.full === true,
   },
   method: 'POST',
   path: '/webhooks',
-  summary: 'Deliver events to an address.',
+  summary: 'Create a webhook, which delivers events to a URL.',
   description:
-    'Each event is a signed POST by Standard Webhooks 1.0. An answer 2xx within 15 s accepts it; else it is tried ' +
-    'again up to nine times within about 75 hours, and 410 switches the webhook off. It may come twice and out of ' +
+    'Each event is a POST that is signed as Standard Webhooks 1.0 describes. A 2xx answer within 15 s accepts it; otherwise it is tried ' +
+    'again up to nine times within about 75 hours, and 410 switches the webhook off. An event may arrive twice and out of ' +
     'order: `webhook-id` is the same each time. With `full`, numbers and texts are sent too.',
   body: z.strictObject({
-    url: url.describe('Where the events go; https unless a setting allows the network.'),
+    url: url.describe('The URL of the webhook; https, unless COLUMBA_WEBHOOK_NETWORKS contains its address.'),
     events: z
       .array(eventType)
       .min(1)
@@ -118,7 +120,7 @@ export const webhookAdd = action({
   target: ({ body }) => new URL(body.url).host,
   command: {
     arguments: ['url'],
-    say: (output) => `Added the webhook ${output.id}. Its secret, which is shown only now:\n${output.secret}`,
+    say: (output) => `Added the webhook ${output.id}. Its secret, which cannot be shown again:\n${output.secret}`,
   },
   run: async ({ database, now }, { body }) => {
     const full = body.full ?? false;
@@ -148,8 +150,8 @@ export const webhookEnable = action({
   scope: 'gateway',
   method: 'POST',
   path: '/webhooks/{id}/enable',
-  summary: 'Deliver events again to a webhook that was switched off.',
-  description: 'Events of the time in between were not written for it.',
+  summary: 'Enable a webhook that was switched off.',
+  description: 'Events that happened in the meantime are not delivered.',
   params,
   output: webhookOutput,
   problems: ['not-found'],
@@ -163,13 +165,13 @@ export const webhookRotate = action({
   scope: 'gateway',
   method: 'POST',
   path: '/webhooks/{id}/rotate',
-  summary: 'Give a webhook a new secret. Both secrets sign for 24 hours.',
+  summary: 'Give a webhook a new secret. For 24 hours requests are signed with both secrets.',
   params,
   output: z.strictObject({ secret }),
   status: 201,
   problems: ['not-found'],
   example: { params: { id: EXAMPLE.id }, output: { secret: SECRET_EXAMPLE } },
-  command: { say: (output) => `The new secret, which is shown only now:\n${output.secret}` },
+  command: { say: (output) => `The new secret, which cannot be shown again:\n${output.secret}` },
   run: async ({ database, now }, { params: { id: webhook } }) => ({
     secret: await rotateSecret(database, webhook, now()),
   }),
@@ -179,7 +181,7 @@ export const webhookAttempts = listAction({
   name: 'webhook attempts',
   scope: 'gateway',
   path: '/webhooks/{id}/attempts',
-  summary: 'List the attempts to deliver events to a webhook, the newest first.',
+  summary: 'List the attempts to deliver events to a webhook, newest first.',
   description: 'Events and attempts are kept for 30 days.',
   params,
   item: z.strictObject({
@@ -187,10 +189,10 @@ export const webhookAttempts = listAction({
     type: z.string(),
     number: z.int(),
     at: instant,
-    status: z.int().nullable().describe('Status of the answer; null where none came.'),
-    error: z.string().nullable().describe('Why no answer came.'),
+    status: z.int().nullable().describe('Status of the answer; null if there was no answer.'),
+    error: z.string().nullable().describe('Why there was no answer.'),
     durationMs: z.int(),
-    nextAt: instant.nullable().describe('When the next attempt is due; null where none follows.'),
+    nextAt: instant.nullable().describe('When the next attempt is due; null if there is none.'),
   }),
   position: z.tuple([instant, id, integer(0, 1_000_000)]),
   problems: ['not-found'],
@@ -227,7 +229,7 @@ export const webhookResend = action({
   path: '/webhooks/{id}/resend',
   summary: 'Deliver an event once more.',
   params,
-  body: z.strictObject({ eventId: id.describe('As the attempts name it.') }),
+  body: z.strictObject({ eventId: id.describe('The id of the event, as the list of attempts shows it.') }),
   output: z.strictObject({ eventId: id, dueAt: instant }),
   status: 202,
   problems: ['not-found'],
@@ -236,7 +238,7 @@ export const webhookResend = action({
     body: { eventId: '1152921504606846976' },
     output: { eventId: '1152921504606846976', dueAt: '2026-11-15T12:00:00.000Z' },
   },
-  command: { arguments: ['eventId'], say: (output) => `The event ${output.eventId} is delivered once more.` },
+  command: { arguments: ['eventId'], say: (output) => `The event ${output.eventId} is being delivered once more.` },
   run: async ({ database, now }, { params: { id: webhook }, body: { eventId } }) => {
     const dueAt = now();
     await resendEvent(database, webhook, eventId, dueAt);
@@ -249,8 +251,8 @@ export const webhookTest = action({
   scope: 'gateway',
   method: 'POST',
   path: '/webhooks/{id}/test',
-  summary: 'Deliver an event of the type webhook.test, which tells nothing, to a webhook.',
-  description: 'It is signed, tried again and listed among the attempts as any other.',
+  summary: 'Deliver a test event of the type webhook.test, which contains no data, to a webhook.',
+  description: 'The event is signed, retried and listed among the attempts like any other.',
   params,
   output: z.strictObject({ eventId: id, dueAt: instant }),
   status: 202,
@@ -259,7 +261,9 @@ export const webhookTest = action({
     params: { id: EXAMPLE.id },
     output: { eventId: '1152921504606846976', dueAt: '2026-11-15T12:00:00.000Z' },
   },
-  command: { say: (output) => `The event ${output.eventId} is delivered. See columba webhook attempts.` },
+  command: {
+    say: (output) => `The event ${output.eventId} is being delivered. columba webhook attempts shows the result.`,
+  },
   run: async ({ database, now }, { params: { id: webhook } }) => {
     const dueAt = now();
     return { eventId: await testWebhook(database, webhook, dueAt), dueAt };
