@@ -63,7 +63,13 @@ const NOT_FOUND = () => new Problem('not-found', 'There is nothing at this path.
 /** Throws Problem where no action has the method and the path. */
 export function createActionRouter(among: readonly Action[]) {
   const routeOf = createPathRouter(
-    among.map((action) => ({ action, method: action.method, path: action.path.replace(/\{(\w+)\}/g, ':$1') })),
+    among.flatMap((action) =>
+      [action.path, ...(action.formerly ? [action.formerly.path] : [])].map((path) => ({
+        action,
+        method: action.method,
+        path: path.replace(/\{(\w+)\}/g, ':$1'),
+      })),
+    ),
   );
   return (method: string, path: string) => {
     const found = routeOf(method, path);
