@@ -71,6 +71,11 @@ export const proofs: Readonly<Record<string, Proof>> = {
     proves: 'The image, the compose file, the unit, the manifests and the proxies of the examples work as they are.',
     slice: ['proof/deploy'],
   },
+  mutations: {
+    proves: 'Faults that are put into the program one at a time are found by the tests that cover the place.',
+    slice: ['proof/mutations'],
+    campaign: 'proof/mutations/run.ts',
+  },
   bench: {
     proves: 'The servers that Columba is compared with give the same answers, and the benchmarks run.',
     slice: ['proof/bench'],

@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process';
-import { globSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { getCompileCacheDir } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { parseArgs } from 'node:util';
 import { writeBatches } from './support/batches.ts';
 import { uncovered } from './support/coverage.ts';
 import { cpuOfChildren } from './support/cpu.ts';
@@ -11,13 +12,17 @@ import { addressOf, createTemplates, runSql } from './support/templates.ts';
 
 /**
  * Runs the tests (all, or the files and folders that are named), then asks whether every operation was called in every form.
- * With --cpu it prints the seconds of CPU of every file, without those of PostgreSQL.
+ * With --cpu it prints the seconds of CPU of every file, without those of PostgreSQL. With --proof every file has a process
+ * of its own, and a test that is skipped ends the run with 3: what did not run proves nothing.
  */
-const CPU_OPTION = '--cpu';
-const named = process.argv.slice(2).filter((each) => each !== CPU_OPTION);
+const { values: given, positionals: named } = parseArgs({
+  options: { cpu: { type: 'boolean', default: false }, proof: { type: 'boolean', default: false } },
+  allowPositionals: true,
+});
 const files = (named.length > 0 ? named : ['test']).flatMap((path) =>
   statSync(path).isDirectory() ? globSync(`${path}/**/*.test.ts`).sort() : path,
 );
+const SKIPPED_EXIT_CODE = 3;
 /** Up to so many files, each has a process of its own. */
 const FEW = 20;
 const folder = mkdtempSync(join(tmpdir(), 'columba-coverage-'));
@@ -26,9 +31,9 @@ const templateDatabases: string[] = [];
 const postgres = process.env.TEST_POSTGRES ? undefined : await startPostgres();
 
 // Somebody who names a few files wants to read the names of their tests.
-const isMeasured = process.argv.includes(CPU_OPTION);
-const areMany = isMeasured || files.length > FEW;
-const cpuFile = isMeasured ? join(templateFolder, 'cpu') : undefined;
+const areMany = given.cpu || given.proof || files.length > FEW;
+const cpuFile = given.cpu ? join(templateFolder, 'cpu') : undefined;
+const skippedFile = join(templateFolder, 'skipped');
 const reporter = areMany ? 'progress' : 'slowest-files';
 const reporters = [...(areMany ? [] : ['spec']), new URL(`support/${reporter}.ts`, import.meta.url).href];
 const options = [
@@ -43,11 +48,12 @@ const environment = {
   TEST_COVERAGE: folder,
   ...(server && { TEST_POSTGRES: server }),
   TEST_TEMPLATES: JSON.stringify(await makeTemplates()),
+  TEST_SKIPPED: skippedFile,
   NODE_COMPILE_CACHE: getCompileCacheDir(), // 0.6 s less a file
 };
 const child = spawn(
   process.execPath,
-  [...options, ...(areMany ? writeBatches(templateFolder, files, cpuFile) : files)],
+  [...options, ...(areMany && !given.proof ? writeBatches(templateFolder, files, cpuFile) : files)],
   {
     stdio: 'inherit',
     env: environment,
@@ -75,8 +81,10 @@ if (cpuFile)
   process.stdout.write(`${readFileSync(cpuFile, 'utf8').trimEnd().split('\n').sort().reverse().join('\n')}\n`);
 const seconds = cpuOfChildren();
 if (seconds !== null) process.stdout.write(`CPU of all processes: ${seconds.toFixed(0)} s\n`);
+const areSkipped = given.proof && existsSync(skippedFile);
+if (areSkipped) process.stdout.write(`NOT PROVED HERE:\n${readFileSync(skippedFile, 'utf8')}`);
 for (const each of [folder, templateFolder]) rmSync(each, { recursive: true, force: true });
-process.exit(failed ? 1 : 0);
+process.exit(failed ? 1 : areSkipped ? SKIPPED_EXIT_CODE : 0);
 
 async function removeTemplates(address: string): Promise<void> {
   for (const name of templateDatabases) await runSql(address, `drop database if exists ${name} with (force)`);

@@ -1,3 +1,4 @@
+import { appendFileSync } from 'node:fs';
 import { relative } from 'node:path';
 import { inspect } from 'node:util';
 
@@ -41,7 +42,11 @@ export default async function* progress(events: AsyncIterable<Event>): AsyncGene
     else if (counts.tests % TESTS_PER_LINE === 0) yield `${line()}\n`;
   }
   yield `${process.stdout.isTTY ? '\r' : ''}${line()}\n`;
-  for (const [reason, count] of skipped) yield `not run: ${count} tests, ${reason}\n`;
+  for (const [reason, count] of skipped) {
+    const told = `not run: ${count} tests, ${reason}\n`;
+    if (process.env.TEST_SKIPPED) appendFileSync(process.env.TEST_SKIPPED, told);
+    yield told;
+  }
   yield `the ${SHOWN} files that took longest:\n`;
   const slowest = [...seconds].sort(([, a], [, b]) => b - a).slice(0, SHOWN);
   for (const [file, each] of slowest) yield `${each.toFixed(1).padStart(8)} s  ${file}\n`;

@@ -1,0 +1,35 @@
+import { spawnSync } from 'node:child_process';
+
+/** The Debian packages with the programs of others that proofs need, and the command that tells whether each is there. */
+const PACKAGES: Readonly<Record<string, string>> = {
+  curl: 'curl --version',
+  'php-cli': 'php --version',
+  'php-soap': `php -r 'exit(class_exists("SoapClient") ? 0 : 1);'`,
+  'php-sqlite3': `php -r 'exit(class_exists("SQLite3") ? 0 : 1);'`,
+  'python3-zeep': `/usr/bin/python3 -c 'import zeep'`,
+  'mono-devel': 'command -v wsdl',
+  chromium: 'chromium --version',
+  kannel: 'command -v bearerbox smsbox',
+  'nginx-light': 'PATH=$PATH:/usr/sbin nginx -v',
+  haproxy: 'PATH=$PATH:/usr/sbin haproxy -v',
+  stunnel4: 'stunnel4 -version',
+  openssl: 'openssl version',
+  prometheus: 'promtool --version',
+  systemd: 'systemd-analyze --version',
+  bsdutils: 'script --version',
+  zsh: 'zsh --version',
+  'g++': 'g++ --version',
+  gsoap: 'soapcpp2 -V',
+  'libgsoap-dev': 'test -e /usr/include/stdsoap2.h',
+  'libsqlite3-dev': 'test -e /usr/include/sqlite3.h',
+  'libapache2-mod-php': 'ls /usr/lib/apache2/modules/libphp*.so',
+  postgresql: 'ls /usr/lib/postgresql/*/bin/initdb',
+};
+
+export const missingPackages = (): string[] =>
+  Object.entries(PACKAGES)
+    .filter(([, probe]) => spawnSync('bash', ['-c', probe], { stdio: 'ignore' }).status !== 0)
+    .map(([name]) => name);
+
+/** `node bin/node.cjs proof/packages.ts` prints those that are missing, one a line: .ci/run installs them. */
+if (import.meta.main) for (const name of missingPackages()) process.stdout.write(`${name}\n`);
