@@ -115,7 +115,7 @@ export function clientOf(
   phase: Phase = { reachesColumba: false },
 ) {
   const call = async (name: string, args: Row = {}): Promise<unknown> => {
-    const [group = '', operation = ''] = name.split('./');
+    const [group = '', operation = ''] = name.split('.');
     const protocol = PROTOCOLS[Math.floor(random() * 4)] as (typeof PROTOCOLS)[number];
     notes.calls += 1;
     try {

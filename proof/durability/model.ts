@@ -32,7 +32,7 @@ export function planned(
   apply: Planned['apply'],
   show: Planned['show'] = String,
 ): Planned {
-  const [group = '', operation = ''] = address.split('./');
+  const [group = '', operation = ''] = address.split('.');
   return { group, operation, args, apply, show };
 }
 

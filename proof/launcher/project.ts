@@ -38,7 +38,7 @@ const isPlatformPackage = (name: string) => /^node-(bin-)?(linux|darwin|win)-/.t
 export function linkModules(target: string, withNode = true): void {
   mkdirSync(target, { recursive: true });
   for (const name of readdirSync(MODULES)) {
-    if (name.startsWith('./') || (!withNode && isPlatformPackage(name))) continue;
+    if (name.startsWith('.') || (!withNode && isPlatformPackage(name))) continue;
     symlinkSync(join(MODULES, name), join(target, name));
   }
 }

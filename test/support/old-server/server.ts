@@ -113,7 +113,7 @@ function perform(
   const log = (by: 'client' | 'reading', target: string) => {
     data.writes.push({ at: Date.now(), by, operation: name, username: account.username, target });
   };
-  const operation = name.slice(name.indexOf('./') + 1);
+  const operation = name.slice(name.indexOf('.') + 1);
   if (WRITES.test(operation)) {
     const isDone = writeTo(account, name, args);
     if (isDone)

@@ -68,7 +68,7 @@ const envelope = (form: 'soap11' | 'soap12', body: string): string =>
   `${DECLARATION}<soap:Envelope xmlns:soap="${ENVELOPES[form][0]}" ${PREFIXES}><soap:Body>${body}</soap:Body></soap:Envelope>`;
 
 export function encodeAnswer(form: Form, name: string, answer: Answer, ways: Ways): Encoded {
-  const operation = name.slice(name.indexOf('./') + 1);
+  const operation = name.slice(name.indexOf('.') + 1);
   const content = contentOf(answer, name, ways);
   if (form === 'soap11' || form === 'soap12') {
     const isAbsent = answer.kind === 'record' && answer.row === null;
