@@ -4,7 +4,7 @@ import { ACCOUNTS, MESSAGES } from './data.ts';
 import { startDatabaseServer, startDebianServer } from './database-server.ts';
 import { fillPostgres } from './fill.ts';
 import { openConnection } from './load.ts';
-import { CONNECTIONS, callOf, driveOperation, NAMES, take } from './operations.ts';
+import { CONNECTIONS, callOf, driveOperation, NAMES, type Name, take } from './operations.ts';
 import { createPointReader } from './point-reads.ts';
 import { endAll, type Running } from './processes.ts';
 import { heading, print, printTable, say, whole } from './report.ts';
@@ -13,7 +13,7 @@ import { median, rounds, withSpread } from './rounds.ts';
 import { numberFrom, ROUNDS } from './settings.ts';
 
 /**
- * The four operations on PostgreSQL, over 32 connections, against the floor: reading a row by its key. One Columba, and the
+ * The four operations on PostgreSQL, over 32 connections, against the floor: reading a row by its key. Marks over 1 and 128 too. One Columba, and the
  * PostgreSQL from npm, or with SERVER=debian Debian's, with durability on. And how often a call has to wait for
  * PostgreSQL's answer.
  */
@@ -41,12 +41,25 @@ interface Figures {
   readonly postgresUs: number;
 }
 
-const measures = NAMES.map((operation) => ({
-  [operation]: async (): Promise<Figures> => {
-    const load = { server: columba, behind: server.pids, protocol: 'SOAP 1.1', operation, requests: REQUESTS } as const;
+const measured =
+  (operation: Name, connections = CONNECTIONS) =>
+  async (): Promise<Figures> => {
+    const requests = connections === 1 ? Math.ceil(REQUESTS / 5) : REQUESTS;
+    const load = {
+      server: columba,
+      behind: server.pids,
+      protocol: 'SOAP 1.1',
+      operation,
+      requests,
+      connections,
+    } as const;
     const { perSecond, cpuUs, behindUs } = await driveOperation(load);
     return { perSecond, columbaUs: cpuUs, postgresUs: behindUs };
-  },
+  };
+const measures = NAMES.map((operation) => ({ [operation]: measured(operation) }));
+/** Marks that come in one turn share a transaction: what that gains depends on how many come. */
+const marks = [1, 128].map((connections) => ({
+  [`MarkMessageAsRead, ${connections} connections`]: measured('MarkMessageAsRead', connections),
 }));
 const POINT = 'one row by its key';
 const results = await rounds<Figures>({
@@ -55,7 +68,7 @@ const results = await rounds<Figures>({
       const { perSecond, cpuUs } = await floor.read();
       return { perSecond, columbaUs: 0, postgresUs: cpuUs };
     },
-    ...Object.assign({}, ...measures),
+    ...Object.assign({}, ...measures, ...marks),
   },
 });
 const turns = await countTurns();
