@@ -33,7 +33,7 @@ export interface EndpointSettings {
   ) => Promise<OperationResult>;
   /** Throws Problem `too-many`, now or later, if the client or the account may not call now. */
   readonly admitClient?: (client: string) => void | Promise<void>;
-  /** The same for an account whose response is cached. Operations admit the others. */
+  /** Admits an account whose response is cached. For other calls the operations admit it. */
   readonly admitCachedAccount?: (account: unknown) => void | Promise<void>;
   /**
    * Called before a body is decompressed (without `bytes`) and before it is parsed.
@@ -42,7 +42,7 @@ export interface EndpointSettings {
   readonly admitReading?: (client: string, bytes?: number) => void;
   /** Called when the body turned out to be a call of an account. */
   readonly readingSucceeded?: (client: string, bytes: number) => void;
-  /** The id of an account. The bytes that wait for one account's clients are bounded. */
+  /** The id of an account: the bytes that wait to be sent to one account's clients are bounded. */
   readonly ownerOf?: (account: unknown) => bigint | undefined;
   /** Throws a Problem where no room is left for a streamed reply. */
   readonly admitPieces?: (owner: bigint | undefined) => void;
@@ -71,7 +71,7 @@ export interface Exchange {
   readonly account: unknown;
   /** Absent where the response came from the cache. */
   readonly call?: Call | undefined;
-  /** Until the reply, or its first piece, was ready to be sent. */
+  /** The time until the reply, or its first piece, was ready to be sent. */
   readonly durationMs: number;
 }
 
@@ -105,7 +105,7 @@ class RequestHandling {
   readonly #routeOf: (path: string) => Route;
   readonly #startedAt: number;
   #route = NO_ROUTE;
-  /** Of a request that this protocol could parse, decoded or not. */
+  /** The protocol that could parse the request, even if its call could not be decoded. */
   #protocol: ProtocolName | undefined;
   #outcome: Outcome | undefined;
   #encodeProblem: (problem: Problem) => Reply = plainProblem;
@@ -221,7 +221,7 @@ class RequestHandling {
   }
 }
 
-/** Encoded once, for the cache and for the socket. */
+/** Encodes the body once, for both the cache and the socket. */
 const inBytes = (reply: Reply): Reply =>
   typeof reply.body === 'string' ? { ...reply, body: utf8Bytes(reply.body) } : reply;
 

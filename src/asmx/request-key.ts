@@ -4,8 +4,8 @@ import { randomBytes } from '../base/random.ts';
 
 /**
  * Everything in a request that its response depends on, besides the data. A hash finds the key of
- * an equal request, and its parts are compared then. That takes 8 % of a cached call. As the key of
- * a map, a text of all parts takes 14 %: V8 joins, hashes and compares 700 characters.
+ * an equal request, whose parts are then compared, which takes 8 % of a cached call. A map whose
+ * key is the text of all parts takes 14 %, because V8 joins, hashes and compares 700 characters.
  */
 export interface RequestKey {
   readonly hash: number;
@@ -17,7 +17,10 @@ export interface RequestKey {
   readonly body: Uint8Array;
 }
 
-/** Of two requests with one hash the later one replaces the other: that is all they can do. */
+/**
+ * Random, so that nobody can prepare requests with equal hashes. All that such a pair does is that
+ * the later request replaces the earlier one in the cache.
+ */
 const SEED = randomBytes(4).readInt32BE();
 // The first two primes of xxHash32, whose round this is.
 const PRIMES = [0x9e37_79b1, 0x85eb_ca77] as const;
@@ -33,7 +36,10 @@ function mixedText(hash: number, text: string): number {
   return mix;
 }
 
-/** Of path, query and body. Of the rest only the lengths: they tell few requests apart. */
+/**
+ * Hashes path, query and body. Of the method and the header fields only the lengths count, because
+ * they tell few requests apart.
+ */
 export function hashOf({ method, path, query, headers }: Request, body: Uint8Array): number {
   const { buffer, byteOffset, length } = body;
   const words = new DataView(buffer, byteOffset, length);
@@ -72,14 +78,14 @@ export function keyOf(request: Request, body: Uint8Array): RequestKey {
   };
 }
 
-/** How many characters and bytes it has. */
+/** The number of characters and bytes of a key. */
 export const lengthOf = ({ method, path, query, contentType, soapAction, body }: RequestKey): number =>
   method.length + path.length + query.length + textLength(contentType) + textLength(soapAction) + body.length;
 
 const textLength = (field: unknown): number => (typeof field === 'string' ? field.length : 0);
 const detachedField = (field: unknown): unknown => (typeof field === 'string' ? detached(field) : field);
 
-/** A slice of the shared pool would keep the whole pool in memory. */
+/** Copies a slice of a larger buffer, which would otherwise stay in memory whole. */
 export function ownBytes(bytes: Uint8Array): Uint8Array {
   if (bytes.buffer.byteLength === bytes.length) return bytes;
   const own = Buffer.allocUnsafeSlow(bytes.length);

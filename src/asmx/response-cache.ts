@@ -18,9 +18,9 @@ export interface ResponseCacheSettings {
   /** The memory for all entries. With 0 nothing is cached. */
   readonly bytesMax: number;
   /**
-   * Whether the account has the version that it had when its call was identified. A promise where
-   * the database has to be asked. Without `pollOthers`, writes of other processes may count only as
-   * of the last poll. Calls with the same `pollId` share one poll.
+   * Whether the account still has the version that it had when its call was identified. Returns a
+   * promise where the database has to be asked. Without `pollOthers`, the writes of other processes
+   * may be seen only as of the last poll. Calls with the same `pollId` share one poll.
    */
   readonly isUnchanged: (account: unknown, pollOthers: boolean, pollId?: number) => boolean | Promise<boolean>;
   /** Whether every call has to be decoded now, as for a recorder of exchanges. */
@@ -31,7 +31,7 @@ interface Entry {
   readonly key: RequestKey;
   readonly response: CachedResponse;
   readonly bytes: number;
-  /** Since the last time that room was made. */
+  /** Whether the entry was used since an eviction last passed it. */
   wasUsed: boolean;
 }
 
@@ -44,18 +44,17 @@ const ENTRY_BYTES = 1_500;
 
 /**
  * Repeats the response of an equal earlier request while its account has the same version.
- * Clients poll: they repeat one request, and mostly nothing has changed.
- * CPU of a call with and without it: Profile 25 and 55 µs, Unread 36 and 153 µs
- * (bench/RESULTS.md).
- * A response is stored only if the version is the same after it was made. So it shows what the
- * account is at that version, and no operation has to declare that it only reads.
+ * Clients poll: they repeat one request, and mostly nothing has changed. With the cache a Profile
+ * takes 25 µs of CPU instead of 55, an Unread 36 instead of 153 (bench/RESULTS.md).
+ * A response is stored only if the version is still the same after it was made. So it shows the
+ * account at that version, and no operation has to declare that it only reads.
  */
 export class ResponseCache {
   readonly #settings: ResponseCacheSettings;
   readonly #cacheable: ReadonlyMap<string, ReadonlySet<string>>;
   /**
-   * By hash: of two requests with one hash the later one stays. The least recently stored entry
-   * comes first.
+   * Entries by hash, the least recently stored one first. Of two requests with the same hash only
+   * the later one is stored.
    */
   readonly #entries = new Map<number, Entry>();
   #bytes = 0;
@@ -72,7 +71,7 @@ export class ResponseCache {
     return { hits: this.#hits, misses: this.#misses, bytes: this.#bytes };
   }
 
-  /** A promise where the database has to be asked for the version. Rejects where it cannot be. */
+  /** Returns a promise where the database has to be asked; it rejects if the database fails. */
   find(request: Request, body: Uint8Array): CachedResponse | undefined | Promise<CachedResponse | undefined> {
     const { bytesMax, isBypassed } = this.#settings;
     if (bytesMax === 0 || isBypassed?.()) return undefined;
@@ -100,13 +99,13 @@ export class ResponseCache {
   }
 
   /**
-   * Stores the response, unless it is too long or depends on the clock. An account that changed
-   * since it was identified is not stored either.
+   * Stores the response, unless it is too long, depends on the clock, or its account has changed
+   * since it was identified.
    */
   store(request: Request, body: Uint8Array, response: CachedResponse): void {
     const { reply, group, operation, account } = response;
     if (!(reply.body instanceof Uint8Array) || reply.body.length > RESPONSE_BYTES_MAX) return;
-    if (body.length > KEY_LENGTH_MAX) return; // not even while the database is asked
+    if (body.length > KEY_LENGTH_MAX) return; // a long body is not even held while the database is asked
     if (!this.#cacheable.get(group)?.has(operation) || this.#settings.bytesMax === 0) return;
     const unchanged = this.#isUnchanged(account, false);
     if (unchanged instanceof Promise) {
@@ -126,7 +125,7 @@ export class ResponseCache {
     this.#add({ key, response: copy, bytes: keyLength + bytes.length + ENTRY_BYTES, wasUsed: false });
   }
 
-  /** If the database cannot tell at once, nothing is cached, and the call goes on. */
+  /** If the database fails, the account counts as changed, and the call goes on without cache. */
   #isUnchanged(account: unknown, pollOthers: boolean, pollId?: number): boolean | Promise<boolean> {
     try {
       return this.#settings.isUnchanged(account, pollOthers, pollId);
@@ -164,7 +163,7 @@ export class ResponseCache {
   }
 }
 
-/** Operations without a dateTime: a time without a date means another day tomorrow. */
+/** Only calls without a dateTime are cached: a time without a date means another day tomorrow. */
 const cacheableOf = (group: Group): ReadonlySet<string> =>
   new Set(
     Object.entries(group)

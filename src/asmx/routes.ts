@@ -78,7 +78,7 @@ export interface InferredNames {
   readonly operation?: string | undefined;
 }
 
-/** The names of a request that is no call, or of a call that could not be decoded. */
+/** Infers the names of a request that is no call, or of a call that could not be decoded. */
 export function inferFromPath(
   { group, operationPath }: Route,
   method: string,

@@ -30,18 +30,18 @@ export function parseGeneralDate(text: string, context: DateContext): Instant | 
   return parseAs(GENERAL_FORMATS, GENERAL_ZONE_MINUTES_MAX, text, context);
 }
 
-/** By a format of the caller's, whose groups have the names of GENERAL_FORMATS. */
+/** Parses by the caller's own format, whose named groups are those of GENERAL_FORMATS. */
 export function parseDateBy(format: RegExp, text: string, context: DateContext): Instant | null {
   return parseAs([format], GENERAL_ZONE_MINUTES_MAX, text, context);
 }
 
-/** Always UTC, milliseconds without trailing zeros. */
+/** Formats in UTC with a final Z. Milliseconds lose their trailing zeros. */
 export function formatDate(at: Instant): string {
   const fraction = millisecondOf(at);
   return fraction === 0 ? `${formatSeconds(at)}Z` : `${formatSeconds(at)}.${trimmed(fraction)}Z`;
 }
 
-/** In UTC, without fraction and zone. */
+/** Formats in UTC, without a fraction and without a zone. */
 export function formatSeconds(at: Instant): string {
   const day = Math.floor(at / DAY_MS);
   if (day !== latestDay) {
@@ -56,10 +56,10 @@ export const millisecondOf = (at: Instant): number => at - Math.floor(at / 1_000
 
 const DAY_MS = 86_400_000;
 const TWO_DIGITS = Array.from({ length: 60 }, (_, number) => String(number).padStart(2, '0'));
-// Messages of a list are mostly of one day.
+// The messages of a list are mostly of one day, so the day formatted last is tried first.
 let latestDay = Number.NaN;
 let latestDate = '';
-// Texts of days: toISOString takes 4 µs. Without them a Profile takes 6 % more CPU.
+// Formatted days. toISOString takes 4 µs; without this cache a Profile takes 6 % more CPU.
 const dates = new Map<number, string>();
 const DATES_MAX = 10_000;
 
@@ -109,7 +109,7 @@ const GENERAL_FORMATS = [
 const LENGTH_MAX = 200;
 
 function parseAs(formats: RegExp[], zoneMinutesMax: number, text: string, context: DateContext): Instant | null {
-  const trimmed = text.trim(); // of more white space than .NET trims; no date contains it
+  const trimmed = text.trim(); // trims more kinds of white space than .NET, but no date contains them
   if (trimmed.length > LENGTH_MAX) return null;
   for (const format of formats) {
     const groups = format.exec(trimmed)?.groups;

@@ -76,7 +76,7 @@ const booleans: Readonly<Record<BooleanOperation<typeof contract>, BooleanDescri
   'compose.DeleteAllScheduled': allDeleted,
 };
 
-/** Undefined for an operation without a boolean result. */
+/** Returns undefined for an operation without a boolean result. */
 export const describeBoolean = (group: string, name: string): BooleanDescription | undefined =>
   (booleans as Readonly<Record<string, BooleanDescription>>)[`${group}.${name}`];
 

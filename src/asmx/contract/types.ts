@@ -33,7 +33,7 @@ export interface Parameters {
 export interface Operation<P extends Parameters = Parameters, R extends ResultType = ResultType> {
   readonly parameters: P;
   readonly result: R;
-  /** Whether it changes data. A method of HTTP does not tell: SOAP calls are all POST. */
+  /** Whether the operation changes data. The HTTP method cannot tell: every SOAP call is a POST. */
   readonly changes: boolean;
   /** One line for pages and reference. */
   readonly summary: string;

@@ -4,7 +4,10 @@ import type { DateForm } from './dialect.ts';
 
 export type FormatDate = (at: Instant) => string;
 
-/** Compiles the form of dates of a dialect. Without one: UTC, Z, trimmed. */
+/**
+ * Compiles the formatter for the dates of a dialect. Without a form, dates are in UTC, end in Z and
+ * have a trimmed fraction.
+ */
 export function dateFormat(form: DateForm | undefined): FormatDate {
   if (!form) return formatDate;
   const { zone, timeZone = 'UTC', fractionDigits = 'trimmed' } = form;
@@ -46,12 +49,12 @@ export function formatOffset(minutes: number): string {
   return `${minutes < 0 ? '-' : '+'}${TWO_DIGITS[Math.floor(size / 60)]}:${TWO_DIGITS[size % 60]}`;
 }
 
-// Ten years have 3,653 days. Beyond it, the cache starts anew.
+// Ten years have 3,653 days. A full cache is emptied.
 const DAYS_MAX = 4_096;
 
 /**
- * The offset of a zone at any instant. Intl takes 5 µs for one, so a day without a clock change is
- * asked for once. On a day with a change, each instant is asked for.
+ * Finds the offset of a zone at any instant. Intl takes 5 µs per offset, so it is asked once for a
+ * day without a clock change, and for every instant only on a day with one.
  */
 function offsets(timeZone: string): (at: Instant) => number {
   const ofDays = new Map<number, number | null>();

@@ -6,7 +6,7 @@ import { LIST_ORDERS } from './list-orders.ts';
 
 /** What is wrong with a dialect although every entry has the right type. */
 export interface DialectMistake {
-  /** columns.sent.FetchSentDS[2].from */
+  /** The path of the wrong entry, such as columns.sent.FetchSentDS[2].from. */
   readonly entry: string;
   readonly reason: string;
 }
@@ -97,7 +97,7 @@ function statusMistakes({ statusWords = {} }: Dialect): DialectMistake[] {
   });
 }
 
-/** What is written for one value must not be read as the other. */
+/** The word that is written for true must not be read as false, and the other way round. */
 function booleanMistakes(dialect: Dialect): DialectMistake[] {
   return [true, false].flatMap((value) => {
     const entry = `booleanWords.${value}`;

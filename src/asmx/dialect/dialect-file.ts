@@ -16,7 +16,7 @@ const xmlName = z
   .string()
   .max(NAMES_MAX)
   .regex(/^[\p{L}_][\p{L}\p{M}\p{N}._-]*$/u, 'expected a name of XML, with _x0020_ for a space');
-/** XML has no way to write the other control characters. */
+/** A word has no control characters, because XML 1.0 cannot write most of them. */
 const word = z
   .string()
   .min(1, 'expected a word')
@@ -133,7 +133,7 @@ const TYPES: Readonly<Record<string, string>> = {
   number: 'a number',
 };
 
-/** What is said where an entry has no sentence of its own. */
+/** The sentence for a mistake whose schema has no sentence of its own. */
 function sentenceOf(issue: z.core.$ZodRawIssue): string {
   if (issue.code === 'invalid_type') return `expected ${TYPES[String(issue.expected)] ?? String(issue.expected)}`;
   if (issue.code === 'too_big') return `expected at most ${issue.maximum}${unitOf(issue.origin)}`;
@@ -146,7 +146,7 @@ const unitOf = (origin: string): string => (origin === 'string' ? ' characters' 
 
 const UNKNOWN_ENTRY = 'there is no such entry; docs/DIALECT.md has the names';
 
-/** columns.sent.FetchSentDS[2].from */
+/** Writes a path as columns.sent.FetchSentDS[2].from. */
 const pathOf = (path: readonly PropertyKey[]): string =>
   path
     .map((key) => (typeof key === 'number' ? `[${key}]` : `.${String(key)}`))
@@ -162,7 +162,7 @@ function isTimeZone(name: string): boolean {
   }
 }
 
-/** The same dialect, whose dates all have a time zone. */
+/** Returns the dialect with a time zone in every form of dates. */
 export function withTimeZone(dialect: Dialect, defaultZone: string): Dialect {
   const complete = (form: DateForm): DateForm => ({ timeZone: dialect.dates?.timeZone ?? defaultZone, ...form });
   const { dates: ofRecords, dataSet } = dialect;
@@ -173,12 +173,12 @@ export function withTimeZone(dialect: Dialect, defaultZone: string): Dialect {
   };
 }
 
-/** Entries that have parts of their own: by operation, by status, by value. */
+/** Entries whose parts (by operation, by status, by value) are merged one by one. */
 const PARTED = ['dataSets', 'columns', 'statusWords', 'booleanWords', 'orders', 'caps'] as const;
 
 /**
- * A dialect with what was learned since. What a person or a probe has written stays; `disputed` has
- * the entries of which the recordings show something else.
+ * Completes a dialect with what was learned since. What a person or a probe has written stays;
+ * `disputed` names the entries for which the recordings show something else.
  */
 export function completed(written: Dialect, learned: Dialect): { dialect: Dialect; disputed: readonly string[] } {
   const disputed: string[] = [];

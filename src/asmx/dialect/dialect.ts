@@ -38,9 +38,9 @@ export interface Dialect {
   readonly faultCode?: 'server' | 'client';
   /** Operations that the old server lacks. A migration does not call them; Columba has them. */
   readonly missing?: readonly string[];
-  /** How often each entry was seen ("columns.sent.FetchSentDS": 812). It changes nothing. */
+  /** How often each entry was seen ("columns.sent.FetchSentDS": 812). Answers ignore it. */
   readonly evidence?: { readonly [entry: string]: number };
-  /** Entries that were uncertain and that a person found right as they are. It changes nothing. */
+  /** Entries that were uncertain until a person confirmed them. Answers ignore it. */
   readonly answered?: readonly string[];
 }
 
@@ -56,9 +56,9 @@ export interface DialectColumn {
   readonly name: string;
   /** The type of XML Schema, without its prefix. */
   readonly type: ColumnType;
-  /** The column of ours that it shows. Without it, `constant` is its value. */
+  /** Our column whose values it shows. Without `from`, every value is `constant`. */
   readonly from?: string;
-  /** The text of a column that we lack. Without both, the column is declared only. */
+  /** The text of a column that we lack. Without `from` and `constant`, it is only declared. */
   readonly constant?: string;
 }
 
@@ -99,7 +99,7 @@ export interface DateForm {
 export const STATUS_FIELD = 'delivery_status';
 export const GROUP_FIELD = 'groupid';
 
-/** Every entry absent: what Columba does by itself. */
+/** The dialect without entries, which is what Columba does by itself. */
 export const NO_DIALECT: Dialect = {};
 
 /** The name of a DataSet and its table in the answer of one operation. */

@@ -1,7 +1,7 @@
 /**
  * The orders that the list of an operation can have: a field, with "-" for descending. The first
- * is Columba's own. Each is read by an index: a page of a million rows costs as much as one of
- * ten.
+ * is Columba's own. Every order is read from an index, so a page of a list of a million rows costs
+ * as much as a page of a list of ten.
  */
 export const LIST_ORDERS = {
   'account.FetchContacts': ['id', '-id'],

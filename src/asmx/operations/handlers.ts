@@ -20,7 +20,7 @@ export type Operations = (
   },
 ) => Promise<{ value: unknown; account: Caller }>;
 
-/** What such an operation deletes is written to the audit. */
+/** The audit records the calls of operations that delete. */
 const isDelete = (operation: string): boolean => operation.startsWith('Delete');
 
 export function createOperations(services: OperationServices): Operations {

@@ -13,7 +13,8 @@ export function inboxHandlers({ received, orderedLists, lists, listLimit }: Oper
   const unread = { timestamp: received.unread, '-timestamp': unreadNewest }[orders['inbox.Unread']];
   const rows = { '-timestamp': received.newest, timestamp: inboxOldest, id: inboxById, '-id': inboxByIdDown };
   const inboxRows = rows[orders['inbox.InboxDS']];
-  // Dates are cut to the digits that are written: a message shown with the time `to` is among them.
+  // Answers cut dates to the digits that they write, so the range includes every message that is
+  // shown with the time `to`.
   const lastShownAs = (to: number) => Math.floor(to / dateUnitMs) * dateUnitMs + dateUnitMs - 1;
   return {
     Read: (account, { from, to, max_count }) =>

@@ -1,17 +1,19 @@
 import { createTurnBudget, nextTurn } from '../../base/event-loop.ts';
 import type { Items } from '../contract/types.ts';
 
-// Reading so many rows takes half a millisecond, in which the process serves nobody else.
+// Reading this many rows takes half a millisecond, during which the process serves nobody else.
 const PAGE_ROWS = 200;
-// A list with so many rows or characters is streamed. A shorter one can be cached.
+// A list with this many rows or characters is streamed. A shorter list can be cached.
 const STREAM_FROM_ROWS = 500;
 const STREAM_FROM_LENGTH = 65_536;
-// A streamed page has about the length of one piece. Twice as long, a slow client held 131 KB.
+// A streamed page is about as long as one piece. With twice this length, the service held 131 KB
+// for a slow client.
 const PAGE_LENGTH = 32_768;
-// A call for more rows waits for the read budget.
+// A call for more rows than this waits for the read budget.
 const UNTHROTTLED_ROWS = 50;
 
-// Long lists may read for so long in one event-loop turn: many at once would delay all short calls.
+// How long all long lists together may read in one event-loop turn: many at once would delay short
+// calls.
 const READ_BUDGET_MS = 2;
 const withinReadBudget = createTurnBudget(READ_BUDGET_MS);
 
@@ -36,7 +38,7 @@ export async function paged<M, T>(limit: number, read: Read<M>, convert: (row: M
   }
 }
 
-/** Counts the first rows whose texts have at most `lengthMax` characters in all. At least one. */
+/** Counts the first rows whose texts have at most `lengthMax` characters in all; at least 1. */
 function countWithin(lengthMax: number, rows: readonly unknown[]): number {
   let length = 0;
   for (let index = 0; index < rows.length; index++) {
@@ -50,7 +52,7 @@ function countWithin(lengthMax: number, rows: readonly unknown[]): number {
   return rows.length;
 }
 
-/** Holds one page for a slow client, and no more. Rows beyond the page are read again later. */
+/** Holds at most one page for a slow client. Rows beyond the page are read again later. */
 async function* stream<M, T>(
   first: M[],
   isComplete: boolean,
@@ -69,7 +71,7 @@ async function* stream<M, T>(
     rows.length = 0; // nothing is held while the client takes the page
     yield page;
     if (left <= 0 || isLast) return;
-    // After long rows, more long rows are likely: not many more than fit into a page.
+    // After long rows more long rows are likely, so not many more than fit into a page are read.
     const wanted = Math.min(left, PAGE_ROWS, 2 * count);
     rows = await read(wanted, last);
     isLast = rows.length < wanted;

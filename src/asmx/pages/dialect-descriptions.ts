@@ -4,7 +4,7 @@ import { type DateForm, type Dialect, GROUP_FIELD, STATUS_FIELD, statusWord } fr
 
 /** What pages say about an operation, in the words of the dialect. */
 
-/** The contract with the summaries of the dialect: orders, caps and what Read returns. */
+/** The contract, whose summaries tell the orders and caps of the dialect and what Read returns. */
 export function describedContract(contract: Contract, dialect: Dialect): Contract {
   const { orders, caps, readReturnsReadOnly } = dialect;
   if (!orders && !caps && !readReturnsReadOnly) return contract;

@@ -16,7 +16,7 @@ export interface Pages {
   outside(request: Request): Reply;
   /** For GET of a group's own path: WSDL, discovery document or page. */
   group(name: string, request: Request): Reply;
-  /** The refusal as a page if a person reads it in a browser, else as it is. */
+  /** Returns the refusal as a page if a person reads it in a browser, else unchanged. */
   refusal(reply: Reply, request: Request): Reply;
 }
 
@@ -183,7 +183,7 @@ const STEPS_MAX = 20;
 const shown = (text: string, lengthMax: number): string =>
   text.length > lengthMax ? `${text.slice(0, lengthMax)}…` : text;
 
-/** A page with the same status, header fields and line of text. A long line is cut. */
+/** Makes a page with the refusal's status, header fields and line of text. A long line is cut. */
 function refusalPage(reply: Reply, { path, base }: Request): Reply {
   const { 'Content-Type': _type, 'Cache-Control': _, ...others } = reply.headers;
   if (!replyHeader(reply, 'Content-Type')?.startsWith('text/plain') || !isWhole(reply.body)) return reply;

@@ -58,7 +58,7 @@ export const STATUS: Readonly<Record<ProblemKind, number>> = {
   'unsupported-media': 415,
   'too-many': 429,
   unavailable: 503,
-  // The contract has none of these.
+  // No operation of the contract has these problems.
   'not-found': 404,
   conflict: 409,
   forbidden: 403,
@@ -66,8 +66,8 @@ export const STATUS: Readonly<Record<ProblemKind, number>> = {
 };
 
 /**
- * As in ASMX: 500 for whatever is wrong with a call. What the HTTP server refuses, and what has a
- * Retry-After, keeps its status.
+ * The statuses of ASMX: 500 for whatever is wrong with a call. A refusal by the HTTP server and a
+ * refusal with Retry-After keep their status.
  */
 const ASMX_STATUS: Readonly<Record<ProblemKind, number>> = {
   ...STATUS,

@@ -22,7 +22,7 @@ const CODES: Record<ProblemKind, FaultCode | 'plain'> = {
   'unsupported-media': 'plain',
   'too-many': 'plain',
   unavailable: 'plain',
-  // The contract has none of these.
+  // No operation of the contract has these problems.
   'not-found': 'sender',
   conflict: 'sender',
   forbidden: 'sender',

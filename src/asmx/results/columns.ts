@@ -29,7 +29,7 @@ export function columnsOf(columns: Fields, form: ResultForm): Column[] {
   });
 }
 
-/** The text is the same in every row. Without one, the column is declared only. */
+/** Writes the same text in every row. Without a text, the column is only declared. */
 const fixedWriter =
   (name: string, constant: string | undefined): Column['writer'] =>
   (layout, depth) => {

@@ -30,11 +30,11 @@ export interface ResultForm {
 
 export interface ValueForm {
   readonly format: Readonly<Record<ScalarName, Format>>;
-  /** Undefined for a string that is written as it is. */
+  /** Returns undefined for a string that is written as it is. */
   readonly convert: (field: string) => ConvertString | undefined;
 }
 export type Format = (value: never) => string;
-/** Null is no element. */
+/** For null, no element is written. */
 export type ConvertString = (value: string | null) => string | null;
 
 const FORMATS = Object.fromEntries(
@@ -63,7 +63,7 @@ function formats(dialect: Dialect, dates: DateForm | undefined): ValueForm['form
   };
 }
 
-/** As .NET writes a column of each mode. Its default writes an offset and is not declared. */
+/** The mode in which .NET writes such dates. Its default writes an offset and is not declared. */
 function dateTimeMode(dates: DateForm | undefined): ResultForm['dateTimeMode'] {
   if (!dates || dates.zone === 'Z') return 'Utc';
   return dates.zone === 'none' ? 'Unspecified' : undefined;

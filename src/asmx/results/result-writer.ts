@@ -1,7 +1,7 @@
 import type { Reply } from '../../base/exchange.ts';
 import type { Fields, RecordType, ResultType, Scalar } from '../contract/types.ts';
-import { dataSetWriter, rowWriter } from './dataset.ts';
-import { container, fieldsWriter, type Layout, recordFields, scalarWriter, type Writer } from './elements.ts';
+import { columnsOf } from './columns.ts';
+import { container, fieldsWriter, type Layout, lead, recordFields, scalarWriter, type Writer } from './elements.ts';
 import { PLAIN_FORM, type ResultForm, type ValueForm } from './result-form.ts';
 
 /** Writes the result of an operation as an element. A null record is no element. */
@@ -57,9 +57,9 @@ function writeItems(values: readonly unknown[] | typeof ITEMS_SLOT, write: ItemW
 /** Writes a document around a value: whole, or in pieces for a long or paged list. */
 export type DocumentWriter = (value: unknown, before: string, after: string) => Reply['body'];
 
-// The length of the longest cached response. A longer one is made piece by piece.
+// The length of the longest cached response. A longer response is written piece by piece.
 const WHOLE_LENGTH_MAX = 65_536;
-// In characters, without the last item. V8 collects strings of 128 KB and more late.
+// In characters, not counting the last item. V8 collects strings of 128 KB and more late.
 const PIECE_LENGTH = 32_768;
 
 export function streamable(write: Writer, item: ItemWriter | undefined): DocumentWriter {
@@ -81,7 +81,7 @@ export function streamable(write: Writer, item: ItemWriter | undefined): Documen
 const isPaged = (value: unknown): value is AsyncIterable<unknown[]> =>
   typeof value === 'object' && value !== null && Symbol.asyncIterator in value;
 
-/** Goes on after the `count` items in `text`. */
+/** Continues a document whose beginning, `text`, holds the first `count` items. */
 async function* pieces(
   text: string,
   count: number,
@@ -114,6 +114,55 @@ function recordWriter(
 ): Writer {
   const write = container(name, attributes, layout, depth, fieldsWriter(recordFields(fields, layout, depth + 1, form)));
   return (value) => (value === null ? '' : write(value));
+}
+
+/** A .NET DataSet: its schema, then its rows as a diffgram, as a data adapter writes them. */
+function dataSetWriter(columns: Fields, layout: Layout, depth: number, rows: Writer, form: ResultForm): Writer {
+  const schema = dataSetSchema(columns, layout, depth, form);
+  // Without rows, the diffgram is an empty element without the DataSet.
+  const whole = container(form.names.name, ' xmlns=""', layout, depth + 1, rows);
+  const diffgram = container('diffgr:diffgram', DIFFGRAM_NAMESPACES, layout, depth, (values) =>
+    values.length === 0 ? '' : whole(values),
+  );
+  return (values) => schema + diffgram(values);
+}
+
+const MSDATA = 'xmlns:msdata="urn:schemas-microsoft-com:xml-msdata"';
+const DIFFGRAM_NAMESPACES = ` ${MSDATA} xmlns:diffgr="urn:schemas-microsoft-com:xml-diffgram-v1"`;
+
+const schemaNesting = ({ name, table }: ResultForm['names']): readonly (readonly [string, string])[] => [
+  ['xs:schema', ` id="${name}" xmlns="" xmlns:xs="http://www.w3.org/2001/XMLSchema" ${MSDATA}`],
+  ['xs:element', ` name="${name}" msdata:IsDataSet="true" msdata:UseCurrentLocale="true"`],
+  ['xs:complexType', ''],
+  ['xs:choice', ' minOccurs="0" maxOccurs="unbounded"'],
+  ['xs:element', ` name="${table}"`],
+  ['xs:complexType', ''],
+  ['xs:sequence', ''],
+];
+
+function dataSetSchema(columns: Fields, layout: Layout, depth: number, form: ResultForm): string {
+  const nesting = schemaNesting(form.names);
+  const innermost = lead(layout, depth + nesting.length);
+  const declaredMode = form.dateTimeMode ? ` msdata:DateTimeMode="${form.dateTimeMode}"` : '';
+  const inner = columnsOf(columns, form).map(({ name, type }) => {
+    const mode = type === 'dateTime' ? declaredMode : '';
+    return `${innermost}<xs:element name="${name}"${mode} type="xs:${type}" minOccurs="0" />`;
+  });
+  return nesting.reduceRight(
+    (content, [name, attributes], level) => container(name, attributes, layout, depth + level, () => content)(null),
+    inner.join(''),
+  );
+}
+
+/** Writes a row with its index. */
+function rowWriter(columns: Fields, layout: Layout, depth: number, form: ResultForm): ItemWriter {
+  const { table } = form.names;
+  const start = `${lead(layout, depth)}<${table} diffgr:id="${table}`;
+  const end = `${lead(layout, depth)}</${table}>`;
+  const write = fieldsWriter(
+    columnsOf(columns, form).map(({ source, writer }) => ({ source, write: writer(layout, depth + 1) })),
+  );
+  return (value, index) => `${start}${index + 1}" msdata:rowOrder="${index}">${write(value)}${end}`;
 }
 
 /** The name of the root element in GET and POST (docs/COMPATIBILITY.md). */

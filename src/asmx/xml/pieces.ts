@@ -3,20 +3,20 @@ import type { XmlLimits } from './limits.ts';
 import { readXml, type XmlElement } from './reader.ts';
 
 /**
- * Reads a document that comes in parts, so that only a piece of it is in memory. It finds where
- * elements begin and end, and gives each piece to the parser inside of the start tags around it.
- * Every character passes the parser once, which refuses what is not well-formed.
+ * Reads a document that comes in parts, so that only a piece of it is in memory. XmlPieces finds
+ * where elements begin and end, and gives each piece to the parser, wrapped in the start and end
+ * tags around it. The parser sees every character once and refuses what is not well-formed.
  */
 export interface XmlPiece {
-  /** The opened elements around it, the root first. They have no children. */
+  /** The open elements around the piece, the root first. Their children are not listed. */
   readonly parents: readonly XmlElement[];
   /** Whole elements, in the order of the document. */
   readonly elements: readonly XmlElement[];
 }
 
 /**
- * What becomes of an element whose parents are open. whole: it comes as one element. open: its
- * children are asked for in turn. rows: all its children come as whole elements, many in a piece.
+ * How an element whose parents are open is read. `whole`: the element is one piece. `open`: each of
+ * its children is treated by itself. `rows`: all children come whole, many of them in a piece.
  */
 export type Treatment = 'whole' | 'open' | 'rows';
 
@@ -34,14 +34,14 @@ interface Opened {
   readonly isRows: boolean;
 }
 
-/** The end of the markup that starts with `<`; 0 where it is not there yet. */
+/** Finds the end of the markup that starts with `<`; 0 while the end has not arrived. */
 function endOfMarkup(text: string, start: number): number {
   for (const [opening, closing] of DELIMITED) {
     if (text.startsWith(opening, start)) {
       const found = text.indexOf(closing, start + opening.length);
       return found < 0 ? 0 : found + closing.length;
     }
-    // The first characters may be those of a comment or of CDATA.
+    // The text ends within what may become the opening of a comment or of CDATA.
     if (text.length - start < opening.length && opening.startsWith(text.slice(start))) return 0;
   }
   if (text.startsWith('<!', start)) throw new Problem('malformed', 'A DOCTYPE is not allowed in the request.');
@@ -53,14 +53,14 @@ const DELIMITED = [
   ['<![CDATA[', ']]>'],
   ['<?', '?>'],
 ] as const;
-// A value in quotes may have a `>`. No part can match what another one does, so it never goes back.
+// A quoted value may contain `>`. No two parts match the same text, so it never backtracks.
 const TAG = /<[^>"'<]*(?:(?:"[^"<]*"|'[^'<]*')[^>"'<]*)*>/y;
 
 export class XmlPieces {
   readonly #limits: PieceLimits;
   readonly #treat: (path: readonly XmlElement[]) => Treatment;
   readonly #opened: Opened[] = [];
-  /** From the end of the last piece on. */
+  /** The text since the end of the last piece. */
   #text = '';
   /** Where the next markup is looked for. */
   #at = 0;
@@ -81,7 +81,7 @@ export class XmlPieces {
     return this.#text.length;
   }
 
-  /** The pieces that are whole with this part of the document. */
+  /** Yields the pieces that this part of the document completes. */
   *read(part: string): Generator<XmlPiece> {
     this.#text += part;
     for (;;) {
@@ -101,7 +101,7 @@ export class XmlPieces {
     }
   }
 
-  /** Throws where the document is not whole. */
+  /** Throws if the document is incomplete. */
   finish(): void {
     if (!this.#isRootRead) throw new Problem('malformed', 'The request ends before its last element does.');
     readXml(`<end/>${this.#text}`, this.#limits);
@@ -164,7 +164,7 @@ export class XmlPieces {
     this.#rowsEnd = 0;
   }
 
-  /** The elements of a text in the innermost opened element. */
+  /** Parses a text as content of the innermost open element. */
   #parse(text: string): readonly XmlElement[] {
     const before = this.#opened.map(({ startTag }) => startTag).join('');
     const after = this.#opened.map(({ endTag }) => endTag).reverse();

@@ -14,8 +14,8 @@ import {
 import { type StartTag, StartTagCache } from './start-tag-cache.ts';
 
 /**
- * A strict, bounded parser of XML 1.0 (fifth edition) with Namespaces, without DTD. It takes a
- * tenth of a general parser's time: it reads a whole document at once (bench/RESULTS.md).
+ * A strict, bounded parser of XML 1.0 (fifth edition) with Namespaces, without DTD. It reads a
+ * whole document at once, in a tenth of the time of a general parser (bench/RESULTS.md).
  * test/asmx/xml compares it with saxes and runs the W3C conformance suite.
  */
 export interface XmlElement {
@@ -29,7 +29,7 @@ export interface XmlElement {
   commented: boolean;
 }
 
-/** One cache for each set of limits: a cached tag was read within them. */
+/** One cache for each set of limits, because a cached tag was checked against those limits. */
 const caches = new WeakMap<XmlLimits, StartTagCache>();
 
 export function readXml(text: string, limits: XmlLimits): XmlElement {
@@ -178,7 +178,7 @@ class Reader {
     return decoded;
   }
 
-  /** Decodes references. A global replace would find a million before it refuses the first. */
+  /** Decodes references in turn: a global replace would find a million before it refuses one. */
   #references(raw: string): string {
     let decoded = '';
     let end = 0;
@@ -194,7 +194,7 @@ class Reader {
   /** Reads names and values in turn; null without attributes. */
   #attributes(): string[] | null {
     let given: string[] | null = null;
-    let names: Set<string> | null = null; // for many attributes: no comparison of every pair
+    let names: Set<string> | null = null; // for many attributes, where comparing every pair would be slow
     for (;;) {
       const before = this.#at;
       this.#space();

@@ -52,9 +52,9 @@ const trimmed = (uri: string): string =>
     : uri;
 
 /**
- * Finds the namespace of a prefix, in one step at any depth. Each prefix has a stack of namespaces,
- * the innermost on top. The stacks follow the reader from scope to scope, so a document takes as
- * many steps as it has declarations.
+ * Finds the namespace of a prefix in one step at any depth. Each prefix has a stack of namespaces,
+ * the innermost on top. The stacks follow the reader from scope to scope, so the work for a
+ * document is proportional to its declarations.
  */
 export class Bindings {
   readonly #uris = new Map<string, string[]>();
@@ -116,7 +116,7 @@ export interface XmlAttribute extends ResolvedName {
   readonly value: string;
 }
 
-/** Null also for two equal names with different prefixes (Namespaces 1.0 §6.3). */
+/** Returns null also for two equal names with different prefixes (Namespaces 1.0 §6.3). */
 export function resolveAttributes(given: Given, scope: Scope, bindings: Bindings): XmlAttribute[] | null {
   const attributes: XmlAttribute[] = [];
   const qualified: ResolvedName[] = [];
@@ -151,6 +151,6 @@ function hasDuplicate(names: readonly ResolvedName[]): boolean {
   return seen.size < names.length;
 }
 
-// Tried first: the pattern of all names takes several times as long.
+// ASCII names are tried first: the pattern of all names takes several times as long.
 const PLAIN = /^[A-Za-z_][\w.-]*$/;
 const isLocal = (text: string): boolean => PLAIN.test(text) || LOCAL.test(text);

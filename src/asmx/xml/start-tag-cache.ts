@@ -13,7 +13,7 @@ export interface StartTag {
   readonly isEmpty: boolean;
 }
 
-// An envelope has about five, and there are few toolkits. At most 2 MB.
+// An envelope has about five start tags, and there are few toolkits. The cache takes at most 2 MB.
 const TAGS_MAX = 1_000;
 const LENGTH_MAX = 1_000;
 
@@ -23,7 +23,7 @@ const LENGTH_MAX = 1_000;
  * object, because they come from the cache too.
  */
 export class StartTagCache {
-  /** Only scopes of cached tags: no other scope is met again. */
+  /** Holds only the scopes of cached tags, because no other scope is met again. */
   readonly #byScope = new Map<Scope, Map<string, StartTag>>([[ROOT_SCOPE, new Map()]]);
   #count = 0;
 
@@ -31,7 +31,10 @@ export class StartTagCache {
     return text.length > LENGTH_MAX ? undefined : this.#byScope.get(outer)?.get(text);
   }
 
-  /** Undefined for a tag that is not cached. Reads a copy: slices would keep the whole document. */
+  /**
+   * Returns undefined for a tag that is not cached. It parses a copy of the text, because slices
+   * would keep the whole document in memory.
+   */
   add(text: string, outer: Scope, read: (copy: string) => StartTag): StartTag | undefined {
     if (text.length > LENGTH_MAX) return undefined;
     if (this.#count >= TAGS_MAX) this.#clear();
