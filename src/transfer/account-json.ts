@@ -28,8 +28,8 @@ import { Fields, InvalidAccount, Mistakes } from './json-fields.ts';
 const CONNECTOR_NAME_MAX = 64;
 
 /**
- * Throws InvalidAccount with all mistakes. With `update`, a contact's group may be one of the
- * account.
+ * Throws InvalidAccount with all mistakes. With `update`, a contact may be in a group that only the
+ * existing account has.
  */
 export async function readAccount(value: unknown, now: number, update = false): Promise<AccountArchive> {
   const mistakes = new Mistakes();
@@ -42,8 +42,7 @@ export async function readAccount(value: unknown, now: number, update = false): 
   };
   fields.end();
   if (mistakes.told.length > 0) throw new InvalidAccount(mistakes);
-  // Hashing a password is slow on purpose, so it comes last. A file with a mistake is refused
-  // before.
+  // Hashing a password is slow on purpose, so it comes last, after a file with a mistake is refused.
   return { ...archive, account: { ...archive.account, passwordHash: await password() } };
 }
 
@@ -51,7 +50,7 @@ type AccountField = keyof Account;
 type AccountKind = (typeof ACCOUNT_FIELDS)[AccountField];
 const ACCOUNT_COLUMNS = Object.entries(ACCOUNT_FIELDS) as [AccountField, AccountKind][];
 
-/** Names in the file that are not those of the columns: the contract has them. */
+/** The names in the file that differ from those of the columns, as the contract has them. */
 const FILE_NAMES: Partial<Record<AccountField, string>> = {
   priority: 'transmissionPriority',
   createdAt: 'datetimeCreated',
@@ -76,7 +75,7 @@ const READERS: Readonly<Record<AccountKind, (fields: Fields, name: string) => un
   'instant?': (fields, name) => fields.optionalInstant(name),
 };
 
-/** What a column needs beyond its kind. What a check returns is stored in place of the value. */
+/** Checks of columns beyond their kind. If a check returns a value, that value is stored. */
 const CHECKS: { readonly [F in AccountField]?: (value: NonNullable<Account[F]>) => unknown } = {
   username: checkUsername,
   region: expect(isRegion, 'expected a country code such as ZA'),
@@ -149,9 +148,7 @@ function readLists(fields: Fields, update: boolean) {
   return lists;
 }
 
-/**
- * Writes the JSON of an account on one line, piece by piece. Secrets are written as hashes only.
- */
+/** Writes the JSON of an account on one line, piece by piece. Secrets are written as hashes only. */
 export async function* writeAccount(reading: AccountReading): AsyncGenerator<string> {
   yield stringify(headOf(reading)).slice(0, -1);
   yield* writeList('inbox', reading.received, ({ id, sender, text, shortCode, receivedAt, read }) => ({
@@ -341,7 +338,7 @@ function unique<T>(fields: Fields, list: string, items: T[], keyOf: (item: T) =>
     const key = keyOf(item);
     const first = seen.get(key);
     if (first !== undefined) fields.refuse(`${list}[${index}].${field}`, `the same as in ${list}[${first}]`);
-    else if (key !== undefined) seen.set(key, index); // that it is missing is told already
+    else if (key !== undefined) seen.set(key, index); // a missing key was reported already
   }
   return items;
 }

@@ -17,7 +17,7 @@ export const CONTACT_COLUMNS: readonly CsvColumn[] = [
   { name: 'group', required: false, aliases: ['group name'] },
 ];
 
-/** `columns` names the header of a column: `mobile:Cell,name:First name`. */
+/** `columns` names the headers of columns: `mobile:Cell,name:First name`. */
 export async function readContactRows(bytes: Uint8Array, columns: string | null): Promise<ImportRow[]> {
   const rows: ImportRow[] = [];
   for await (const { row, cells } of readCsv(bytes, CONTACT_COLUMNS, columns)) rows.push(contactRow(row, cells));
@@ -36,7 +36,7 @@ export const contactRow = (row: number, cells: CsvRow['cells']): ImportRow => ({
 /** Digits with what people write between them, or what a spreadsheet has made of them. */
 const NUMBER = /^[+(]{0,2}\d[\d\s()./E+-]*$/i;
 
-/** A list of numbers without a header. Null where the first cell of a row is something else. */
+/** Reads a list of numbers without a header; null if the first cell of some row is no number. */
 export async function readNumberRows(bytes: Uint8Array): Promise<Pick<ImportRow, 'row' | 'mobile'>[] | null> {
   const rows: Pick<ImportRow, 'row' | 'mobile'>[] = [];
   for await (const { row, cell } of readFirstCells(bytes)) {

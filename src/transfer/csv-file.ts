@@ -30,13 +30,13 @@ export interface CsvFileOptions {
   readonly named: ReadonlyMap<string, string>;
   /** How a person names the header of a column. */
   readonly way: (name: string) => string;
-  /** Else the most frequent one of the first row. */
+  /** Without it, the most frequent delimiter of the first row. */
   readonly delimiter?: string;
-  /** A label of the WHATWG Encoding Standard. Else the bytes decide. */
+  /** A label of the WHATWG Encoding Standard. Without it, the bytes decide. */
   readonly encoding?: string;
 }
 
-/** Reads the header. Throws where a column is missing that is needed. */
+/** Reads the header. Throws if a required column is missing. */
 export async function openCsvFile(
   path: string,
   columns: readonly CsvColumn[],
@@ -52,7 +52,7 @@ export async function openCsvFile(
   }
   const { text, delimiter: hinted } = withoutHint(first);
   const delimiter = given ?? hinted ?? delimiterOf(text);
-  // The line with the hint is none of the records.
+  // If the hint was cut off, the first record is on line 2.
   const records = numbered(recordsOf(chained(text, texts), delimiter), text === first ? 1 : 2);
   for (;;) {
     const { value, done } = await records.next();
@@ -85,7 +85,7 @@ interface NumberedRecord {
   readonly record: string[];
 }
 
-/** A quoted cell may have several lines. */
+/** Numbers each record by the line where it begins: a quoted cell may span several lines. */
 async function* numbered(records: AsyncGenerator<string[]>, first: number): AsyncGenerator<NumberedRecord> {
   let line = first;
   for await (const record of records) {
@@ -107,7 +107,10 @@ async function* decoded(path: string, encoding: string): AsyncGenerator<string> 
   yield decoder.decode();
 }
 
-/** UTF-8 or Windows-1252 is known at the end only, so a file without a mark is read twice. */
+/**
+ * Whether a file is UTF-8 or Windows-1252 is known only at its end, so a file without a byte order
+ * mark is read twice.
+ */
 async function encodingOf(path: string): Promise<string> {
   const decoder = new TextDecoder('utf-8', { fatal: true });
   let isFirst = true;

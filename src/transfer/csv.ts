@@ -8,7 +8,7 @@ import { type FieldError, Problem } from '../base/problem.ts';
 
 export const CSV_BYTES_MAX = 10 * 1024 * 1024;
 export const CSV_ROWS_MAX = 100_000;
-/** With the empty ones: 10 MiB of line ends alone would take 45 s of CPU. */
+/** Empty rows count too: 10 MiB of line ends alone would take 45 s of CPU. */
 export const CSV_LINES_MAX = 200_000;
 
 /** A cell without the apostrophe that a spreadsheet adds. */
@@ -30,9 +30,7 @@ export interface CsvColumn {
   readonly aliases: readonly string[];
 }
 
-/**
- * Reads the rows of a file. `named` gives the header of a column: `mobile:Cell,name:First name`.
- */
+/** Reads the rows of a file. `named` has the headers of columns: `mobile:Cell,name:First name`. */
 export async function* readCsv(
   bytes: Uint8Array,
   columns: readonly CsvColumn[],
@@ -49,7 +47,7 @@ export async function* readCsv(
 export const cellsOf = (record: readonly string[], header: ReadonlyMap<string, number>): CsvRow['cells'] =>
   Object.fromEntries([...header].map(([name, index]) => [name, unguarded(record[index] ?? '')]));
 
-/** The first cells of a file without a header. The numbers of rows are as in `readCsv`. */
+/** Reads the first cell of each row of a file without a header, numbered as in `readCsv`. */
 export async function* readFirstCells(bytes: Uint8Array): AsyncGenerator<{ row: number; cell: Cell }> {
   for await (const { row, record } of readRows(bytes)) yield { row, cell: unguarded(record[0] ?? '') };
 }
@@ -84,8 +82,8 @@ export async function readHeader(bytes: Uint8Array): Promise<string[]> {
 // Parses 16 KiB in each turn of the event loop: 10 MiB at once would delay other calls by seconds.
 const PIECE = 16_384;
 /**
- * A row takes about 20 µs however short it is, so 16 KiB of them would take 180 ms. A turn may get
- * two pieces.
+ * A row takes about 20 µs however short it is, so 16 KiB of the shortest rows would take 180 ms. A
+ * turn of the event loop may get two pieces.
  */
 export const PIECE_LINES_MAX = 250;
 export const RECORD_LENGTH_MAX = 65_536;
@@ -115,7 +113,7 @@ export async function* recordsOf(
   const pieces = async function* () {
     let lineLength = 0;
     for await (const piece of texts) {
-      // csv-parse counts the characters of cells: of commas alone it made a record of 10 MiB.
+      // csv-parse counts only the characters of cells, so it made a record of 10 MiB of commas.
       const lineEnd = Math.max(piece.lastIndexOf('\n'), piece.lastIndexOf('\r'));
       lineLength = piece.length - 1 - lineEnd + (lineEnd < 0 ? lineLength : 0);
       if (lineLength > RECORD_LENGTH_MAX) throw badRow(parser.info.records + 1, 'it is too long');
@@ -141,7 +139,7 @@ export async function* recordsOf(
   }
 }
 
-/** At the end of 16 KiB, or of as many lines as a piece may have. */
+/** A piece ends after 16 KiB, or after the most lines that a piece may have. */
 function pieceEnd(text: string, start: number): number {
   const most = Math.min(start + PIECE, text.length);
   for (let at = start, lines = 0; at < most; at += 1) {
@@ -172,14 +170,14 @@ async function decode(bytes: Uint8Array): Promise<string> {
   return text + decoder.decode();
 }
 
-/** 10 MiB of Windows-1252 at once would take 44 ms. */
+/** The bytes of one step: decoding 10 MiB of Windows-1252 at once would take 44 ms. */
 const DECODED_BYTES = 1_048_576;
 
 function charsetOf(bytes: Uint8Array): string {
   return markedCharset(bytes) ?? (isUtf8(bytes) ? 'utf-8' : 'windows-1252');
 }
 
-/** What the first bytes say. Undefined where they say nothing. */
+/** The charset that the first bytes reveal; undefined if they reveal none. */
 export function markedCharset(bytes: Uint8Array): string | undefined {
   const [first, second, third] = bytes;
   // A byte order mark decides, because a text may contain NUL.
@@ -234,8 +232,8 @@ export function refusal(field: string, pointer: string, detail: string): Problem
 const namesOf = (columns: readonly CsvColumn[]): string => columns.map(({ name }) => name).join(', ');
 
 /**
- * Where each column is. `named` has headers in lower case, and an empty one for a column to leave
- * out. `way` says how to name the header of a column.
+ * Finds the index of each column. `named` has headers in lower case, and an empty header for a
+ * column to leave out. `way` tells a person how to name the header of a column.
  */
 export function headerOf(
   record: readonly string[],
@@ -268,14 +266,14 @@ export function headerOf(
   return found;
 }
 
-// Of a file that is no CSV the first row may be anything.
+// If the file is no CSV, its first row may be anything, so only its beginning is shown.
 const TITLES_SHOWN = 30;
 const TITLE_LENGTH_SHOWN = 40;
 
 /**
  * A cell that a spreadsheet would read as a formula or a number gets an apostrophe. So does a cell
- * that begins with one, or has spaces at its ends. Reading removes exactly one. Spreadsheets in
- * Japanese and Chinese read the full-width signs ＝＋－＠ as = + - @.
+ * that begins with an apostrophe or has spaces at its ends. Reading removes exactly one apostrophe.
+ * Spreadsheets in Japanese and Chinese read the full-width signs ＝＋－＠ as = + - @.
  */
 const GUARDED = /^[=+\-@＝＋－＠'\s]|\s$|^\d[\d.,E+\s]*$/i;
 
@@ -291,8 +289,9 @@ function unguarded(cell: string): Cell {
 export const CSV_START = '\uFEFF';
 
 /**
- * A line by RFC 4180. Texts get an apostrophe where they need one. A number is written as it is, so
- * that a spreadsheet can sum it. Ids are texts: a spreadsheet rounds what has more than 15 digits.
+ * Writes a line by RFC 4180. Texts get an apostrophe where they need one. A number is written as it
+ * is, so that a spreadsheet can sum it. Ids are given as texts, because a spreadsheet rounds
+ * numbers of more than 15 digits.
  */
 export const csvLine = (cells: readonly (string | bigint)[]): string =>
   `${cells.map((cell) => (typeof cell === 'bigint' ? String(cell) : quoted(guarded(cell)))).join()}\r\n`;

@@ -15,8 +15,8 @@ export interface ExportOptions {
 
 // Larger pieces make fewer writes. A pipe takes 64 KiB at once.
 const PIECE_CHARACTERS = 64 * 1024;
-// The snapshot stops SQLite from restarting its write-ahead log. It stops PostgreSQL from removing
-// dead rows.
+// An open snapshot keeps SQLite from restarting its write-ahead log, and PostgreSQL from removing
+// dead rows. So the export ends if its reader takes nothing for this long.
 const UNREAD_MAX_MS = 60_000;
 
 /** Writes accounts of one snapshot in bounded memory. Returns their number. */
@@ -34,15 +34,8 @@ export async function exportAccounts(
     for await (const piece of writeAccount(reading)) {
       pending += piece;
       if (pending.length < PIECE_CHARACTERS) continue;
-      if (
-        !(await within(
-          clock,
-          unreadMaxMs,
-          write(pending).then(() => true),
-          false,
-        ))
-      )
-        throw unread(unreadMaxMs);
+      const written = write(pending).then(() => true);
+      if (!(await within(clock, unreadMaxMs, written, false))) throw unread(unreadMaxMs);
       pending = '';
     }
     if (ndjson) pending += '\n';

@@ -12,10 +12,10 @@ export interface Line {
   readonly offset: number;
 }
 
-/** `-` is standard input. */
+/** The path `-` means standard input. */
 export const sourceName = (path: string): string => (path === '-' ? 'standard input' : path);
 
-/** Converts other encodings to UTF-8. */
+/** Reads a file as UTF-8, converting it from any other encoding. */
 export async function* readSource(path: string, encoding: string): AsyncGenerator<Buffer> {
   const chunks: AsyncIterable<Buffer> = path === '-' ? process.stdin : createReadStream(path);
   if (encoding === 'utf-8') {

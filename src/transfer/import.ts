@@ -29,7 +29,7 @@ export interface ImportOptions {
   readonly progress?: (result: ImportResult) => void;
 }
 
-/** `-` is standard input. */
+/** The path `-` means standard input. */
 export async function importFile(
   path: string,
   archive: Archive,

@@ -41,7 +41,7 @@ export function jsonErrorAt(text: string): number {
   return text.length;
 }
 
-/** Lines end with a line feed; both count from 1. */
+/** Lines end with a line feed. Lines and columns count from 1. */
 export function locationOf(text: string, at: number): { line: number; column: number } {
   let line = 1;
   let start = 0;

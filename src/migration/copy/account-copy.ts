@@ -7,7 +7,7 @@ import { allContacts, type Contact, deleteContacts, putContacts, withKey } from 
 import { allGroups, deleteGroups, putGroups } from '../../domain/contacts/groups.ts';
 import { allTemplates, replaceTemplates } from '../../domain/contacts/templates.ts';
 import type { Database, Queries, TransactionQueries } from '../../store/database.ts';
-import type { AccountArchive } from '../../transfer/archive-rows.ts';
+import type { AccountArchive } from '../../transfer/archive.ts';
 import {
   beginCopy,
   copyProgress,
@@ -94,7 +94,7 @@ async function setCredits(
 ): Promise<void> {
   const found = await balancesOf(queries, account);
   const movements = [...adjusting('free', credits - found.free), ...adjusting('used', usedCredits - found.used)];
-  if (movements.length > 0) await move(queries, account, at, movements, found);
+  if (movements.length > 0) await move({ queries, account, at }, movements, found);
 }
 
 /** A movement between the operator and a side; none for 0. */
