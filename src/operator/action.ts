@@ -13,18 +13,15 @@ import type { Actor, Scope } from './actor.ts';
 
 /** What an action works with. */
 export interface Services extends Pick<Clock, 'now' | 'sleep'> {
-  /**
-   * For a change: inside its transaction, which a nested `transaction` joins. For a read: the
-   * database itself.
-   */
+  /** For a change, inside of the action's transaction, which a nested `transaction` joins. */
   readonly database: Database;
   /** COLUMBA_REGION, or null. */
   readonly defaultRegion: string | null;
   /** COLUMBA_RETRY_HOURS: how long a message is tried. */
   readonly tryForMs: number;
-  /** After a change is on disk. It wakes the dispatchers of this process. */
+  /** Called after a change is on disk. It wakes the dispatchers of this process. */
   readonly changed: () => void;
-  /** Is told how far long work has come. What it tells may still be rolled back. */
+  /** Called with the progress of long work, which may still be rolled back. */
   readonly progress?: Progress;
   /** Names of the connectors of the file, for a command before the first start of the service. */
   readonly connectorsOfFile: () => readonly string[];
@@ -38,7 +35,7 @@ export interface Services extends Pick<Clock, 'now' | 'sleep'> {
   readonly openapi: () => Readonly<Record<string, unknown>>;
 }
 
-/** For actions below `/accounts/{username}`: the account, which is there. */
+/** The services of actions below `/accounts/{username}`, with the account, which exists. */
 export interface AccountServices extends Services {
   readonly account: { readonly id: bigint; readonly username: string };
 }
@@ -47,17 +44,17 @@ type Fields = z.ZodObject;
 type None = z.ZodObject<Record<never, never>, z.core.$strict>;
 const none: None = z.strictObject({});
 
-/** What a command shows of an action, where the default does not do. */
+/** How the command of an action differs from the default. */
 export interface CommandView<Input, Output> {
   /** Fields of the body or query that are arguments, after the parameters of the path. */
   readonly arguments?: readonly string[];
   /** Fields that are read from standard input or a prompt, never from an argument. */
   readonly secrets?: readonly string[];
-  /** Lists of free text: each use of the option is one entry, with its commas. */
+  /** Lists of free text: each use of the option is one entry, which may contain commas. */
   readonly texts?: readonly string[];
   /**
-   * Names inside of a field of JSON that are secrets too, by the whole body. They come from a file,
-   * from standard input or from a prompt: a command refuses them among its arguments.
+   * The names of secrets inside of a JSON field, which may depend on the rest of the body. Secrets
+   * come from a file, from standard input or from a prompt; a command refuses them as arguments.
    */
   readonly secretsIn?: {
     readonly field: string;
@@ -66,8 +63,8 @@ export interface CommandView<Input, Output> {
   /** What the command says to people; the default is a table. */
   say?(output: Output, input: Input): string;
   /**
-   * Why nothing was done although the API has an answer; null where something was. The command
-   * says it on standard error and ends with 1.
+   * Why nothing was done although the API answers with success; null if something was done. The
+   * command writes the reason to standard error and ends with 1.
    */
   refusal?(output: Output): string | null;
   /** Fields of a list's items that are columns of its table; the default is every field. */
@@ -75,9 +72,9 @@ export interface CommandView<Input, Output> {
   readonly row?: (item: never) => readonly string[];
   /** Several lines of the table for one item. */
   readonly rows?: (item: never) => readonly (readonly string[])[];
-  /** Makes a database that is not there. */
+  /** Whether the command creates a missing database. */
   readonly creates?: boolean;
-  /** It reads nothing that is stored, so it works without a database. */
+  /** Whether the command reads nothing that is stored, so that it works without a database. */
   readonly needsNoDatabase?: boolean;
 }
 
@@ -109,7 +106,7 @@ export interface Input<
   readonly body: z.output<B>;
   /** The whole body of an action with `upload`; else empty. */
   readonly upload: Uint8Array;
-  /** Of a list. */
+  /** The page to read, for a list. */
   readonly page?: Page<z.output<T>>;
 }
 
@@ -117,7 +114,7 @@ export interface Example {
   readonly params?: Readonly<Record<string, unknown>>;
   readonly query?: Readonly<Record<string, unknown>>;
   readonly body?: unknown;
-  /** As sent in JSON. */
+  /** The output as JSON. */
   readonly output?: unknown;
 }
 
@@ -131,7 +128,7 @@ export interface Needs<In> {
   scopes(input: In): readonly Scope[];
 }
 
-/** What an action makes has no end, and lets somebody in or sends texts to somebody. */
+/** For an action whose result never expires, and lets somebody in or sends texts to somebody. */
 export interface Endless<In> {
   /** A sentence for the reference. */
   readonly says: string;
@@ -145,56 +142,57 @@ export const alwaysEndless: Endless<unknown> = {
 interface Body<B extends z.ZodType> {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   readonly body?: B;
-  /** A body that is not JSON, at most so many bytes. */
+  /** A body that is not JSON, with its limit in bytes. */
   readonly upload?: Upload;
 }
 
 interface Declaration<In, Out> {
   /** A noun and a verb, or one word: `account add` is `columba account add`. */
   readonly name: string;
-  /** The scope that a token needs; null: any token will do. */
+  /** The scope that a token needs; null if any token will do. */
   readonly scope: Scope | null;
-  /** Whatever gives rights needs the rights that it gives. `perform` checks it. */
+  /** An action that gives rights needs the rights that it gives. `perform` checks this. */
   readonly needs?: Needs<In>;
-  /** A token that ends makes nothing that outlives it. `perform` refuses it to such a token. */
+  /** `perform` refuses this to a token that expires, because the result would outlive the token. */
   readonly endless?: Endless<In>;
   /**
-   * No token will do for this input: only the machine itself, or an operator in the console who has
-   * just given a code of the second factor.
+   * Whether this input is refused to every token. Then only a command on the machine itself may do
+   * it, or an operator in the console who has just given a code of the second factor.
    */
   needsFactor?(input: In): boolean;
-  /** Account tokens may use it too; it must then lie below `/accounts/{username}`. */
+  /** Whether account tokens may use it too. Its path is then below `/accounts/{username}`. */
   readonly accountTokens?: boolean;
-  /** The customer may use it in the console, though no account token may. */
+  /** Whether the customer may use it in the console although no account token may. */
   readonly customers?: boolean;
-  /** Below /operator/v1, with `{name}` for each field of `params`. */
+  /** The path below /operator/v1, with `{name}` for each field of `params`. */
   readonly path: string;
   /** Command and path of an earlier version. They still work in this one, and not in the next. */
   readonly formerly?: { readonly name: string; readonly path: string };
   readonly summary: string;
   /** Further sentences for the reference. */
   readonly description?: string;
-  /** Kinds of problems that it throws, besides those that every action has. */
+  /** The kinds of problems that the action throws, besides those that every action has. */
   readonly problems?: readonly ProblemKind[];
   /**
-   * What the audit says it acted on. Default: the parameters of the path, with slashes. Never a
-   * secret or a text.
+   * What the audit names as the target; never a secret or a text. The default is the parameters of
+   * the path, joined with slashes.
    */
   target?(input: In, output: Out): string;
-  /** That somebody has read it is audited, because it hands out a whole inbox or a person. */
+  /** Whether reading is audited too, because it hands out a whole inbox or a person's data. */
   readonly auditsReading?: boolean;
-  /** What it deletes must not stay in the files of the database: see `Database.scrub`. */
+  /** Whether deleted data must not stay in the files of the database: see `Database.scrub`. */
   readonly erases?: boolean;
-  /** Changes nothing for this input (a dry run): no transaction, no audit. */
+  /** Whether this input is a dry run, which needs no transaction and no entry in the audit. */
   readsOnly?(input: In): boolean;
   readonly example: Example;
 }
 
 /**
  * An action with the types of its schemas: of the path, the query, the body, the output and, for a
- * list, of a cursor. Without arguments it is any action, as the routes, the reference and the
- * commands see it. What takes an input is a method and no property, so that TypeScript lets each
- * action be one of those: `perform` gives an action only what its own schemas have read.
+ * list, of a cursor. Without type arguments it is any action, as the routes, the reference and the
+ * commands see it. The members that take an input are methods rather than properties, so that
+ * TypeScript accepts every action as any action. This is safe, because `perform` gives an action
+ * only what its own schemas have read.
  */
 export interface Action<
   P extends Fields = Fields,
@@ -206,16 +204,16 @@ export interface Action<
     Body<B> {
   readonly params: P | None;
   readonly query: Q | None;
-  /** Null for a download. */
+  /** The schema of the output; null for a download. */
   readonly output: O;
   readonly download?: Download;
   readonly status: number;
   /** Further statuses of success: see `withStatus`. */
   readonly otherStatuses: readonly number[];
-  /** For a list: the schema of a cursor of it. */
+  /** The schema of a list's cursor; null for an action that is no list. */
   readonly position: T;
   readonly command: CommandView<Input<P, Q, B, T>, z.output<O>>;
-  /** Lies below `/accounts/{username}`. */
+  /** Whether the path is below `/accounts/{username}`. */
   readonly ofAccount: boolean;
   run(services: Services, input: Input<P, Q, B, T>, actor: Actor): Promise<unknown>;
 }
@@ -265,10 +263,7 @@ export const action = <
   declaration: Acting<P, Q, B, O, Services>,
 ): Action<P, Q, B, O, null> => ({ ...DEFAULTS, ...declaration, ofAccount: false });
 
-/**
- * The same below `/accounts/{username}`: `services.account` is that account. `params` has
- * `username`.
- */
+/** An action below `/accounts/{username}`: `params` has `username`, and `services` that account. */
 export const accountAction = <
   O extends z.ZodType,
   P extends Fields,
@@ -282,10 +277,10 @@ interface Listing<P extends Fields, Q extends Fields, I extends z.ZodType, T ext
   extends Declaration<Input<P, Q, z.ZodUndefined>, unknown>,
     Optional<P, Q> {
   readonly item: I;
-  /** What a cursor holds: enough to go on behind an item. */
+  /** What a cursor holds: enough to continue after an item. */
   readonly position: T;
   readonly command?: Omit<CommandView<Input<P, Q, z.ZodUndefined>, unknown>, 'say' | 'row'> & {
-    /** What the columns of an item show, where that is not the field as it is. */
+    /** The texts of the columns of an item, where they are not simply its fields. */
     readonly row?: (item: z.output<I>) => readonly string[];
   };
   /** `next` is the position of the last item where more may follow, else null. See `pageOf`. */

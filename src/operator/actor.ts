@@ -14,7 +14,7 @@ export const scopes = [
 ] as const;
 export type Scope = (typeof scopes)[number];
 
-/** What the token of an account may have. Whoever signs in for an account has these rights too. */
+/** The scopes that the token of an account may have. A signed-in customer has these rights too. */
 export const accountScopes = [
   'contacts',
   'messages:read',
@@ -39,12 +39,12 @@ export interface Actor {
   readonly scopes: readonly Scope[];
   /** The account of an account token. */
   readonly account: { readonly id: bigint; readonly username: string } | null;
-  /** When the token ends. A token that it makes ends no later; see also `endless`. */
+  /** When the token expires. A token that it makes expires no later; see also `endless`. */
   readonly expiresAt?: number | null;
-  /** An operator in the console who gave a code of the second factor with this very request. */
+  /** Whether an operator in the console gave a code of the second factor with this request. */
   readonly hasFreshFactor?: boolean;
 }
 
-/** Texts and numbers are answered only to whoever may read messages: a token needs the scope. */
+/** Whether answers may have the texts and numbers of messages. A token needs the scope for it. */
 export const mayRead = ({ kind, scopes: held }: Actor): boolean =>
   (kind !== 'operator' && kind !== 'account') || held.includes('messages:read');

@@ -22,14 +22,14 @@ import { problemJson } from './problem-json.ts';
 /** The JSON API: a request of HTTP as plain data, and its answer. */
 export interface ApiRequest {
   readonly method: string;
-  /** Below /operator/v1, as it was sent. */
+  /** The path below /operator/v1, as it was sent. */
   readonly path: string;
   /** Without the question mark. */
   readonly query: string;
   readonly header: (name: string) => string | null;
-  /** The whole body; throws Problem `too-large` beyond the limit. */
+  /** Reads the whole body. Throws Problem `too-large` beyond the limit. */
   readonly body: (bytesMax: number) => Promise<Uint8Array>;
-  /** Throws Problem `too-many` where too much was not taken. */
+  /** Throws Problem `too-many` if too many bytes already wait for clients to take them. */
   readonly stream: (pieces: AsyncIterable<string>) => ReadableStream;
   /** Called when the token is known to be valid. */
   readonly admitted?: () => void;
@@ -50,9 +50,9 @@ export interface ApiSettings {
   readonly admitClient: (client: string) => void | Promise<void>;
   /** Resolves when a request without a valid token may be answered. */
   readonly authenticationFailed: (client: string) => Promise<void>;
-  /** A token that is not valid, or one without the scope: told for the log and the metrics. */
+  /** Called for an invalid token and for a missing scope, for the log and the metrics. */
   readonly refused?: (reason: 'token' | 'scope', client: string) => void;
-  /** Our bugs and what does not answer, for the log. */
+  /** Called for internal errors and for a database that does not answer, for the log. */
   readonly report: (problem: Problem, requestId: string) => void;
 }
 
@@ -78,10 +78,18 @@ export function createActionRouter(among: readonly Action[]) {
   };
 }
 
+interface Keyed {
+  readonly name: string;
+  readonly secret: string;
+  readonly fingerprint: string;
+  readonly token: bigint;
+}
+
 export function createApi(settings: ApiSettings): Api {
   const { services, report } = settings;
+  const { database } = services;
   const route = createActionRouter(actions);
-  const keyLimits = createKeyLimits(services.database, services.now);
+  const keyLimits = createKeyLimits(database, services.now);
 
   async function answer(request: ApiRequest): Promise<ApiReply> {
     await settings.admitClient(request.client);
@@ -89,22 +97,61 @@ export function createApi(settings: ApiSettings): Api {
     request.admitted?.();
     const { action, params } = route(request.method, request.path);
     const actor = actorOf(bearer, request.client);
-    checkScope(action, actor); // before its body is read
+    checkScope(action, actor); // before the body is read
     const bytes = await request.body(action.upload?.bytesMax ?? settings.bodyBytesMax);
     const raw = rawInput(action, params, request, bytes);
     const key = action.method === 'POST' ? readKey(request.header('idempotency-key')) : null;
-    // A dry run or a wrong input keeps nothing: repeating it does no harm.
+    // Nothing is stored for a dry run or a wrong input, because repeating it does no harm.
     if (key === null || !isChange(action, readInput(action, raw)))
       return replyOf(action, request, await perform(services, action, raw, actor));
     const name = keyName(bearer.id, request.path, key);
     const fingerprint = fingerprintOf(request.query, bytes);
-    const keyed = { name, secret, fingerprint, token: bearer.id, limits: keyLimits };
-    return performOnce(services, action, raw, actor, request, keyed);
+    const keyed = { name, secret, fingerprint, token: bearer.id };
+    return performOnce(action, raw, actor, request, keyed);
   }
 
-  /** Read from the database each time: a revocation counts from the next request on. */
+  /**
+   * Answers a request with an Idempotency-Key: with the stored answer, or with the first answer,
+   * which is stored in the transaction of the change.
+   */
+  async function performOnce(
+    action: Action,
+    raw: RawInput,
+    actor: Actor,
+    request: ApiRequest,
+    { name, secret, fingerprint, token }: Keyed,
+  ): Promise<ApiReply> {
+    const claimed = await claimKey(database, name, fingerprint, services.now(), token);
+    if (!('claim' in claimed)) return replay(claimed, secret, name);
+    let bytes = 0;
+    const sealed = (status: number, headers: object, body: string): StoredAnswer => {
+      const answer = seal(JSON.stringify({ headers, body }), secret, name);
+      bytes = answer.length;
+      return { status, answer };
+    };
+    const finish: Finish = async (inside, performed) => {
+      const { status, headers, body } = replyOf(action, request, performed);
+      await storeAnswer(inside, claimed, sealed(status, headers, body as string));
+    };
+    try {
+      await keyLimits.admit(token);
+      return replyOf(action, request, await perform(services, action, raw, actor, finish));
+    } catch (thrown) {
+      const problem = toProblem(thrown, request.id);
+      const { status, headers, body } = problemJson(problem);
+      // A refusal is not stored if a repetition may succeed, or if a field was wrong: the client may
+      // correct the field and use the same key.
+      if (status >= 500 || status === 429 || problem.details.errors) await releaseKey(database, claimed);
+      else await storeAnswer(database, claimed, sealed(status, headers, body));
+      throw problem;
+    } finally {
+      if (bytes > 0) await keyLimits.stored(token, bytes).catch(() => {}); // the next key tries again
+    }
+  }
+
+  /** Reads the token from the database each time, so a revocation counts from the next request. */
   async function authenticate({ header, client }: ApiRequest): Promise<{ bearer: Bearer; secret: string }> {
-    const { database, now } = services;
+    const { now } = services;
     const [, secret = ''] = /^Bearer +([\w-]+) *$/i.exec(header('authorization') ?? '') ?? [];
     const bearer = await bearerOf(database, secret, now());
     if (!bearer || !isAdmitted(bearer, client)) {
@@ -135,53 +182,7 @@ export function createApi(settings: ApiSettings): Api {
   };
 }
 
-interface Keyed {
-  readonly name: string;
-  readonly secret: string;
-  readonly fingerprint: string;
-  readonly token: bigint;
-  readonly limits: ReturnType<typeof createKeyLimits>;
-}
-
-/** With an Idempotency-Key: the stored answer, or the first one, stored with the change. */
-async function performOnce(
-  services: Services,
-  action: Action,
-  raw: RawInput,
-  actor: Actor,
-  request: ApiRequest,
-  { name, secret, fingerprint, token, limits }: Keyed,
-): Promise<ApiReply> {
-  const { database, now } = services;
-  const claimed = await claimKey(database, name, fingerprint, now(), token);
-  if (!('claim' in claimed)) return replay(claimed, secret, name);
-  let bytes = 0;
-  const sealed = (status: number, headers: object, body: string): StoredAnswer => {
-    const answer = seal(JSON.stringify({ headers, body }), secret, name);
-    bytes = answer.length;
-    return { status, answer };
-  };
-  const finish: Finish = async (inside, performed) => {
-    const { status, headers, body } = replyOf(action, request, performed);
-    await storeAnswer(inside, claimed, sealed(status, headers, body as string));
-  };
-  try {
-    await limits.admit(token);
-    return replyOf(action, request, await perform(services, action, raw, actor, finish));
-  } catch (thrown) {
-    const problem = toProblem(thrown, request.id);
-    const { status, headers, body } = problemJson(problem);
-    // Neither what may go better next time nor a field that was wrong is kept: the client may
-    // correct it.
-    if (status >= 500 || status === 429 || problem.details.errors) await releaseKey(database, claimed);
-    else await storeAnswer(database, claimed, sealed(status, headers, body));
-    throw problem;
-  } finally {
-    if (bytes > 0) await limits.stored(token, bytes).catch(() => {}); // the next key tries it again
-  }
-}
-
-/** The networks of an account hold for its tokens too. */
+/** The networks that an account allows apply to its tokens too. */
 function isAdmitted({ account }: Bearer, client: string): boolean {
   if (!account || account.networks === null) return true;
   return networkList(account.networks.split(','))(client);

@@ -4,7 +4,7 @@ import { jsonSchema } from './openapi.ts';
 
 /** How an action looks as a command: which fields are arguments, and which are options. */
 export interface CommandField {
-  /** As in JSON. */
+  /** The name of the field in JSON. */
   readonly name: string;
   readonly where: 'params' | 'query' | 'body';
   readonly kind: 'text' | 'integer' | 'flag' | 'list' | 'texts' | 'json';
@@ -74,7 +74,7 @@ function kindOf({ type, enum: choices }: Json): CommandField['kind'] {
 }
 
 /**
- * What an option of a list holds when it is given once more: `--scope a --scope b,c` is
+ * The value of a list option that is given several times: `--scope a --scope b,c` is
  * `--scope a,b,c`. The first value replaces the default.
  */
 export const listValue =

@@ -16,8 +16,8 @@ import type { AccountKey } from '../store/database.ts';
 import type { Services } from './action.ts';
 
 /**
- * The domain on the database that an action works with: inside of its transaction, where it has
- * one. A service is built when it is asked for, because most actions use one of them.
+ * The services of the domain, on the database of an action, which is inside of the transaction of a
+ * change. A service is built only when it is asked for, because most actions use just one.
  */
 export class Domain {
   readonly #services: Services;

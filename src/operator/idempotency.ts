@@ -12,7 +12,7 @@ const KEY_LENGTH_MAX = 128;
 const BARE = /^[\x21\x23-\x7e]+$/;
 const QUOTED = /^"((?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\])+)"$/;
 
-/** Null where the request has none. */
+/** Returns null if the request has no key. */
 export function readKey(field: string | null): string | null {
   if (field === null) return null;
   const quoted = QUOTED.exec(field.trim())?.[1]?.replace(/\\(.)/g, '$1');
@@ -28,7 +28,7 @@ export function readKey(field: string | null): string | null {
 export const keyName = (tokenId: bigint, path: string, key: string): string =>
   hash('sha256', JSON.stringify([tokenId.toString(), path, key]));
 
-/** Whether two requests are the same. */
+/** The same for two requests with the same query and body. */
 export const fingerprintOf = (query: string, body: Uint8Array): string =>
   hash('sha256', Buffer.concat([Buffer.from(`${query}\n`), body]));
 

@@ -5,8 +5,8 @@ import type { Action, Input, Page } from './action.ts';
 import { queryInteger } from './schemas.ts';
 
 /**
- * What was sent, as an action takes it: checked against its schemas, with every mistake told at
- * once.
+ * The input of an action as it was sent. `readInput` checks it against the schemas of the action
+ * and reports every mistake at once.
  */
 export interface RawInput {
   readonly params: Readonly<Record<string, string>>;
@@ -20,7 +20,7 @@ const LIMIT_MAX = 500;
 const ERRORS_MAX = 100;
 const NAME_LENGTH_MAX = 100;
 
-/** How far a list is read: query parameters of every list. */
+/** The query parameters of every list, which say how far it is read. */
 export const pageQuery = {
   limit: queryInteger(1, LIMIT_MAX).default(LIMIT_DEFAULT).describe(`Items of a page, 1 to ${LIMIT_MAX}.`),
   after: z.string().max(2_000).optional().describe('The `next` of the page before.'),
@@ -56,7 +56,7 @@ export function readInput(action: Action, raw: RawInput): Input {
 
 const bodyPointer = (path: readonly PropertyKey[]): string => `#${path.map((name) => `/${escaped(name)}`).join('')}`;
 
-/** Neither database stores half a surrogate pair: it would become U+FFFD, and nobody would know. */
+/** Finds halves of surrogate pairs: neither database stores them, they would become U+FFFD. */
 function halvesIn(value: unknown, path: readonly PropertyKey[]): FieldError[] {
   if (typeof value === 'string' && !value.isWellFormed()) {
     return [{ pointer: bodyPointer(path), detail: 'expected a text without halves of surrogate pairs' }];
@@ -76,7 +76,7 @@ export function refused(errors: readonly FieldError[]): Problem {
 const onlyDefined = (fields: Record<string, unknown>) =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 
-/** A name that the client chose: not at any length. */
+/** Shortens a name that the client chose. */
 const shortName = (name: PropertyKey | undefined): string => {
   const text = String(name ?? '').replace(/\p{Cc}/gu, '\ufffd');
   return text.length > NAME_LENGTH_MAX ? `${text.slice(0, NAME_LENGTH_MAX)}…` : text;
@@ -96,7 +96,7 @@ function fieldErrors(issue: Issue, pointer: (path: PropertyKey[]) => string): Fi
   return [{ pointer: pointer([...issue.path]), detail: issue.message }];
 }
 
-/** The list that a cursor is of: the action, the parameters of the path, and the filters. */
+/** Identifies the list of a cursor by the action, the parameters of the path and the filters. */
 function listName(action: Action, { params, query }: Pick<RawInput, 'params' | 'query'>): string {
   const filters = Object.entries(query).filter(([name]) => name !== 'limit' && name !== 'after');
   const sorted = filters.sort(([one], [other]) => (one < other ? -1 : 1));
@@ -108,7 +108,7 @@ export function writeCursor(action: Action, raw: Pick<RawInput, 'params' | 'quer
   return Buffer.from(JSON.stringify([listName(action, raw), written])).toString('base64url');
 }
 
-/** Null without one; undefined where it is not one of this list. */
+/** Returns null without a cursor, and undefined for a cursor of another list. */
 function readCursor(action: Action, raw: RawInput, cursor: string | undefined): unknown {
   if (cursor === undefined) return null;
   try {

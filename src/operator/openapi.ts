@@ -74,7 +74,7 @@ const PROBLEM: Json = {
 
 const tagOf = ({ name }: Action): string => name.split(' ', 1)[0] as string;
 
-/** `account add` is addAccount in programs that are made from the document. */
+/** `account add` is addAccount in clients that are generated from the document. */
 export function operationId({ name }: Pick<Action, 'name'>): string {
   const [noun = '', verb = 'get'] = name.split(' ');
   const camel = (text: string) => text.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
@@ -159,7 +159,7 @@ function bodyOf({ body, upload, example, method }: Action): Json {
   return { requestBody: { required: isRequired, content: { 'application/json': content, ...merge } } };
 }
 
-/** Every action has these. */
+/** The problems that every action can have. */
 const COMMON: readonly ProblemKind[] = ['bad-argument', 'denied', 'forbidden', 'not-found', 'too-many', 'unavailable'];
 
 export function problemsOf(action: Action): ProblemKind[] {
@@ -195,7 +195,7 @@ function responsesOf(action: Action): Json {
   ]);
 }
 
-/** Made once for each version. */
+/** Makes the document when it is first asked for. */
 export function createOpenapi(version: string): () => Json {
   let made: Json | undefined;
   return () => {

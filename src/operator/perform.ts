@@ -17,7 +17,7 @@ export interface Performed<O = unknown> {
 /** Called at the end of the transaction of a change, as a part of it. */
 export type Finish<O = unknown> = (database: Database, performed: Performed<O>) => Promise<void>;
 
-/** Whether an actor may; throws where it may not. */
+/** Throws Problem `forbidden` if the actor may not use the action. */
 export function checkScope(action: Action, actor: Actor): void {
   if (actor.kind === 'command' || actor.kind === 'console operator') return;
   if (actor.kind === 'console account') {
@@ -32,7 +32,7 @@ export function checkScope(action: Action, actor: Actor): void {
   }
 }
 
-/** What the declaration asks of a token besides its scope, for this input. */
+/** Checks what the declaration asks of a token besides its scope, for this input. */
 function checkNeeds({ needs, needsFactor, endless }: Action, input: Input, actor: Actor): void {
   if (actor.kind === 'command') return;
   if (needsFactor?.(input) && !actor.hasFreshFactor) {
@@ -51,13 +51,13 @@ function checkNeeds({ needs, needsFactor, endless }: Action, input: Input, actor
 const lacks = (lacking: readonly Scope[]): Problem =>
   new Problem('forbidden', `The token lacks the ${lacking.length === 1 ? 'scope' : 'scopes'} ${lacking.join(', ')}.`);
 
-/** Whether it changes something: no dry run and no read. */
+/** Whether the action changes something: it is neither a read nor a dry run. */
 export const isChange = (action: Action, input: Input): boolean =>
   action.method !== 'GET' && !action.readsOnly?.(input);
 
 /**
  * Runs an action. A change, its entry in the audit and what `finish` does are one transaction. The
- * database may run it again after a conflict, so it has no effect elsewhere.
+ * database may repeat the transaction after a conflict, so an action has no effect elsewhere.
  */
 export async function perform<A extends Action>(
   services: Services,
@@ -73,18 +73,40 @@ export async function perform<A extends Action>(
   const username = action.ofAccount ? (input.params as { username: string }).username : null;
   if (actor.account && actor.account.username !== username) throw unknownAccount(username);
   const id = username === null ? null : await accountId(database, username);
-  if (!isChange(action, input)) {
-    const performed = await runIn(services, action, input, raw, actor, id);
-    await finish(database, performed);
-    return performed;
-  }
-  const performed = await database.transaction(id, async (queries) => {
-    const inside = joined(database, queries);
-    // It may have been removed before the transaction began.
-    if (username !== null && (await accountId(inside, username)) !== id) throw unknownAccount(username);
-    const performed = await runIn({ ...services, database: inside }, action, input, raw, actor, id);
+
+  async function runIn(inside: Database): Promise<Performed<Output<A>>> {
+    const own = { ...services, database: inside };
+    const given = id === null ? own : { ...own, account: { id, username } };
+    const done = await action.run(given, input, actor);
+    const output = done instanceof WithStatus ? done.output : done;
+    const status = done instanceof WithStatus ? done.status : action.status;
+    if (isChange(action, input) || action.auditsReading) {
+      await addAuditEntry(inside, {
+        at: services.now(),
+        actorKind: actor.kind,
+        actorName: actor.name,
+        tokenId: actor.tokenId,
+        address: actor.address,
+        action: action.name,
+        account: accountOf(input),
+        target: action.target?.(input, output) ?? Object.values(raw.params).join('/'),
+        fields: isObject(raw.body) ? Object.keys(raw.body) : [],
+      });
+    }
+    const encoded = encodeOutput(action, raw, output) as Output<A>;
+    const performed = action.download
+      ? { status, output: encoded, stream: output as AsyncIterable<string> }
+      : { status, output: encoded };
     await finish(inside, performed);
     return performed;
+  }
+
+  if (!isChange(action, input)) return runIn(database);
+  const performed = await database.transaction(id, async (queries) => {
+    const inside = joined(database, queries);
+    // The account may have been removed before the transaction began.
+    if (username !== null && (await accountId(inside, username)) !== id) throw unknownAccount(username);
+    return runIn(inside);
   });
   services.changed();
   if (action.erases) await database.scrub();
@@ -93,39 +115,7 @@ export async function perform<A extends Action>(
 
 const unknownAccount = (username: string | null) => notFound(`account with the username ${username ?? ''}`);
 
-async function runIn<A extends Action>(
-  services: Services,
-  action: A,
-  input: Input,
-  raw: RawInput,
-  actor: Actor,
-  id: bigint | null,
-): Promise<Performed<Output<A>>> {
-  const username = action.ofAccount ? (input.params as { username: string }).username : null;
-  const given = id === null ? services : { ...services, account: { id, username } };
-  const done = await action.run(given, input, actor);
-  const output = done instanceof WithStatus ? done.output : done;
-  const status = done instanceof WithStatus ? done.status : action.status;
-  if (isChange(action, input) || action.auditsReading) {
-    await addAuditEntry(services.database, {
-      at: services.now(),
-      actorKind: actor.kind,
-      actorName: actor.name,
-      tokenId: actor.tokenId,
-      address: actor.address,
-      action: action.name,
-      account: accountOf(input),
-      target: action.target?.(input, output) ?? Object.values(raw.params).join('/'),
-      fields: isObject(raw.body) ? Object.keys(raw.body) : [],
-    });
-  }
-  const encoded = encodeOutput(action, raw, output) as Output<A>;
-  return action.download
-    ? { status, output: encoded, stream: output as AsyncIterable<string> }
-    : { status, output: encoded };
-}
-
-/** The account that a change is about: of its path, or the one that it makes or names. */
+/** The account that a change is about: that of its path, or the one that its input names. */
 function accountOf({ params, query, body }: Input): string | null {
   const fields = { account: (query as { account?: string }).account, ...(isObject(body) ? body : {}), ...params };
   const { username, account } = fields as { username?: string; account?: string };
@@ -135,7 +125,7 @@ function accountOf({ params, query, body }: Input): string | null {
 const isObject = (value: unknown): value is object =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** As JSON has it: ids as strings, instants as text, the position of a list as a cursor. */
+/** Encodes ids as strings, instants as texts, and the position of a list as a cursor. */
 function encodeOutput(action: Action, raw: RawInput, output: unknown): unknown {
   if (action.output === null) return null;
   if (action.position === null) return z.encode(action.output, output);

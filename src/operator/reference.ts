@@ -34,11 +34,11 @@ export function curlOf(action: Action, base: string): string {
 
 const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
-/** A text that stands for the address of the service, which is another in each request. */
+/** A placeholder for the address of the service, which depends on the request. */
 const BASE = 'https://service.invalid';
 const STEP_MS = 10;
 
-/** The page is made at the first request, in steps, and only its addresses are filled in later. */
+/** Makes the page in steps at the first request. Each request only fills in its address. */
 export function createReference(): (base: string) => Promise<Html> {
   let made: Promise<string[]> | undefined;
   return async (base) => {
@@ -91,7 +91,7 @@ ${
 </details>`;
 }
 
-/** Of the path, the query and the body. */
+/** The fields of the path, the query and the body. */
 function fieldsOf(action: Action): Html | string {
   const rows = [
     ...rowsOf(jsonSchema(action.params), 'path'),

@@ -6,7 +6,7 @@ import { isWordLanguage, WORD_LANGUAGES } from '../domain/receiving/word-lists.t
 
 const stopWord = z.string().max(50).refine(isStopWord, 'expected one word, without punctuation');
 
-/** A list outside; with commas inside, as the accounts keep it. */
+/** A list in JSON, and a text with commas in the account. */
 const words = <S extends z.ZodType<string, string>>(word: S, description: string) =>
   z
     .codec(z.array(word).max(20), z.string().nullable(), {
@@ -41,7 +41,7 @@ const stopAnswer = answer('a STOP word');
 const helpAnswer = answer('a HELP word');
 
 export const shownWords = { stopWords, startWords, helpWords, wordLanguages, stopAnswer, helpAnswer };
-/** A field that is not given stays as it is, and null clears one. */
+/** A field that is left out stays as it is, and null clears a field. */
 export const changedWords = {
   stopWords: stopWords.nullable().optional(),
   startWords: startWords.nullable().optional(),

@@ -5,7 +5,7 @@ import { z } from 'zod';
  * number and null.
  */
 
-/** What is said where a schema says nothing itself. Types and limits, never the value. */
+/** Errors of schemas without a sentence of their own. They name types and limits, not values. */
 z.config({
   customError: (issue) => {
     if (issue.code === 'invalid_type') return `expected ${TYPES[issue.expected] ?? issue.expected}`;
@@ -19,7 +19,7 @@ z.config({
 const TYPES: Readonly<Record<string, string>> = { string: 'a text', array: 'a list', object: 'an object' };
 const UNITS: Readonly<Record<string, string>> = { string: ' characters', array: ' items' };
 
-/** A whole number, and the same sentence for whatever is wrong with it. */
+/** A whole number, with one sentence for every mistake. */
 export function integer(least: number, most: number) {
   const sentence = `expected a whole number from ${least} to ${most}`;
   return z.int(sentence).min(least, sentence).max(most, sentence);
@@ -30,7 +30,7 @@ const A_NUMBER = `expected a whole number from 0 to ${ID_MAX}`;
 const A_SIGNED_NUMBER = `expected a whole number from -${ID_MAX} to ${ID_MAX}`;
 const AN_ID = 'expected an id: a whole number of 64 bits';
 
-/** A 64-bit number as a decimal string. Only a JSON value of another type is told to be a text. */
+/** A 64-bit number as a decimal string. Another JSON type is told that a text is expected. */
 const decimal = (form: RegExp, least: bigint, most: bigint, sentence: string) =>
   z.codec(
     z.string(`${sentence}, as a text`).regex(form, sentence),
@@ -43,7 +43,7 @@ const SIGNED = /^(?:0|-?[1-9]\d{0,18})$/;
 /** A 64-bit number as a decimal string. Positive ids only. */
 export const id = decimal(UNSIGNED, 0n, ID_MAX, A_NUMBER).describe('A 64-bit number as a decimal string.');
 
-/** The id of a row of an account. An imported one may be negative. */
+/** The id of a row of an account. An imported id may be negative. */
 export const rowId = decimal(SIGNED, -ID_MAX - 1n, ID_MAX, AN_ID).describe('An id as a decimal string (64 bits).');
 
 /** Credits, or an amount of them: a signed 64-bit number as a decimal string. */
@@ -63,7 +63,7 @@ export const instant = z
   })
   .describe('An instant as RFC 3339 writes it: with Z, or with an offset such as +02:00. Answers have Z.');
 
-/** A text of at most so many characters, without control characters. */
+/** A text of at most `lengthMax` characters, without control characters. */
 export const line = (lengthMax: number) =>
   z
     .string()

@@ -27,7 +27,7 @@ const text = (lengthMax: number, description: string) => line(lengthMax).nullabl
 
 const network = z.string().max(50).refine(isNetwork, 'expected an address or a network such as 10.0.0.0/8');
 
-/** A list outside; with commas inside, as the accounts keep it. */
+/** A list in JSON, and a text with commas in the account. */
 const allowedNetworks = z
   .codec(z.array(network).max(100), z.string().nullable(), {
     decode: (networks) => networks.join() || null,
@@ -188,7 +188,7 @@ function holds(record: AccountRecord, part: string | undefined): boolean {
   return [name, company, contactName, contactSurname, email].some((value) => value?.toLowerCase().includes(part));
 }
 
-/** The answers to words are messages, which the account pays. */
+/** Answers to words are messages that the account pays for. */
 const ANSWERS_SEND = 'With `stopAnswer` or `helpAnswer` this also needs the scope messages:send.';
 const scopesOfAnswers = (body: {
   stopAnswer?: string | null | undefined;
@@ -199,7 +199,7 @@ const scopesOfAnswers = (body: {
 export const accountAdd = action({
   name: 'account add',
   scope: 'accounts',
-  // Its user_id and its password open an account that has nothing in it yet, so they need no more.
+  // The new user_id and password open an empty account, so they need no further scopes.
   needs: {
     says: `With \`credits\` this also needs the scope credits. ${ANSWERS_SEND}`,
     scopes: ({ body }) => [...(body.credits === undefined ? [] : (['credits'] as const)), ...scopesOfAnswers(body)],
@@ -238,7 +238,7 @@ export const accountAdd = action({
   },
 });
 
-/** Messages of an account whose connector is misspelt would wait for ever. */
+/** Refuses an unknown connector: the messages of an account that names one would wait for ever. */
 async function checkConnector(
   { database, connectorsOfFile }: Services,
   name: string | null | undefined,
@@ -257,7 +257,7 @@ function givenSettings<T extends Pick<z.output<typeof settableObject>, 'unknownO
   return onlyGiven({ ...others, unknownOutcomePolicy });
 }
 
-/** Without fields that were not given. */
+/** Leaves out the fields that were not given. */
 const onlyGiven = <T extends object>(fields: T): { [K in keyof T]?: Exclude<T[K], undefined> } =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as {
     [K in keyof T]?: Exclude<T[K], undefined>;

@@ -7,7 +7,7 @@ import type { Scope } from '../actor.ts';
 import { domainOf } from '../domain.ts';
 import { accountParams, credits, instant, rowId } from '../schemas.ts';
 
-/** Many messages in one transaction. What is gone already is left out. */
+/** Changes of many messages in one transaction. Messages that are gone already are left out. */
 const BATCH_MAX = 500;
 
 const ids = z.array(rowId).min(1).max(BATCH_MAX).describe(`Ids of messages, at most ${BATCH_MAX}.`);
@@ -15,7 +15,7 @@ const output = z.strictObject({ done: z.int().describe('How many of these messag
 const counted = ({ params, body }: { params: { username: string }; body: { ids: unknown[] } }) =>
   `${params.username}/${body.ids.length} messages`;
 
-/** Marking needs the scope of reading, and deleting one of its own. */
+/** Marking needs the scope of reading, and deleting needs a scope of its own. */
 const needsDelete = {
   says: 'With `delete` this also needs the scope messages:delete.',
   scopes: ({ body }: { readonly body: { readonly change: string } }): readonly Scope[] =>

@@ -4,7 +4,7 @@ import { type Action, accountAction, accountListAction } from '../action.ts';
 import { domainOf } from '../domain.ts';
 import { accountParams, line, rowId, username } from '../schemas.ts';
 
-/** Contacts, one by one. Many at once: see contact-files.ts. */
+/** Contacts, one by one. files.ts imports and exports many at once. */
 
 const text = line(CONTACT_TEXT_LENGTH_MAX).nullable();
 

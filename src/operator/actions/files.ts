@@ -107,7 +107,7 @@ export const contactImport = accountAction({
 
 const PAGE = 500;
 
-/** A list page by page, each behind the last of the page before. */
+/** Yields a list page by page; each page begins after the last row of the page before. */
 async function* pagesOf<T>(page: (after: T | undefined) => Promise<T[]>): AsyncGenerator<T[]> {
   for (let after: T | undefined; ; ) {
     const rows = await page(after);

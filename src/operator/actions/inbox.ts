@@ -111,7 +111,7 @@ export const inboxReceive = accountAction({
     const { gatewayId = null, sender = null, text, shortCode = null, receivedAt = services.now() } = body;
     const given = { gatewayId, sender, text, shortCode, receivedAt };
     const done = await domainOf(services).received.receive(services.account.id, given);
-    // A repeated gatewayId would show the first message to whoever guesses it.
+    // Otherwise a gatewayId that somebody guesses would show them the first message.
     const isShown = done.isNew || mayRead(actor);
     const output = { id: done.id, message: isShown && done.message ? shown(done.message) : null };
     return done.isNew ? output : withStatus(200, output);

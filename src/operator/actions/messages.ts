@@ -156,7 +156,7 @@ export const messageShow = accountAction({
   },
 });
 
-/** Null for what does not exist. */
+/** Returns null if there is no such message. */
 const orMissing = <T>(found: Promise<T>): Promise<T | null> =>
   found.catch((thrown) => {
     if (thrown instanceof Problem && thrown.kind === 'not-found') return null;

@@ -57,7 +57,7 @@ const LINK_DESCRIPTION =
   'The link works for one sign-in within 24 hours, and replaces any earlier link. If the person has a second factor, the sign-in asks for it too.';
 const sayLink = ({ link }: { link: string }): string => `Open this once, within 24 hours:\n${link}`;
 
-/** An operator may do everything, and so must whoever makes one. */
+/** An operator may do everything, so a token that makes an operator needs every scope. */
 const needsAll = { says: 'This needs every scope, because an operator may do everything.', scopes: () => scopes };
 
 export const operatorList = listAction({

@@ -3,7 +3,7 @@ import { type QueuedMessage, queuedMessages } from '../../domain/sending/queue.t
 import { type Action, listAction, pageOf } from '../action.ts';
 import { credits, id, instant, rowId } from '../schemas.ts';
 
-/** Messages on their way out, of all accounts. Their numbers and texts are with the account. */
+/** Messages on their way out, of all accounts, without their numbers and texts. */
 
 const item = z.strictObject({
   username: z.string(),
@@ -15,7 +15,7 @@ const item = z.strictObject({
   connector: z.string().nullable(),
   reason: z.string().nullable().describe('Why the last attempt did not succeed.'),
 });
-/** Beyond every date that can be written. */
+/** The last instant with a year of four digits. A later one means that nothing is due. */
 const LATEST = 253_402_300_799_999;
 const shown = ({ account: _, dueAt, ...message }: QueuedMessage): z.output<typeof item> => ({
   ...message,

@@ -17,10 +17,10 @@ import { accountParams, credits, formerName, instant, line, messageParams, query
 
 /** Messages are accepted, sent again, decided about where the outcome is unknown, and activated. */
 
-// One request is one transaction: it must not hold up others for long.
+// One request is one transaction, which must not delay the others for long.
 const RECIPIENTS_MAX = 1_000;
 const TEXT_LENGTH_MAX = 10_000;
-// Carriers refuse a sender of blanks or marks alone.
+// Carriers refuse a sender that has neither a letter nor a digit.
 const SENDER = /^(?:\+?\d{1,15}|(?=.*[A-Za-z0-9])[A-Za-z0-9 ._&-]{1,11})$/;
 
 const acceptance = z.strictObject({
@@ -59,7 +59,7 @@ const shown = (result: Acceptance): z.output<typeof acceptance> => ({
   ucs2Characters: [...result.ucs2Characters],
 });
 
-/** Without what tells the number or a part of the text. */
+/** Leaves out what reveals the number or a part of the text. */
 const withoutContent = (result: z.output<typeof acceptance>): z.output<typeof acceptance> => ({
   ...result,
   accepted: result.accepted.map((each) => ({ ...each, recipient: null })),

@@ -15,7 +15,6 @@ import { accountParams, id, instant, line, username } from '../schemas.ts';
 
 /** Bearer tokens of this API. */
 
-/** A token gives what it has itself. */
 const needsGiven = {
   says: 'A token can grant only scopes that it has itself.',
   scopes: ({ body }: { readonly body: { readonly scope: readonly Scope[] } }) => body.scope,

@@ -39,7 +39,7 @@ const needsReading = {
   scopes: (): readonly Scope[] => ['messages:read'],
 };
 
-/** Whoever has the user_id of the account reads the message there. */
+/** Every holder of a user_id of the account can read the message there. */
 const needsGiving = {
   says: 'This also needs the scope messages:read, because the account that gets a message can read it.',
   scopes: (): readonly Scope[] => ['messages:read'],

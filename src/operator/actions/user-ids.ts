@@ -4,9 +4,7 @@ import { addUserId, revokeUserId, type UserId, userIdsOf } from '../../domain/ac
 import { type Action, accountAction, accountListAction, alwaysEndless, pageOf } from '../action.ts';
 import { accountParams, instant } from '../schemas.ts';
 
-/**
- * The user_ids of an account: its keys to the contract. They are known here by the SHA-256 of each.
- */
+/** The user_ids of an account, its keys to the contract. Each is identified by its SHA-256. */
 
 const hash = z.string().regex(/^[0-9a-f]{64}$/);
 const userIdOutput = z.strictObject({

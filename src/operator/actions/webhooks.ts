@@ -16,7 +16,7 @@ import {
 import { type Action, action, listAction, pageOf } from '../action.ts';
 import { id, instant, integer, username } from '../schemas.ts';
 
-/** Events out: addresses to which they are delivered, and the attempts. */
+/** Webhooks: the addresses to which events are delivered, and the attempts. */
 
 const URL_LENGTH_MAX = 2_000;
 const url = z.string().max(URL_LENGTH_MAX).refine(isAddress, 'expected an address such as https://shop.example/events');
