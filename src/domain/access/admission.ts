@@ -10,12 +10,12 @@ import { createRateLimiter, createRecentMap, type Lease, type Rate, type RateLim
 export interface Admission {
   /** Resolves when the response to a failed identification may be sent. */
   failed(client: string, holdBack?: HoldBack): Promise<void>;
-  /** Both throw Problem `too-many`, or reject with it. */
+  /** `admitClient` and `admitAccount` throw Problem `too-many`, or reject with it. */
   admitClient(client: string): void | Promise<void>;
   admitAccount(account: Caller): void | Promise<void>;
   /**
    * Limits the bytes per second that are parsed for an address before its caller is known.
-   * Successful calls get their bytes back. Without `bytes` it only checks that some are left.
+   * Successful calls get their bytes back. Without `bytes` it only checks that some bytes are left.
    * Throws Problem `too-many`.
    */
   admitReading(client: string, bytes?: number): void;
@@ -38,14 +38,14 @@ export interface AdmissionSettings {
   readonly unlimited: readonly string[];
 }
 
-// A worker leases calls from the primary: 1/20 of the rate at once, for at most one second. So it
-// does not ask for each call, and unused leases stay small.
+// A worker leases 1/20 of the rate at once from the primary, for at most one second, so that it
+// does not have to ask for each call and unused leases stay small.
 const LEASES_PER_SECOND = 20;
 const LEASE_MS = 1_000;
 const LEASES_MAX = 20_000;
 
-// Most calls are shorter and are always parsed. Parsing 1 MiB of the worst XML takes 20 ms. So an
-// address can use 2 % of a core.
+// Most calls are shorter than this and are always parsed. Parsing 1 MiB of the worst XML takes
+// 20 ms, so an address can use 2 % of a core.
 const FREE_READING_BYTES = 16_384;
 const READING: Rate = { perSecond: 64, burst: 512 }; // tokens of 16 KiB: 1 MiB a second, 8 MiB at once
 

@@ -29,13 +29,13 @@ export async function operatorNamed(database: Database, name: string): Promise<O
   return toOperator(row);
 }
 
-/** By name. */
+/** Lists operators by name. */
 export const operatorsAfter = async (database: Database, after: string, limit: number): Promise<Operator[]> =>
   (await database.all(sql.operatorsAfter, { after, limit })).map(toOperator);
 
 /**
- * A disabled operator has no session and no link any more. The name stays, so that the audit names
- * nobody else.
+ * Disabling an operator ends the sessions and links of the operator. The name stays taken, so that
+ * the audit never means somebody else by it.
  */
 export async function setOperatorEnabled(
   database: Database,

@@ -14,7 +14,7 @@ export interface Owner {
 export interface FoundOwner extends Owner {
   readonly passwordHash: string | null;
   readonly isDisabled: boolean;
-  /** Of an account: from where it may be used, with commas; null for everywhere. */
+  /** The networks from which an account may be used, with commas; null for everywhere. */
   readonly networks: string | null;
 }
 
@@ -36,7 +36,7 @@ export async function ownerNamed(database: Database, kind: Owner['kind'], name: 
   return account ? accountOwner(account) : null;
 }
 
-/** Null where it was removed. */
+/** Returns null if the owner was removed. */
 export async function ownerOf(
   database: Database,
   row: { readonly operator_id: bigint | null; readonly account_id: bigint | null },

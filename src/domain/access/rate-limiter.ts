@@ -7,7 +7,7 @@ import { customerNetwork } from '../../base/networks.ts';
  * primary process, so that all workers count together.
  */
 export interface RateLimiter {
-  /** A question is a message to another process, so admission asks for several calls at once. */
+  /** Whether asking is a message to another process. Then admission asks for several calls at once. */
   readonly remote?: boolean;
   /** Grants up to `wanted` calls for the key. If it grants none, it tells how long to wait. */
   take(key: string, rate: Rate, wanted: number): Lease | Promise<Lease>;
@@ -32,7 +32,7 @@ const FREE_FAILURES_OF_NETWORK = 100;
 const DELAY_FIRST_MS = 100;
 const DELAY_MAX_MS = 2_000;
 const FORGET_AFTER_MS = 60_000;
-// About 10 MB each when full.
+// A map of each size takes about 10 MB when it is full.
 const CLIENTS_MAX = 10_000;
 const BUCKETS_MAX = 100_000;
 // Buckets count thousandths of a call. Whole rates and whole milliseconds then give whole numbers,

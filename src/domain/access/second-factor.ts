@@ -6,13 +6,13 @@ import { type Owner, ownerColumns, ownerKey } from './owners.ts';
 import * as sql from './sign-in.sql.ts';
 import { newSecret, stepOfCode, toBase32 } from './totp.ts';
 
-/** A second factor: codes of an authenticator program. Recovery codes replace one that is lost. */
+/** The second factor: codes of an authenticator program. Recovery codes replace a lost program. */
 
 const RECOVERY_CODES = 10;
 const RECOVERY_BYTES = 10;
 
 export interface FactorState {
-  /** Codes are asked for at sign-in. */
+  /** Whether a code is asked for at sign-in. */
   readonly isOn: boolean;
   readonly recoveryCodesLeft: number;
 }
@@ -24,7 +24,7 @@ export async function factorState(database: Database, owner: Owner): Promise<Fac
   return { isOn: true, recoveryCodesLeft: Number((await database.first(sql.countRecoveryCodes, key))?.total ?? 0n) };
 }
 
-/** A new secret, which counts only once a code has confirmed it. */
+/** Makes a new secret, which counts only once a code has confirmed it. */
 export async function beginFactor(database: Database, owner: Owner): Promise<{ secret: string }> {
   const secret = newSecret();
   if ((await database.run(sql.setFactor, { ...ownerColumns(owner), secret })) === 0) {
@@ -33,7 +33,7 @@ export async function beginFactor(database: Database, owner: Owner): Promise<{ s
   return { secret };
 }
 
-/** The recovery codes, which are shown only now; null where the code is wrong. */
+/** Returns the recovery codes, which are shown only now; null if the code is wrong. */
 export async function confirmFactor(
   database: Database,
   owner: Owner,
@@ -47,7 +47,7 @@ export async function confirmFactor(
   return renewRecoveryCodes(database, owner);
 }
 
-/** Ten new ones; the ones before are void. */
+/** Makes ten new recovery codes and voids the earlier ones. */
 export async function renewRecoveryCodes(database: Database, owner: Owner): Promise<string[]> {
   await database.run(sql.deleteRecoveryCodes, { owner: ownerKey(owner) });
   const codes = Array.from({ length: RECOVERY_CODES }, newRecoveryCode);
@@ -60,7 +60,7 @@ export async function removeFactor(database: Database, owner: Owner): Promise<vo
   await database.run(sql.deleteRecoveryCodes, { owner: ownerKey(owner) });
 }
 
-/** A code of the program or a recovery code. Each is good once. */
+/** Takes a code of the program or a recovery code. Each code is valid once. */
 export async function takeCode(database: Database, owner: Owner, code: string, now: number): Promise<boolean> {
   if (await isCode(database, owner, code, now)) return true;
   if (!/^[A-Za-z2-7]{4}(?:[- ]?[A-Za-z2-7]{4}){3}$/.test(code.trim())) return false;

@@ -10,10 +10,10 @@ import * as sql from './sign-in.sql.ts';
 export interface Session {
   readonly id: bigint;
   readonly owner: Owner;
-  /** The password was right, and a code of the second factor is still needed. */
+  /** Whether the password was right, but a code of the second factor is still needed. */
   readonly awaitsCode: boolean;
   readonly createdAt: number;
-  /** Exact to a minute. */
+  /** The last request, exact to a minute. */
   readonly seenAt: number;
   readonly expiresAt: number;
   readonly address: string;
@@ -23,7 +23,7 @@ export interface Session {
 /** From where somebody signs in. */
 export interface Origin {
   readonly address: string;
-  /** The User-Agent field, as far as it is kept. */
+  /** The User-Agent field. Its beginning is stored. */
   readonly agent: string;
 }
 
@@ -31,9 +31,9 @@ const HOUR_MS = 3_600_000;
 const IDLE_MS = { account: 8 * HOUR_MS, operator: 30 * 60_000 };
 export const ABSOLUTE_MS = { account: 7 * 24 * HOUR_MS, operator: 12 * HOUR_MS };
 const CODE_MS = 10 * 60_000;
-/** A write for each request would be too many. */
+/** `seenAt` is written at most this often, because a write for each request would be too much. */
 const SEEN_EVERY_MS = 60_000;
-/** The oldest goes when one more is made. */
+/** The most sessions of an owner. One more ends the oldest. */
 export const SESSIONS_MAX = 50;
 const AGENT_LENGTH_MAX = 300;
 const REMOVED_AT_ONCE = 100;
@@ -67,9 +67,9 @@ async function endOldest(database: Database, owner: Owner): Promise<void> {
 }
 
 /**
- * Asked of the database each time, so that a revoked session ends with the next request in every
- * process. Null where it is unknown, idle for too long or expired. Null also where its owner is
- * disabled, or where the account may not be used from this address.
+ * Reads the session from the database each time, so that a revoked session ends with the next
+ * request in every process. Returns null if the session is unknown, expired or idle for too long,
+ * if its owner is disabled, or if the account may not be used from this address.
  */
 export async function sessionOf(
   database: Database,
@@ -95,21 +95,21 @@ export async function sessionOf(
 const isOver = ({ owner, seenAt, expiresAt }: Session, now: number): boolean =>
   expiresAt <= now || seenAt + IDLE_MS[owner.kind] <= now;
 
-/** Those that are valid, the newest first. */
+/** Lists the valid sessions, newest first. */
 export async function sessionsOf(database: Database, owner: Owner, now: number): Promise<Session[]> {
   const rows = await database.all(sql.sessionsOf, { owner: ownerKey(owner), limit: SESSIONS_MAX });
   return rows.map((row) => toSession(row, owner)).filter((session) => !session.awaitsCode && !isOver(session, now));
 }
 
-/** Whether there was one. */
+/** Returns whether there was such a session. */
 export const endSession = async (database: Database, owner: Owner, id: bigint): Promise<boolean> =>
   (await database.run(sql.deleteSessionOf, { owner: ownerKey(owner), id })) > 0;
 
-/** All, or all but one. How many there were. */
+/** Ends all sessions, or all but `keep`. Returns how many ended. */
 export const endSessions = (database: Database, owner: Owner, keep: Session | null): Promise<number> =>
   database.run(sql.deleteSessionsOf, { owner: ownerKey(owner), keep: keep?.id ?? 0n });
 
-/** A disabled account has no session and no link of its customer any more. */
+/** Disabling an account ends the sessions and links of its customer. */
 export async function setAccountEnabled(
   database: Database,
   account: bigint,
@@ -121,7 +121,7 @@ export async function setAccountEnabled(
   return accountRecord(database, username);
 }
 
-/** For somebody who is disabled: what was valid before must not be so again. */
+/** Ends sessions and links of a disabled owner, so that they are not valid when enabled again. */
 export async function endAccess(database: Database, owner: Pick<Owner, 'kind' | 'id'>): Promise<void> {
   const key = { owner: ownerKey(owner) };
   await database.run(sql.deleteSessionsOf, { ...key, keep: 0n });

@@ -6,9 +6,9 @@ import type { Database } from '../../store/transactions.ts';
 import * as sql from './sign-in.sql.ts';
 
 /**
- * Wrong passwords and codes, counted in the database and so for all processes. Nobody is locked out
- * by others: only the pair of a name and a network is refused for a while. Other sign-ins of the
- * same name, or from the same network, are delayed by some seconds.
+ * Counts wrong passwords and codes in the database, and so for all processes. Nobody can lock out
+ * somebody else: only the pair of a name and a network is refused for a while. Other sign-ins with
+ * the same name, or from the same network, are delayed by a few seconds.
  */
 export interface Attempt {
   /** Whom somebody wants to be, such as `password operator ann`. */
@@ -16,15 +16,15 @@ export interface Attempt {
   readonly address: string;
 }
 
-/** So many may be wrong without a pause. */
+/** How many attempts of a pair may be wrong without a pause. */
 export const FREE_FAILURES = 5;
 const PAUSE_FIRST_MS = 1_000;
 const PAUSE_MAX_MS = 15 * 60_000;
-/** Of one name over all networks, or of one network over all names. */
+/** How many attempts with one name, or from one network, may be wrong without a delay. */
 const UNDELAYED_FAILURES = 10;
 const DELAY_STEP_MS = 250;
 const DELAY_MAX_MS = 5_000;
-/** A day without a failure, and they are forgotten. */
+/** Failures are forgotten after a day without another failure. */
 const REMEMBERED_MS = 24 * 3_600_000;
 const REMOVED_AT_ONCE = 100;
 
@@ -54,7 +54,7 @@ export async function checkPause(database: Database, attempt: Attempt, now: numb
   throw new Problem('too-many', `Too many attempts. Try again in ${retryAfterSeconds} s.`, { retryAfterSeconds });
 }
 
-/** How long an attempt is delayed: slow for guessers, bearable for others. */
+/** How long an attempt is delayed: long enough to slow down guessing, bearable for others. */
 export async function delayOf(database: Database, attempt: Attempt, now: number): Promise<number> {
   const { subject, network } = keysOf(attempt);
   const counts = [await failures(database, subject, now), await failures(database, network, now)];
@@ -63,8 +63,8 @@ export async function delayOf(database: Database, attempt: Attempt, now: number)
 }
 
 /**
- * Counted before the password is checked, so that attempts at the same moment count too. How many
- * failures the pair has.
+ * Counts an attempt before the password is checked, so that simultaneous attempts count too. Returns
+ * the number of failures of the pair.
  */
 export async function countAttempt(database: Database, attempt: Attempt, now: number): Promise<number> {
   const { pair, subject, network } = keysOf(attempt);
@@ -74,7 +74,7 @@ export async function countAttempt(database: Database, attempt: Attempt, now: nu
   return (await failures(database, pair, now)).count;
 }
 
-/** The pair begins anew. The other counts stay: a right password must not help guessers. */
+/** Resets the pair. The other counts stay, because a right password must not help guessing. */
 export async function clearAttempts(database: Database, attempt: Attempt): Promise<void> {
   await database.run(sql.clearFailures, { hash: keysOf(attempt).pair });
 }
@@ -83,11 +83,9 @@ export async function clearAttempts(database: Database, attempt: Attempt): Promi
 const HASHES_AT_ONCE = 4;
 const WAITING_PER_NETWORK = 8;
 
-export type HashSlots = ReturnType<typeof createHashSlots>;
-
 /**
- * At most 4 computations of a hash at a time in a process. Networks take turns, so that one with
- * many attempts does not keep others waiting.
+ * Runs at most 4 computations of a hash at a time in a process. Networks take turns, so that a
+ * network with many attempts does not keep others waiting.
  */
 export function createHashSlots() {
   let running = 0;
@@ -97,7 +95,7 @@ export function createHashSlots() {
     const [first] = waiting;
     if (!first || running >= HASHES_AT_ONCE) return;
     const [network, queue] = first;
-    waiting.delete(network); // to the end of the turn, where more of it wait
+    waiting.delete(network); // added again below, at the end, if more attempts of it wait
     const start = queue.shift();
     if (queue.length > 0) waiting.set(network, queue);
     running += 1;

@@ -5,10 +5,10 @@ type Owned = { owner: string; operator: bigint | null; accountId: bigint | null 
 type ByOwner = { owner: string };
 const none = { affects: 'none' } as const;
 
-/** All that somebody has in a table. */
+/** Deletes all rows of an owner from a table. */
 const deleteOf = (name: string, table: string) =>
   statement<ByOwner>(`signIn.${name}`, `delete from ${table} where owner = :owner`, none);
-/** The oldest rows of a table whose time is over, some at once. */
+/** Deletes a batch of the oldest rows of a table whose time is over. */
 const deleteOld = (name: string, table: string, key: string, time: string) =>
   statement<{ before: number; limit: number }>(
     `signIn.${name}`,
@@ -21,7 +21,7 @@ export const setAccountPassword = statement<{ account: bigint; passwordHash: str
   'signIn.setAccountPassword',
   'update account set password_hash = :passwordHash where account_id = :account',
 );
-/** Also shown to clients of the contract, in its profile. */
+/** Profile shows this time to clients of the contract. */
 export const accountSignedIn = statement<{ account: bigint; at: number }>(
   'signIn.accountSignedIn',
   'update account set last_login_at = :at where account_id = :account',
@@ -42,7 +42,7 @@ export const linkByHash = statement<{ hash: string }, LinkRow>(
   'signIn.linkByHash',
   'select operator_id, account_id, expires_at from sign_in_link where link_hash = :hash',
 );
-/** The one that deletes it has used it. */
+/** A link is used by the one request that deletes it. */
 export const deleteLink = statement<{ hash: string }>(
   'signIn.deleteLink',
   'delete from sign_in_link where link_hash = :hash',
@@ -88,7 +88,7 @@ export const addSession = statement<
    values (:hash, :owner, :operator, :accountId, :id, :awaitsCode, :createdAt, :createdAt, :expiresAt, :address, :agent)`,
   none,
 );
-/** With its owner, who may be disabled by now. */
+/** Reads a session together with its owner, who may be disabled by now. */
 export const sessionByHash = statement<{ hash: string }, FoundSessionRow>(
   'signIn.sessionByHash',
   `select ${sessionColumns}, operator.name as operator_name, operator.disabled_at as operator_disabled_at,
@@ -111,7 +111,7 @@ export const deleteSessionOf = statement<ByOwner & { id: bigint }>(
   'delete from session where owner = :owner and session_id = :id',
   none,
 );
-/** All but one; session_id 0 is never given. */
+/** Deletes all sessions but one. No session has the id 0. */
 export const deleteSessionsOf = statement<ByOwner & { keep: bigint }>(
   'signIn.deleteSessionsOf',
   'delete from session where owner = :owner and session_id <> :keep',
@@ -136,7 +136,7 @@ export const setFactor = statement<Owned & { secret: string }>(
    where second_factor.confirmed_at is null`,
   none,
 );
-/** A code is good once: its step must be later than the last one. */
+/** A code is valid once, because its step must be later than the last one. */
 export const factorUsed = statement<ByOwner & { step: number; confirmedAt: number }>(
   'signIn.factorUsed',
   `update second_factor set last_step = :step, confirmed_at = coalesce(confirmed_at, :confirmedAt)

@@ -26,7 +26,6 @@ import {
   createHashSlots,
   delayOf,
   FREE_FAILURES,
-  type HashSlots,
 } from './sign-in-limits.ts';
 
 /**
@@ -50,19 +49,19 @@ const LINK = /^[A-Za-z0-9_-]{43}$/;
 const REMOVED_AT_ONCE = 100;
 const PASSWORD_LENGTH_MIN = 12;
 export const PASSWORD_LENGTH_MAX = 200;
-/** A shorter name is part of many good passwords. */
+/** A shorter name may be part of a password, because many good passwords contain it. */
 const NAME_LENGTH_MIN = 4;
 
 const wrongLink = () => new Problem('denied', 'The link is not valid any more. Ask for another one.');
-/** One text for every reason. */
+/** One text for every reason, so that it does not reveal which names exist. */
 const wrongPassword = () => new Problem('denied', 'The name or the password is not right.');
 const wrongCode = () => new Problem('denied', 'The code is not right.');
 
 const linkHash = (token: string): string => hash('sha256', token);
 
 /**
- * A link for one sign-in within 24 hours. It makes the links before void. With `resetFactor` the
- * second factor is off afterwards: for somebody who has lost it.
+ * Issues a link for one sign-in within 24 hours and voids earlier links. `resetFactor` turns the
+ * second factor off, for somebody who has lost it.
  */
 export async function issueLink(
   database: Database,
@@ -80,7 +79,7 @@ export async function issueLink(
   return { token, expiresAt };
 }
 
-/** Whom a link is for; null where it is not valid. Reading it changes nothing. */
+/** Whom a link is for; null if the link is not valid. This does not use up the link. */
 export async function ownerOfLink(database: Database, token: string, now: number): Promise<FoundOwner | null> {
   const row = LINK.test(token) ? await database.first(sql.linkByHash, { hash: linkHash(token) }) : undefined;
   if (!row || Number(row.expires_at) <= now) return null;
@@ -89,24 +88,59 @@ export async function ownerOfLink(database: Database, token: string, now: number
 }
 
 export interface SignInDependencies extends Pick<Clock, 'now' | 'sleep'> {
-  /** Told of each wrong password, code or link, with the address that it came from. */
+  /** Called for each wrong password, code or link, with the address that it came from. */
   readonly refused?: ((address: string) => void) | undefined;
 }
 
 export type SignIn = ReturnType<typeof createSignIn>;
 
 export function createSignIn(database: Database, { now, sleep, refused }: SignInDependencies) {
-  const told = telling(refused);
   const withSlot = createHashSlots();
-  const check = createPasswordCheck(database, { now, sleep, refused }, withSlot);
-  const atomically = createAtomically(database);
+
+  function told(problem: Problem, address: string): Problem {
+    refused?.(address);
+    return problem;
+  }
+
+  const atomically = <T>(work: (inside: Database) => Promise<T>): Promise<T> =>
+    database.transaction(null, (queries) => work(joined(database, queries)));
+
+  /** Checks a password within the limits. Throws `too-many` or `denied`. */
+  async function check(attempt: Attempt, owner: FoundOwner | null, password: string): Promise<void> {
+    await checkPause(database, attempt, now());
+    const delayMs = await delayOf(database, attempt, now());
+    if (delayMs > 0) await sleep(delayMs);
+    await withSlot(attempt.address, async () => {
+      await checkPause(database, attempt, now()); // others may have failed meanwhile
+      const failed = await countAttempt(database, attempt, now());
+      const isUsable = owner !== null && !owner.isDisabled && isAllowed(owner, attempt.address);
+      const stored = (isUsable && owner.passwordHash) || (await unusedHash());
+      const matches = password.length <= PASSWORD_LENGTH_MAX && (await passwordMatches(password, stored));
+      if (!matches || stored === (await unusedHash())) {
+        if (failed === FREE_FAILURES && owner) await noteBlocked(database, owner, attempt.address, now());
+        throw told(wrongPassword(), attempt.address);
+      }
+      await clearAttempts(database, attempt);
+    });
+  }
 
   return {
-    ...createSessionChanges(database, now),
+    sessionOf: (secret: string, address: string): Promise<Session | null> =>
+      sessionOf(database, secret, address, now()),
+    sessionsOf: (owner: Owner): Promise<Session[]> => sessionsOf(database, owner, now()),
+    endSession: (owner: Owner, id: bigint): Promise<boolean> => endSession(database, owner, id),
+    endOtherSessions: (owner: Owner, keep: Session): Promise<number> => endSessions(database, owner, keep),
+
+    signOut: (session: Session): Promise<void> =>
+      atomically(async (inside) => {
+        if (!(await endSession(inside, session.owner, session.id))) return;
+        await note(inside, session.owner, 'sign out', session.address, now());
+      }),
+
     factorState: (owner: Owner) => factorState(database, owner),
     ownerOfLink: (token: string) => ownerOfLink(database, token, now()),
 
-    /** Uses a link up. The second factor holds here too. */
+    /** Uses up a link. If the second factor is on, its code is still needed. */
     redeemLink: (token: string, origin: Origin): Promise<SignedIn> =>
       atomically(async (inside) => {
         const owner = await ownerOfLink(inside, token, now());
@@ -115,14 +149,14 @@ export function createSignIn(database: Database, { now, sleep, refused }: SignIn
         return beginSession(inside, owner, origin, now());
       }),
 
-    /** By name and password. A session that awaits a code opens nothing but `giveCode`. */
+    /** Signs in by name and password. A session that awaits a code is only good for `giveCode`. */
     async withPassword(kind: Owner['kind'], name: string, password: string, origin: Origin): Promise<SignedIn> {
       const owner = await ownerNamed(database, kind, name);
       await check({ subject: `password ${kind} ${name}`, address: origin.address }, owner, password);
       return atomically((inside) => beginSession(inside, owner as FoundOwner, origin, now()));
     },
 
-    /** The session that follows has another secret: what was known before is worth nothing. */
+    /** Returns a session with a new secret, so that the secret of the pending one is worthless. */
     async giveCode(pending: Session, code: string, origin: Origin): Promise<SignedIn> {
       const { owner } = pending;
       const attempt = { subject: `code ${ownerKey(owner)}`, address: origin.address };
@@ -139,13 +173,13 @@ export function createSignIn(database: Database, { now, sleep, refused }: SignIn
       return signedIn;
     },
 
-    /** Whether this is the password of somebody who is signed in. The same limits hold. */
+    /** Throws unless this is the password of the signed-in owner. The same limits apply. */
     async checkPassword(owner: Owner, password: string, address: string): Promise<void> {
       const found = await currentOwner(database, owner);
       await check({ subject: `password ${owner.kind} ${owner.name}`, address }, found, password);
     },
 
-    /** Ends all other sessions and voids links. The session goes on with a new secret. */
+    /** Ends all other sessions and voids links. The session continues with a new secret. */
     async setPassword(session: Session, password: string, origin: Origin): Promise<SignedIn> {
       const { owner } = session;
       checkNewPassword(owner, password);
@@ -159,74 +193,7 @@ export function createSignIn(database: Database, { now, sleep, refused }: SignIn
       });
     },
 
-    ...createFactorChanges(database, now),
-  };
-}
-
-const telling =
-  (refused: SignInDependencies['refused']) =>
-  (problem: Problem, address: string): Problem => {
-    refused?.(address);
-    return problem;
-  };
-
-const createAtomically =
-  (database: Database) =>
-  <T>(work: (inside: Database) => Promise<T>): Promise<T> =>
-    database.transaction(null, (queries) => work(joined(database, queries)));
-
-/** Checks a password within the limits. Throws `too-many` or `denied`. */
-const createPasswordCheck =
-  (database: Database, { now, sleep, refused }: SignInDependencies, withSlot: HashSlots) =>
-  async (attempt: Attempt, owner: FoundOwner | null, password: string): Promise<void> => {
-    await checkPause(database, attempt, now());
-    const delayMs = await delayOf(database, attempt, now());
-    if (delayMs > 0) await sleep(delayMs);
-    await withSlot(attempt.address, async () => {
-      await checkPause(database, attempt, now()); // others may have failed meanwhile
-      const failed = await countAttempt(database, attempt, now());
-      const isUsable = owner !== null && !owner.isDisabled && isAllowed(owner, attempt.address);
-      const stored = (isUsable && owner.passwordHash) || (await unusedHash());
-      const matches = password.length <= PASSWORD_LENGTH_MAX && (await passwordMatches(password, stored));
-      if (!matches || stored === (await unusedHash())) {
-        if (failed === FREE_FAILURES && owner) await noteBlocked(database, owner, attempt.address, now());
-        throw telling(refused)(wrongPassword(), attempt.address);
-      }
-      await clearAttempts(database, attempt);
-    });
-  };
-
-/** A session; where the second factor is on, one that still needs a code. */
-async function beginSession(inside: Database, owner: Owner, origin: Origin, now: number): Promise<SignedIn> {
-  const { isOn } = await factorState(inside, owner);
-  const signedIn = await addSession(inside, owner, origin, now, isOn);
-  if (!isOn) await noteSignIn(inside, owner, origin, now);
-  return signedIn;
-}
-
-/** Sessions of somebody who is signed in. */
-function createSessionChanges(database: Database, now: () => number) {
-  const atomically = createAtomically(database);
-  return {
-    sessionOf: (secret: string, address: string): Promise<Session | null> =>
-      sessionOf(database, secret, address, now()),
-    sessionsOf: (owner: Owner): Promise<Session[]> => sessionsOf(database, owner, now()),
-    endSession: (owner: Owner, id: bigint): Promise<boolean> => endSession(database, owner, id),
-    endOtherSessions: (owner: Owner, keep: Session): Promise<number> => endSessions(database, owner, keep),
-
-    signOut: (session: Session): Promise<void> =>
-      atomically(async (inside) => {
-        if (!(await endSession(inside, session.owner, session.id))) return;
-        await note(inside, session.owner, 'sign out', session.address, now());
-      }),
-  };
-}
-
-/** The second factor of somebody who is signed in. */
-function createFactorChanges(database: Database, now: () => number) {
-  const atomically = createAtomically(database);
-  return {
-    /** Throws `denied` unless this is a code of somebody who is signed in. The same limits hold. */
+    /** Throws `denied` unless this is a code of the signed-in owner. The same limits apply. */
     async checkCode(owner: Owner, code: string, address: string): Promise<void> {
       const attempt = { subject: `code ${ownerKey(owner)}`, address };
       await checkPause(database, attempt, now());
@@ -236,10 +203,10 @@ function createFactorChanges(database: Database, now: () => number) {
       await clearAttempts(database, attempt);
     },
 
-    /** The secret for the authenticator program; it counts only once a code has confirmed it. */
+    /** Makes the secret for the authenticator program. It counts once a code has confirmed it. */
     beginFactor: (owner: Owner) => beginFactor(database, owner),
 
-    /** The recovery codes, shown once. All other sessions end. */
+    /** Returns the recovery codes, which are shown once. All other sessions end. */
     confirmFactor: (session: Session, code: string, origin: Origin): Promise<string[]> =>
       atomically(async (inside) => {
         const codes = await confirmFactor(inside, session.owner, code, now());
@@ -263,11 +230,19 @@ function createFactorChanges(database: Database, now: () => number) {
   };
 }
 
+/** Begins a session, which still needs a code if the second factor is on. */
+async function beginSession(inside: Database, owner: Owner, origin: Origin, now: number): Promise<SignedIn> {
+  const { isOn } = await factorState(inside, owner);
+  const signedIn = await addSession(inside, owner, origin, now, isOn);
+  if (!isOn) await noteSignIn(inside, owner, origin, now);
+  return signedIn;
+}
+
 const isAllowed = ({ networks }: FoundOwner, address: string): boolean =>
   networks === null || networkList(networks.split(','))(address);
 
 let unused: Promise<string> | undefined;
-/** Nobody's: a name that does not exist takes as long as a wrong password. */
+/** The hash of nobody's password, so that an unknown name takes as long as a wrong password. */
 const unusedHash = (): Promise<string> => {
   unused ??= hashPassword(randomBytes(16).toString('hex'));
   return unused;

@@ -1,6 +1,6 @@
 import { type AccountKey, statement } from '../../store/statement.ts';
 
-/** Bearer tokens of the operator's side. */
+/** Bearer tokens of the operator's API. */
 export interface TokenRow {
   token_id: bigint;
   kind: string;

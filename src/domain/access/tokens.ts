@@ -57,7 +57,7 @@ export async function tokensAfter(
   return (await database.all(sql.tokensAfter, { afterAt, afterId, limit })).map(toToken);
 }
 
-/** The newest ones. An account rarely has more than a few. */
+/** The newest tokens of an account, which rarely has more than a few. */
 export const tokensOfAccount = async (database: Database, account: bigint, limit: number): Promise<Token[]> =>
   (await database.all(sql.tokensOfAccount, { account, limit })).map(toToken);
 

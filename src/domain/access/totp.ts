@@ -8,7 +8,7 @@ export const STEP_MS = 30_000;
 const DIGITS = 6;
 /** RFC 4226 §4 recommends 160 bits. */
 const SECRET_BYTES = 20;
-/** Clocks differ: the step before and the step after are taken too (RFC 6238 §5.2). */
+/** Clocks differ, so the step before and the step after are accepted too (RFC 6238 §5.2). */
 const STEPS_AROUND = [0, -1, 1];
 
 export const stepOf = (at: number): number => Math.floor(at / STEP_MS);
@@ -23,7 +23,7 @@ export function codeOf(key: Uint8Array, step: number, algorithm = 'sha1', digits
   return String(number).padStart(digits, '0');
 }
 
-/** The step whose code was given, at most one away from now; null where it is none. */
+/** The step whose code was given, at most one step away from now; null if no step has the code. */
 export function stepOfCode(secret: string, code: string, now: number): number | null {
   const given = code.replace(/\s/g, '');
   if (!/^\d{6}$/.test(given)) return null;
@@ -34,10 +34,10 @@ export function stepOfCode(secret: string, code: string, now: number): number | 
   return step ?? null;
 }
 
-/** In base32, as people type it where they cannot scan a picture. */
+/** The secret in base32, as people type it if they cannot scan the QR code. */
 export const newSecret = (): string => toBase32(randomBytes(SECRET_BYTES));
 
-/** What the picture for an authenticator program says. */
+/** The content of the QR code for an authenticator program. */
 export const otpauthUri = (secret: string, issuer: string, name: string): string =>
   `otpauth://totp/${encodeURIComponent(issuer)}:${encodeURIComponent(name)}?secret=${secret}&issuer=${encodeURIComponent(issuer)}`;
 

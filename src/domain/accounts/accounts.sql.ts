@@ -25,14 +25,14 @@ const ACCOUNT_FIELDS = {
   createdAt: 'instant',
   lastLoginAt: 'instant?',
   disabledAt: 'instant?',
-  /** Addresses and networks from which the account may be used, separated by commas. Null: all. */
+  /** Networks from which the account may be used, separated by commas. Null for everywhere. */
   allowedNetworks: 'text?',
-  /** Texts that put their sender on the blacklist, with commas. Null for none. */
+  /** Texts that put their sender on the blacklist, separated by commas. Null for none. */
   stopWords: 'text?',
   /** Texts that take their sender off the blacklist, and texts that ask for help. */
   startWords: 'text?',
   helpWords: 'text?',
-  /** The languages whose lists of such words count too, with commas. Null for none. */
+  /** The languages whose lists of these words count too, separated by commas. Null for none. */
   wordLanguages: 'text?',
   /** Texts that answer STOP and HELP. Null for no answer. */
   stopAnswer: 'text?',
@@ -45,13 +45,13 @@ const ACCOUNT_FIELDS = {
   unknownOutcomePolicy: 'text?',
   /** The connector that carries its messages. Null for the default one. */
   connector: 'text?',
-  /** Below so many free credits, an event tells it. Null for never. */
+  /** An event is emitted when the free credits fall below this number. Null for never. */
   lowCredits: 'long?',
 } as const;
 
 type Field = keyof typeof ACCOUNT_FIELDS;
 
-/** Columns that an operator does not set: the service does, or a command of their own. */
+/** Columns that an operator does not set directly: the service or a command of its own does. */
 const OWN_WAY = [
   'username',
   'passwordHash',
@@ -62,7 +62,7 @@ const OWN_WAY = [
   'disabledAt',
 ] as const satisfies readonly Field[];
 export type Setting = Exclude<Field, (typeof OWN_WAY)[number]>;
-/** Columns that an operator sets: all others. */
+/** All other columns, which an operator sets. */
 export const SETTINGS = (Object.keys(ACCOUNT_FIELDS) as Field[]).filter(
   (field): field is Setting => !(OWN_WAY as readonly Field[]).includes(field),
 );
@@ -79,7 +79,7 @@ const DETAILS = [
   'address',
   'region',
 ] as const satisfies readonly Field[];
-/** What Profile shows of an account, except its name and its credits. The region is ours. */
+/** With DETAILS without the region, what Profile shows besides the name and the credits. */
 const SHOWN = ['priority', 'tag', 'createdAt', 'lastLoginAt'] as const satisfies readonly Field[];
 export type ProfileField = Exclude<(typeof DETAILS)[number], 'region'> | (typeof SHOWN)[number];
 export const PROFILE: readonly ProfileField[] = [...DETAILS.filter((field) => field !== 'region'), ...SHOWN];
@@ -105,7 +105,7 @@ export const accountByName = statement<{ username: string }, AccountRow>(
   'accounts.accountByName',
   `select ${columns} from account where username = :username`,
 );
-/** A page: usernames after `after`. */
+/** A page of the accounts whose usernames follow `after`. */
 export const accountsAfter = statement<{ after: string; limit: number }, AccountRow>(
   'accounts.accountsAfter',
   `select ${columns} from account where username > :after order by username {limit :limit}`,
@@ -128,7 +128,7 @@ export const setProfile = statement<One & Pick<AccountValues, ProfileField>>(
   'accounts.setProfile',
   `update account set ${accountColumns.assignments(PROFILE)} where account_id = :account`,
 );
-/** Only where there is none yet. */
+/** Sets the password of an account that has none yet. */
 export const setPassword = statement<One & { passwordHash: string }>(
   'accounts.setPassword',
   'update account set password_hash = :passwordHash where account_id = :account and password_hash is null',

@@ -14,7 +14,7 @@ export interface StoredAccount extends Account {
   readonly id: bigint;
 }
 
-/** An account of which nothing is known. */
+/** An account without any values. */
 export const EMPTY_ACCOUNT: Account = sql.accountColumns.empty;
 /** Every field with its kind, in the order of import and export. */
 export const ACCOUNT_FIELDS = sql.accountColumns.fields;
@@ -49,9 +49,7 @@ export function createAccounts(database: Database, now: () => number, defaultReg
       return sql.accountColumns.read(row);
     },
 
-    /**
-     * The region for local numbers: the account's own, else that of its numbers, else the setting.
-     */
+    /** The region of local numbers: the account's own, else that of its numbers, else the default. */
     async region(account: AccountKey): Promise<string | null> {
       return effectiveRegion(await this.profile(account), defaultRegion);
     },
@@ -104,7 +102,7 @@ export async function* allAccounts(queries: Queries): AsyncGenerator<StoredAccou
 export const accountRecord = async (database: Database, username: string): Promise<AccountRecord> =>
   toRecord(await accountNamed(database, username));
 
-// One page reads at most so many slices, however few accounts pass the filter.
+// One page reads at most this many slices, however few accounts pass the filter.
 const SLICES_MAX = 20;
 
 export interface AccountPage {
@@ -166,8 +164,7 @@ export async function addAccount(
   if (await queries.first(sql.accountByName, { username: account.username })) {
     throw conflict(`username: there is already an account with the username ${account.username}`);
   }
-  // A random id, so that several machines need no common counter. It has 62 bits, so it is
-  // positive.
+  // The id is random, so that several machines need no common counter.
   const id = randomId();
   await queries.run(sql.addAccount, { ...account, account: id });
   await addCredentials(queries, id, credentials);
@@ -192,7 +189,7 @@ export async function changeAccount(
 ): Promise<AccountRecord> {
   return database.transaction(account, async (queries) => {
     const found = await accountToChange(queries, account, username);
-    // A policy that was never set stays so: an export would tell it otherwise.
+    // A policy that was never set stays null, because an export would show it otherwise.
     const changed = { ...found, ...change };
     await queries.run(sql.setSettings, { account, ...pick(changed, sql.SETTINGS) });
     return toRecord(changed);
@@ -205,11 +202,11 @@ async function accountToChange(queries: Queries, account: bigint, username: stri
   return found;
 }
 
-/** Use setAccountEnabled of the room access, which ends the sessions of a disabled account too. */
+/** Called by setAccountEnabled of domain/access, which ends the sessions of the account too. */
 export const setDisabledAt = (database: Database, account: bigint, disabledAt: number | null): Promise<number> =>
   database.run(sql.setDisabledAt, { account, disabledAt });
 
-/** Messages of a disabled account would wait, and go out long after, when it is enabled again. */
+/** Messages of a disabled account would wait, and be sent when it is enabled long after. */
 export function requireEnabled({ disabledAt }: Pick<AccountRecord, 'disabledAt'>): void {
   if (disabledAt !== null) throw conflict('The account is disabled. Enable it first.');
 }
@@ -219,8 +216,9 @@ export const setDetails = (queries: Queries, account: bigint, details: Account):
   queries.run(sql.setDetails, { ...details, account });
 
 /**
- * Makes what Profile shows equal to `profile`, absent values too, and sets its password where the
- * account has none. A write makes cached answers void, so nothing is written that is the same.
+ * Makes what Profile shows equal to `profile`, absent values included, and sets the password of an
+ * account that has none. Nothing is written if nothing differs, because every write invalidates
+ * cached answers.
  */
 export async function setProfile(queries: Queries, account: bigint, profile: Account): Promise<void> {
   const here = await findAccount(queries, account);
@@ -232,7 +230,7 @@ export async function setProfile(queries: Queries, account: bigint, profile: Acc
   }
 }
 
-/** For a transaction of several accounts: from here on no other call moves its credits. */
+/** For a transaction of several accounts: from here on no other call moves this one's credits. */
 export const lockAccount = (queries: TransactionQueries, account: bigint): Promise<number> =>
   queries.run(sql.lockAccount, { account });
 
@@ -249,13 +247,10 @@ export interface RemovedAccount {
   readonly credits: bigint;
 }
 
-/** Removes what a table without a foreign key has of an account, before the account goes. */
+/** Removes the rows of a table without a foreign key, before the account is removed. */
 export type AccountRemoval = (queries: TransactionQueries, account: bigint) => Promise<unknown>;
 
-/**
- * Deletes a disabled account. An enabled one is refused, so that a mistake deletes no account in
- * use.
- */
+/** Deletes a disabled account. An enabled account is refused, so that no mistake deletes one in use. */
 export async function removeAccount(
   database: Database,
   account: bigint,

@@ -31,7 +31,7 @@ export async function addAuditEntry(database: Database, entry: AuditEntry): Prom
 const RANDOM_BITS = 20n;
 let lastId = 0n;
 
-/** Ids of one process go up with time, so that entries of one millisecond are in their order. */
+/** The ids of one process increase, so that entries of the same millisecond keep their order. */
 function nextId(at: number): bigint {
   const random = BigInt(randomBytes(4).readUInt32BE() % 2 ** Number(RANDOM_BITS));
   const byTime = (BigInt(Math.max(0, Math.trunc(at))) << (RANDOM_BITS + 1n)) + random;
@@ -52,15 +52,15 @@ export interface AuditFilter {
 }
 export interface FoundEntries {
   readonly entries: readonly (AuditEntry & { readonly id: bigint })[];
-  /** Where to read on; null at the end. */
+  /** Where the next page starts; null at the end. */
   readonly next: readonly [at: number, id: bigint] | null;
 }
 
-/** No index has the actor or the action. A page reads at most so many entries. */
+/** The most entries that a page reads, because no index has the actor or the action. */
 export const AUDIT_READ_MAX = 20_000;
 const READ_AT_ONCE = 1_000;
 
-/** Entries that match, the newest first. There may be fewer than `limit` although more follow. */
+/** Matching entries, newest first. There may be fewer than `limit` although more follow. */
 export async function auditEntries(
   database: Database,
   filter: AuditFilter,

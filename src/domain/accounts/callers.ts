@@ -4,7 +4,7 @@ import { denied, Problem } from '../../base/problem.ts';
 import type { Caller, Database } from '../../store/database.ts';
 import { hashUserId, USER_ID_LENGTH_MAX } from './credentials.ts';
 
-/** Who calls, by user_id: identified, confirmed, and whether the account is still the same. */
+/** Identifies callers by user_id, confirms them, and tells whether their account has changed. */
 
 /** Compiled lists of networks by their text. Many accounts have the same list. */
 const NETWORK_LISTS_MAX = 1_000;
@@ -26,9 +26,9 @@ const NOBODY = '';
 export interface CallOrigin {
   /** The client's IP address. */
   readonly client: string;
-  /** Calls of one poll batch share one look at the writes of other processes. */
+  /** Calls with the same id share one poll of the writes of other processes. */
   readonly pollId?: number | undefined;
-  /** The operation, where it deletes: the audit names it. */
+  /** The name of an operation that deletes, for the audit. */
   readonly deletes?: string | undefined;
 }
 
@@ -45,9 +45,8 @@ export function createCallers(database: Database, now: () => number) {
      * Identifies the caller by its user_id, does the work, and confirms the identity before the
      * result is returned.
      * Unknown, empty, too long, revoked and disabled user_ids all end in `denied`, after the same
-     * work.
-     * PostgreSQL identifies with the first statement. An unknown caller gets `denied`, never a
-     * value or a bad argument.
+     * work. PostgreSQL identifies the caller with the first statement of the work; still, an
+     * unknown caller gets `denied`, never a value or a bad argument.
      * With `admit`, the identity is confirmed before `admit` counts the call and before any work.
      */
     async asCaller<T>(
@@ -76,8 +75,8 @@ export function createCallers(database: Database, now: () => number) {
     },
 
     /**
-     * Whether the account has the version that it had when the caller was identified. Without
-     * `pollOthers`, SQLite counts writes of other processes as of the last poll.
+     * Whether the account still has the version that it had when the caller was identified. Without
+     * `pollOthers`, SQLite sees the writes of other processes only as of the last poll.
      */
     isUnchanged({ id, version }: Caller, pollOthers: boolean, pollId?: number): boolean | Promise<boolean> {
       if (id === undefined || version === undefined) return false;

@@ -3,9 +3,10 @@ import { type AccountKey, statement } from '../../store/statement.ts';
 const WANTS = 'disabled_at is null and events like cast(:wanted as text)';
 
 /**
- * Events of one type and one account for webhooks. One statement, so that a change costs one round
- * trip more, and writes nothing where no webhook wants them. Webhooks of the account and of all
- * accounts are found by the index. `rows`: an id and the data of each.
+ * Adds events of one type and one account for every webhook that wants them. It is one statement,
+ * so that a change costs one more round trip and writes nothing if no webhook wants the events. An
+ * index finds the webhooks of the account and those of all accounts. `rows` has the id and the data
+ * of each event.
  */
 export const emit = statement<{
   rows: string;

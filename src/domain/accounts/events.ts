@@ -1,9 +1,9 @@
 import { randomId } from '../../base/random.ts';
-import type { AccountKey, Queries } from '../../store/database.ts';
+import type { AccountKey, Queries, Transaction } from '../../store/database.ts';
 import { recordsOf } from '../../store/json.ts';
 import * as sql from './events.sql.ts';
 
-/** What happened, for webhooks. An event holds ids, never a number or a text. */
+/** Events for webhooks. An event holds ids, never a number or a text. */
 export const EVENT_TYPES = [
   'message.received',
   'message.status',
@@ -50,9 +50,10 @@ export type OutgoingEvent =
     };
 
 /**
- * Writes an event for every webhook that wants it. Call it inside the transaction of the change:
- * then the event is on disk with the change, or neither is. Where no webhook wants it, that is one
- * statement that writes nothing. `at` is now: it is delivered from then on.
+ * Writes an event for every webhook that wants it. Call it inside the transaction of the change, so
+ * that either both the event and the change are on disk, or neither is. If no webhook wants the
+ * event, this is one statement that writes nothing. `at` is the current time, from which on the
+ * event is delivered.
  */
 export async function emitEvent(queries: Pick<Queries, 'run'>, event: OutgoingEvent): Promise<void> {
   const { type, at, ...rest } = event;
@@ -60,12 +61,10 @@ export async function emitEvent(queries: Pick<Queries, 'run'>, event: OutgoingEv
   await emit(queries, { type, at, account }, [data]);
 }
 
-/** The new statuses of messages of one account. One statement for all, none for an empty list. */
+/** Emits new statuses of messages: one statement for all of them, none for an empty list. */
 export async function emitStatuses(
-  queries: Pick<Queries, 'run'>,
+  { queries, account, at }: Transaction,
   type: 'message.status' | 'message.needs_decision',
-  account: AccountKey,
-  at: number,
   statuses: readonly { readonly messageId: bigint; readonly status: string }[],
 ): Promise<void> {
   if (statuses.length > 0) await emit(queries, { type, at, account }, statuses);

@@ -7,7 +7,7 @@ export interface IdempotencyRow {
   claimed_at: bigint;
   /** Null while the request is in progress. */
   status: bigint | null;
-  /** Null also where it was dropped to make room. */
+  /** Null while the request is in progress, and after the answer was dropped to make room. */
   answer: string | null;
 }
 export const answerOf = statement<{ key: string }, IdempotencyRow>(
@@ -53,7 +53,7 @@ export const releaseKey = statement<{ key: string; claim: string }>(
   'delete from idempotency where key_hash = :key and claim = :claim and status is null',
   { affects: 'none' },
 );
-/** How much a token has since a time, and since when. */
+/** The keys and bytes of a token since a time, and the time of its oldest key. */
 export const useOfToken = statement<
   { token: bigint; since: number },
   { total: bigint; bytes: bigint; oldest: bigint | null }
@@ -62,14 +62,14 @@ export const useOfToken = statement<
   `select count(*) as total, cast(coalesce(sum(bytes), 0) as bigint) as bytes, min(claimed_at) as oldest
    from idempotency where token_id = :token and claimed_at > :since`,
 );
-/** Empties one batch of the oldest answers of a token. That the work was done stays known. */
+/** Drops one batch of a token's oldest answers. The keys stay, so that no work is done twice. */
 export const dropOldestAnswers = statement<{ token: bigint; limit: number }>(
   'idempotency.dropOldestAnswers',
   `update idempotency set answer = null, bytes = 0 where key_hash in
      (select key_hash from idempotency where token_id = :token and answer is not null order by claimed_at {limit :limit})`,
   { affects: 'none' },
 );
-/** Deletes one batch. */
+/** Deletes one batch of the keys that were claimed before a time. */
 export const forgetAnswers = statement<{ before: number; limit: number }>(
   'idempotency.forget',
   `delete from idempotency where key_hash in

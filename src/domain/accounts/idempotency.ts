@@ -1,8 +1,9 @@
+import { readFileSync } from 'node:fs';
+import { hostname } from 'node:os';
 import { BoundedMap } from '../../base/bounded-map.ts';
 import { Problem } from '../../base/problem.ts';
 import { randomUuid } from '../../base/random.ts';
 import type { Database } from '../../store/transactions.ts';
-import { holderName, isHolderGone } from './claim-holder.ts';
 import * as sql from './idempotency.sql.ts';
 
 /** A stored answer, which is sent again to a request with the same key for 24 hours. */
@@ -19,7 +20,7 @@ export interface Claim {
 }
 
 const KEPT_MS = 24 * 3_600_000;
-// A process of another machine that dies leaves its claim. No request takes longer than this.
+// A process of another machine that dies leaves its claim behind. No request takes longer than this.
 const CLAIM_MS = 120_000;
 const FORGOTTEN_AT_ONCE = 100;
 
@@ -55,6 +56,43 @@ export async function claimKey(
 }
 
 /**
+ * The process that holds a claim: its host, its process id, and when it was started, because process
+ * ids are reused. With it, the claims of a process that has died are free at once. A wrong guess does
+ * no harm, because the result of a claim that was taken over is not stored.
+ */
+const holderName = (): string => {
+  ownName ??= [hostname().replaceAll(' ', ''), process.pid, startOf(process.pid) ?? ''].join(' ');
+  return ownName;
+};
+let ownName: string | undefined;
+
+/** Returns false for a process that may be on another machine. */
+function isHolderGone(holder: string): boolean {
+  const [host = '', pid = '', start = ''] = holder.split(' ');
+  if (`${host} ${pid} ${start}` === holderName() || host !== hostname().replaceAll(' ', '')) return false;
+  if (!/^[1-9]\d{0,9}$/.test(pid)) return false;
+  try {
+    process.kill(Number(pid), 0);
+  } catch (thrown) {
+    return (thrown as NodeJS.ErrnoException).code === 'ESRCH';
+  }
+  const found = startOf(Number(pid));
+  return found !== null && start !== '' && found !== start;
+}
+
+/** When a process started, in ticks since the start of the machine; null without /proc. */
+function startOf(pid: number): string | null {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+    // The name in parentheses may contain anything, so fields are counted after it. The start time
+    // is the 22nd field.
+    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? null;
+  } catch {
+    return null;
+  }
+}
+
+/**
  * Stores the answer inside the transaction of the change. The change is rolled back if another
  * process has taken over the key.
  */
@@ -67,60 +105,61 @@ export async function releaseKey(database: Database, claim: Claim): Promise<void
   await database.run(sql.releaseKey, { ...claim });
 }
 
-/** Remembers for a day that something was done, by a name that tells nothing about it. */
+/** Remembers for a day that something was done, under a name that reveals nothing about it. */
 export async function rememberOnce(database: Database, key: string, now: number): Promise<void> {
   const claimed = await claimKey(database, key, key, now).catch(() => null); // another process remembers it
   if (claimed && 'claim' in claimed) await storeAnswer(database, claimed, { status: 200, answer: String(now) });
 }
 
-/** When it was done, or null. */
+/** When the thing of this name was done, or null. */
 export async function rememberedAt(database: Database, key: string, now: number): Promise<number | null> {
   const found = await database.first(sql.answerOf, { key });
   if (!found || found.answer === null || now - Number(found.claimed_at) >= KEPT_MS) return null;
   return Number(found.answer);
 }
 
-/** A request is answered within a second or two. The longer it takes, the less often to ask. */
+/** Most requests are answered within two seconds. The longer one takes, the later to ask again. */
 const inProgress = (ageMs: number): Problem =>
   new Problem('conflict', 'A request with this Idempotency-Key is in progress. Repeat it in a moment.', {
     retryAfterSeconds: Math.min(Math.max(Math.ceil(ageMs / 2_000), 1), 30),
   });
 
-/** The key stays known, so that nothing is done twice. Waiting does not help: no Retry-After. */
+/** The key stays known, so that nothing is done twice. Waiting does not help, so no Retry-After. */
 const answerDropped = (status: number): Problem =>
   new Problem(
     'conflict',
     `The request with this Idempotency-Key was answered already, with the status ${status}, and is not done again. Its answer is not kept any more: look for what it did in the lists, such as the messages of the account, or in the audit.`,
   );
 
-/** What one token may keep: a day of it would fill the disk. */
+/** What one token may store. Without limits, a day of requests could fill the disk. */
 export interface KeyLimits {
-  /** Within 24 hours. A key takes about 400 bytes without its answer. */
+  /** The most keys within 24 hours. A key takes about 400 bytes without its answer. */
   readonly keys: number;
-  /** Of answers. */
+  /** The most bytes of answers. */
   readonly bytes: number;
-  /** After so many keys or bytes of a process the token is looked at. */
+  /** After this many keys or bytes in this process, the database is asked what the token has. */
   readonly lookAfter: { readonly keys: number; readonly bytes: number };
 }
 const LIMITS: KeyLimits = { keys: 100_000, bytes: 64 * 2 ** 20, lookAfter: { keys: 500, bytes: 4 * 2 ** 20 } };
 const TOKENS_MAX = 10_000;
 const DROPPED_AT_ONCE = 100;
 
-/** A token that has too many keys is looked at once a minute. */
+/** For a token with too many keys, the database is asked once a minute. */
 const FULL_MS = 60_000;
 
 interface Use {
-  /** New keys until the token is looked at again. */
+  /** How many new keys are admitted until the database is asked again. */
   left: number;
-  /** Of answers, since it was looked at. */
+  /** The bytes of answers since the database was asked. */
   bytes: number;
-  /** Until then the token gets no new key. */
+  /** The time until which the token gets no new key. */
   readonly fullUntil: number;
 }
 
 /**
- * Makes room for tokens that have too much. Only answers go before their 24 hours are over, never a
- * key: a request whose key is forgotten would be done twice. Who has too many keys gets no new one.
+ * Holds tokens to their limits. Too many bytes: the oldest answers are dropped before their 24
+ * hours are over, but never a key, because a request whose key is forgotten would be done twice.
+ * Too many keys: the token gets no new key.
  */
 export function createKeyLimits(database: Database, now: () => number, limits: KeyLimits = LIMITS) {
   const uses = new BoundedMap<bigint, Use>(TOKENS_MAX);
@@ -141,7 +180,7 @@ export function createKeyLimits(database: Database, now: () => number, limits: K
   }
 
   return {
-    /** For a new key that is claimed. Throws Problem `too-many` where the token has too many. */
+    /** Admits a new key that was claimed. Throws Problem `too-many` if the token has too many. */
     async admit(token: bigint): Promise<void> {
       let use = uses.get(token);
       if (use && use.left > 0) use.left -= 1;

@@ -15,7 +15,7 @@ export const raiseCounter = statement<Counter & { last: bigint }>(
   `insert into id_counter (account_id, kind, last_id) values (:account, :kind, :last)
    on conflict (account_id, kind) do update set last_id = excluded.last_id where excluded.last_id > id_counter.last_id`,
 );
-/** No row where none was taken yet. */
+/** Returns no row if no id was taken yet. */
 export const lastId = statement<Counter, { last_id: bigint }>(
   'ids.lastId',
   'select last_id from id_counter where account_id = :account and kind = :kind',

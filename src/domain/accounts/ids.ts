@@ -18,7 +18,7 @@ const LAST_COUNTED: Readonly<Record<IdKind, bigint>> = {
   group: 2n ** 30n,
   message: 2n ** 62n,
   template: 2n ** 62n,
-  write: 2n ** 62n, // of a migration, see migration-writes.ts
+  write: 2n ** 62n, // the writes of a migration
 };
 
 /** Takes `count` new ids and returns the first one. Call it in a transaction of the account. */
@@ -42,8 +42,8 @@ export async function reserveIds(
 }
 
 /**
- * Which rows are there now: a row that is added later is not among them. So a person who acts on
- * all rows of a list acts on what the list showed.
+ * Identifies the rows that exist now; rows that are added later are not in the snapshot. So a
+ * person who acts on all rows of a list acts on what the list showed.
  */
 export async function snapshotOf(queries: Queries, account: AccountKey, kind: IdKind): Promise<bigint> {
   return (await queries.first(sql.lastId, { account, kind }))?.last_id ?? 0n;

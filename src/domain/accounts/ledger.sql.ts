@@ -5,7 +5,7 @@ export interface BalanceRow {
   free: bigint;
   used: bigint;
   held: bigint;
-  /** Below it credits are low; null where the account has no such limit. */
+  /** Free credits below this number are low; null if the account has no such limit. */
   low: bigint | null;
 }
 export interface MovementRow {
@@ -66,7 +66,7 @@ export const newestMovements = statement<TimePage, MovementRow>(
   `select ${columns} from movement where account_id = :account and (moved_at, movement_id) <= (:at, :id)
    order by moved_at desc, movement_id desc {limit :limit}`,
 );
-/** A page: numbers from `from` on. */
+/** A page of the movements whose numbers start at `from`. */
 export const movementsFrom = statement<{ account: AccountKey; from: bigint; limit: number }, MovementRow>(
   'ledger.movementsFrom',
   `select ${columns} from movement where account_id = :account and movement_id >= :from
@@ -87,7 +87,7 @@ export const deleteMovements = statement<{ account: AccountKey; ids: string }>(
   'ledger.deleteMovements',
   'delete from movement where account_id = :account and movement_id {among :ids}',
 );
-/** A scheduled message holds its credits itself, a claimed one in its row of the dispatch. */
+/** The credits of a scheduled message are in its own row, those of others in `dispatch`. */
 export const heldByMessages = statement<One, { parts: bigint }>(
   'ledger.heldByMessages',
   `select cast(coalesce((select sum(held_parts) from scheduled where account_id = :account), 0)

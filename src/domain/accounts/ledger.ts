@@ -1,6 +1,6 @@
 import { badField, notFound } from '../../base/problem.ts';
 import { cursorBefore, LAST, pages } from '../../store/cursor.ts';
-import type { AccountKey, Database, Queries, TransactionQueries } from '../../store/database.ts';
+import type { AccountKey, Database, Queries, Transaction, TransactionQueries } from '../../store/database.ts';
 import { elementsOf } from '../../store/json.ts';
 import { accountNamed, allAccounts } from './accounts.ts';
 import { emitEvent } from './events.ts';
@@ -20,7 +20,7 @@ export interface Balances {
   readonly free: bigint;
   readonly held: bigint;
   readonly used: bigint;
-  /** Below it, free credits are low; null for no limit. */
+  /** Free credits below this number are low; null for no limit. */
   readonly low?: bigint | null;
 }
 export interface NewMovement {
@@ -62,9 +62,7 @@ export async function balancesOf(queries: Queries, account: AccountKey): Promise
  * call moves its credits.
  */
 export async function move(
-  queries: TransactionQueries,
-  account: AccountKey,
-  at: number,
+  { queries, account, at }: Transaction,
   movements: readonly NewMovement[],
   known?: Balances,
 ): Promise<{ balances: Balances; ids: bigint[] }> {
@@ -115,17 +113,15 @@ function checkBalances(old: Balances, changed: Balances): void {
 }
 
 /**
- * Releases the credits of deleted scheduled messages, with one movement each. A balance at the
- * largest number takes no more: the rest goes back to the operator.
+ * Releases the credits of deleted scheduled messages, with one movement each. If the free balance
+ * would exceed the largest number, the rest goes back to the operator.
  */
 export async function releaseHeld(
-  queries: TransactionQueries,
-  account: AccountKey,
-  at: number,
+  transaction: Transaction,
   messages: readonly HeldMessage[],
   reason: string,
 ): Promise<bigint> {
-  const found = await balancesOf(queries, account);
+  const found = await balancesOf(transaction.queries, transaction.account);
   let room = CREDITS_MAX - found.free;
   const movements: NewMovement[] = [];
   let released = 0n;
@@ -137,14 +133,11 @@ export async function releaseHeld(
     const rest = parts - amount;
     if (rest > 0n) movements.push({ kind: 'adjust', from: 'held', to: 'operator', amount: rest, messageId, reason });
   }
-  if (movements.length > 0) await move(queries, account, at, movements, found);
+  if (movements.length > 0) await move(transaction, movements, found);
   return released;
 }
 
-/**
- * Holds the credits of the scheduled messages of an imported account. Triggers open its other
- * balances.
- */
+/** Holds the credits of an imported account's scheduled messages. Triggers open other balances. */
 export async function openHeld(queries: Queries, account: bigint, at: number, held: bigint): Promise<void> {
   if (held === 0n) return;
   await queries.run(sql.openHeld, { account, held });
@@ -190,7 +183,7 @@ export function createLedger(database: Database, now: () => number) {
 
     /** A positive amount grants credits; a negative one takes free credits back, never below 0. */
     adjust: (account: AccountKey, change: Adjustment): Promise<{ movement: Movement; balances: Balances }> =>
-      database.transaction(account, (queries) => adjustBalance(queries, account, now(), change)),
+      database.transaction(account, (queries) => adjustBalance({ queries, account, at: now() }, change)),
 
     /** Recomputes the balances of all accounts, or of one, and returns the differences. */
     check: (username: string | null = null): Promise<{ accounts: number; discrepancies: Discrepancy[] }> =>
@@ -208,9 +201,7 @@ export function createLedger(database: Database, now: () => number) {
 }
 
 async function adjustBalance(
-  queries: TransactionQueries,
-  account: AccountKey,
-  at: number,
+  transaction: Transaction,
   { amount, reason, reference }: Adjustment,
 ): Promise<{ movement: Movement; balances: Balances }> {
   if (amount === 0n) throw badField('amount', '0 moves nothing');
@@ -220,8 +211,9 @@ async function adjustBalance(
     : ({ kind: 'adjust', from: 'free', to: 'operator' } as const);
   const size = isGrant ? amount : -amount;
   const words = reference === null ? { reason } : { reason, reference };
-  const { balances, ids } = await move(queries, account, at, [{ ...sides, amount: size, ...words }]);
-  const movement = { id: ids[0] as bigint, ...sides, amount: size, at, messageId: null, reason, reference };
+  const { balances, ids } = await move(transaction, [{ ...sides, amount: size, ...words }]);
+  const told = { amount: size, at: transaction.at, messageId: null, reason, reference };
+  const movement = { id: ids[0] as bigint, ...sides, ...told };
   return { movement, balances };
 }
 
@@ -247,7 +239,7 @@ async function discrepanciesOf(queries: Queries, account: bigint, username: stri
     .map((each) => ({ username, ...each }));
 }
 
-/** Openings and sums carried forward are not counted. */
+/** Does not count openings and sums that were carried forward. */
 export const countMovementsBefore = async (queries: Queries, account: AccountKey, before: number): Promise<number> =>
   Number((await queries.first(sql.countMovementsBefore, { account, before }))?.total ?? 0n);
 
@@ -303,7 +295,7 @@ export async function movementsWhere(
   return found;
 }
 
-/** The movements stay without their words. */
+/** Erases reasons and references. The movements stay. */
 export const eraseWords = (queries: Queries, account: bigint, ids: readonly bigint[]): Promise<number> =>
   queries.run(sql.eraseWords, { account, ids: elementsOf(ids) });
 

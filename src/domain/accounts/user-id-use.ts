@@ -6,11 +6,11 @@ import type { Database } from '../../store/database.ts';
 import * as sql from './user-ids.sql.ts';
 
 /**
- * When a user_id was last used, exact to a day. A call costs one look into a map. What is new is
- * written later, beside the calls: at most once a day for a user_id and a process.
+ * Records when a user_id was last used, exact to a day. A call costs one lookup in a map. The
+ * database is written later, outside of calls, at most once a day for each user_id and process.
  */
 export interface UserIdUse {
-  /** A call of this account succeeded. */
+  /** Notes that a call of this account succeeded. */
   note(account: unknown): void;
   start(): void;
   /** Writes what was noted. */
@@ -20,7 +20,7 @@ export interface UserIdUse {
 
 const DAY_MS = 24 * 3_600_000;
 const FLUSH_EVERY_MS = 60_000;
-/** Of the user_ids that were used today; others are written once more. */
+/** The most user_ids whose day is remembered; others are written once more. */
 const REMEMBERED_MAX = 100_000;
 
 export function createUserIdUse(database: Database, clock: Clock, failed: (thrown: unknown) => void): UserIdUse {

@@ -48,7 +48,7 @@ const select = `select credential.user_id_hash, created_at, revoked_at, used_at
      and user_id_use.user_id_hash = credential.user_id_hash
    where credential.account_id = :account`;
 
-/** The contract shows nothing of it, so no cached answer is void. */
+/** The contract does not show the use of a user_id, so cached answers stay valid. */
 export const userIdUsed = statement<{ account: bigint; hash: string; usedAt: number }>(
   'userIds.used',
   `insert into user_id_use (account_id, user_id_hash, used_at) values (:account, :hash, :usedAt)

@@ -8,14 +8,14 @@ import * as sql from './user-ids.sql.ts';
 export type Credential = sql.Credential;
 export type UserId = sql.UserId;
 
-/** The account that has this user_id, also where it is revoked. */
+/** The account that has this user_id, even if it is revoked. */
 export const ownerOfUserId = async (queries: Queries, hash: string): Promise<bigint | null> =>
   (await queries.first(sql.credentialOwner, { hash }))?.account_id ?? null;
 
 export const credentialsOf = async (queries: Queries, account: bigint): Promise<Credential[]> =>
   (await queries.all(sql.credentials, { account })).map(sql.credentialColumns.read);
 
-/** Adds the missing credentials. Existing ones do not change: a revoked one stays revoked. */
+/** Adds the missing credentials. Existing credentials do not change, even if they are revoked. */
 export async function addCredentials(
   queries: Queries,
   account: bigint,
@@ -40,8 +40,8 @@ export async function userIdsOf(
 }
 
 /**
- * Adds a user_id: a new one, or one that the account had on another system. The earlier ones stay
- * valid, unless they are to be revoked.
+ * Adds a new user_id, or one that the account had on another system. The earlier user_ids stay
+ * valid, unless `revokeOthers` is set.
  */
 export async function addUserId(
   database: Database,

@@ -13,7 +13,7 @@ type Number = { account: AccountKey; number: string };
 
 const columns = entryColumns.names;
 
-/** In pages: the numbers after `after`. */
+/** A page of the entries whose numbers follow `after`. */
 export const listed = statement<One & { after: string; limit: number }, EntryRow>(
   'blacklist.listed',
   `select ${columns} from blocked_number where account_id = :account and number > :after order by number {limit :limit}`,
@@ -23,8 +23,8 @@ export const entry = statement<Number, EntryRow>(
   `select ${columns} from blocked_number where account_id = :account and number = :number`,
 );
 /**
- * Candidates, by their last digits, which the domain compares, and the first entry after the text
- * `after`. `ends` are records of one text.
+ * Candidates by their last digits, whose whole numbers the domain compares, and the first entry
+ * after the text `after`. `ends` are records of one text.
  */
 export const byEnds = statement<One & { ends: string; after: string }, { number: string }>(
   'blacklist.byEnds',
@@ -44,7 +44,7 @@ export const all = statement<One, EntryRow>(
   'blacklist.all',
   `select ${columns} from blocked_number where account_id = :account order by blocked_at, number`,
 );
-/** Entries whose numbers end so, in pages: the numbers after `after`. */
+/** A page of the entries whose numbers have this ending and follow `after`. */
 export const byEnd = statement<One & { end: string; after: string; limit: number }, { number: string }>(
   'blacklist.byEnd',
   `select number from blocked_number {using blocked_by_number_end}
@@ -55,11 +55,11 @@ const insert = `insert into blocked_number (account_id, ${columns}, number_key)
    values (:account, ${entryColumns.parameters}, :key)`;
 
 export const add = statement<NewEntry>('blacklist.add', insert);
-/** Nothing, where this very text is there already. */
+/** Changes nothing if an entry with exactly this text exists. */
 export const block = statement<NewEntry>('blacklist.block', `${insert} on conflict (account_id, number) do nothing`);
 /**
- * A call of the account makes an entry of a STOP its own, which a START does not remove. The
- * evidence stays.
+ * A call of the account turns an entry that a STOP made into its own, which a START does not
+ * remove. The evidence stays.
  */
 export const adopt = statement<One & { numbers: string; sample: string | null }>(
   'blacklist.adopt',

@@ -64,7 +64,7 @@ export function createBlacklist(database: Database, regionOfAccount: (account: A
   };
 }
 
-/** An entry without origin is older than the column; it came from an import or a call. */
+/** An entry without an origin is older than that column; it came from an import or a call. */
 const toEntry = ({ number, sample, blockedAt, origin }: sql.EntryValues): BlacklistEntry => ({
   number: isErasedEntry(number) ? null : number,
   origin: (origin ?? 'import') as BlacklistOrigin,
@@ -80,10 +80,9 @@ export interface NewEntry {
 }
 
 /**
- * Adds a number to which nothing is sent from now on. False if it was on the blacklist. An entry
- * that a STOP made becomes the account's own when the account adds the number itself, so that a
- * START of the person does not remove it. What waits for the number is another matter: see
- * sending/opt-out.ts.
+ * Adds a number to which nothing is sent from now on. Returns false if it was on the blacklist. An
+ * entry that a STOP made becomes the account's own when the account adds the number itself, so that
+ * a START of the person does not remove it. sending/opt-out.ts ends what waits for the number.
  */
 export async function addEntry(
   { queries, account, at }: Transaction,
@@ -122,7 +121,7 @@ export async function entriesOf(
   return entries;
 }
 
-/** Those of the numbers, in E.164, that are on the blacklist. */
+/** Returns those of the E.164 numbers that are on the blacklist. */
 export async function blacklistedOf(
   queries: Queries,
   account: AccountKey,
@@ -142,7 +141,7 @@ export async function blacklistedOf(
 // The number is stored as given and is part of a key.
 const NUMBER_LENGTH_MAX = 200;
 
-/** For what the contract does not know: it takes any number with a digit. */
+/** A stricter check than that of the contract, which takes any number with a digit. */
 export function checkOperatorsNumber(number: string): void {
   checkNumber(number);
   const fault = exponentFault(number);
@@ -160,7 +159,7 @@ export function checkNumber(number: string): void {
 export type BlockedNumber = Pick<sql.EntryValues, 'number' | 'sample' | 'blockedAt'>;
 type KeyedNumber = BlockedNumber & { readonly key: string };
 
-/** With the form of the number by which it is found. */
+/** Adds the key, the form of the number by which an entry is found. */
 export const withNumberKey = (entry: BlockedNumber): KeyedNumber => ({ ...entry, key: writtenKey(entry.number) });
 
 /** The whole blacklist, for an export. */
@@ -169,7 +168,7 @@ export const allBlocked = async (queries: Queries, account: bigint): Promise<Blo
     .map(sql.entryColumns.read)
     .map(({ number, sample, blockedAt }) => ({ number, sample, blockedAt }));
 
-/** Of a new account. */
+/** Adds the entries of a new account. */
 export const addBlocked = (
   queries: TransactionQueries,
   account: bigint,
@@ -180,11 +179,11 @@ export const addBlocked = (
     entries.map((entry) => ({ account, ...entry, origin: null })),
   );
 
-/** Of an import into an account that is there. False where this very text is there already. */
+/** Adds an imported entry. Returns false if an entry with exactly this text exists. */
 export const putBlocked = async (queries: TransactionQueries, account: bigint, entry: KeyedNumber): Promise<boolean> =>
   (await queries.run(sql.block, { account, ...entry, origin: 'import' })) > 0;
 
-/** The entries with these texts. */
+/** The entries with exactly these texts. */
 export async function entriesNamed(
   queries: Queries,
   account: bigint,
@@ -199,9 +198,9 @@ export async function entriesNamed(
 }
 
 /**
- * Replaces the entries of a person by one without number and evidence. It has the earliest time and
- * the origin of that entry, except that it is the account's own where one of them is: START never
- * removes it.
+ * Replaces the entries of a person by one without number and evidence. It has the time and the
+ * origin of the earliest entry. But if one of the entries is the account's own, so is the new one,
+ * and START does not remove it.
  */
 export async function eraseEntries(
   queries: Queries,

@@ -15,9 +15,7 @@ import {
 } from './contacts.ts';
 import { addGroup, groupsByName, isGroup } from './groups.ts';
 
-/**
- * Imports contacts from a file. A row matches a contact by number, and by group if it names one.
- */
+/** Imports contacts from a file. A row matches a contact by number, and by group if it names one. */
 export interface ImportRow {
   readonly row: number;
   readonly name: string;
@@ -25,7 +23,7 @@ export interface ImportRow {
   readonly mobile: string;
   /** Whether the cell was text, so that no spreadsheet has changed the number. */
   readonly isText: boolean;
-  /** The name of a group, which is created if it does not exist. Empty: no group. */
+  /** The name of a group, which is created if it does not exist; empty for no group. */
   readonly group: string;
 }
 export interface RowFault {
@@ -43,7 +41,7 @@ export interface ContactImport {
   /** Rows with the number and the group of an earlier row. The earliest row is imported. */
   readonly duplicates: number;
   readonly bad: number;
-  /** With `fillsOnly`: rows that say something else than their contact, which stays as it is. */
+  /** With `fillsOnly`: rows that differ from their contact, whose fields stay as they are. */
   readonly differing: number;
   readonly groupsAdded: number;
   /** The first faults. */
@@ -57,8 +55,8 @@ export interface ImportOptions {
   /** The group of rows that name none. */
   readonly group: bigint | null;
   /**
-   * What a contact has already stays, and only its empty fields are filled. A row then finds its
-   * contact by the number alone: one in another group is not added to this one.
+   * Fills only the empty fields of existing contacts. A row then matches a contact by the number
+   * alone, and a contact of another group stays in its group.
    */
   readonly fillsOnly?: true;
   readonly region: string | null;
@@ -81,7 +79,7 @@ interface Plan {
   readonly change: readonly Change[];
 }
 interface Change {
-  /** With the new fields. */
+  /** The contact with its new fields. */
   readonly contact: Contact;
   readonly wanted: Wanted;
 }
@@ -204,7 +202,7 @@ function changing(all: readonly Wanted[], present: Present): Pick<Plan, 'add' | 
   return { add, change, differing: 0 };
 }
 
-/** A contact without a group gets that of the row: see carryOut. */
+/** A contact without a group gets the group of the row: see carryOut. */
 function filling(all: readonly Wanted[], present: Present): Pick<Plan, 'add' | 'change'> & { differing: number } {
   const add: Wanted[] = [];
   const change: Change[] = [];

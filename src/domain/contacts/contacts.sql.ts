@@ -18,7 +18,7 @@ const ofAccount = `${columns} where account_id = :account`;
 
 type Page = { account: AccountKey; from: bigint; limit: number };
 
-/** In pages: the ids from `from` up. */
+/** A page of the contacts whose ids start at `from`. */
 export const contacts = statement<Page, ContactRow>(
   'contacts.contacts',
   `${ofAccount} and contact_id >= :from order by contact_id {limit :limit}`,
@@ -27,7 +27,7 @@ export const contactsOfGroup = statement<Page & { group: bigint }, ContactRow>(
   'contacts.contactsOfGroup',
   `${ofAccount} and {rare group_id = :group} and contact_id >= :from order by contact_id {limit :limit}`,
 );
-/** Orders of dialects, in pages: the ids from `to` down. */
+/** For the orders of dialects: a page of the ids from `to` down. */
 type DownPage = { account: AccountKey; to: bigint; limit: number };
 export const contactsDown = statement<DownPage, ContactRow>(
   'contacts.contactsDown',
@@ -37,7 +37,7 @@ export const contactsOfGroupDown = statement<DownPage & { group: bigint }, Conta
   'contacts.contactsOfGroupDown',
   `${ofAccount} and {rare group_id = :group} and contact_id <= :to order by contact_id desc {limit :limit}`,
 );
-/** Those whose number ends so: candidates, which the domain compares. */
+/** Candidates whose number has this ending. The domain compares the whole numbers. */
 export const contactsByEnd = statement<Page & { end: string }, ContactRow>(
   'contacts.contactsByEnd',
   `${columns} {using contact_by_number_end}
@@ -47,7 +47,7 @@ export const anyContact = statement<{ account: AccountKey }, { contact_id: bigin
   'contacts.anyContact',
   'select contact_id from contact where account_id = :account order by contact_id {limit 1}',
 );
-/** The same as contactsByEnd for several endings at once. `ends`: a record each. */
+/** Does the same for several endings at once. `ends` has one record for each ending. */
 export const contactsByEnds = statement<{ account: AccountKey; ends: string; limit: number }, ContactRow>(
   'contacts.contactsByEnds',
   `${columns} {using contact_by_number_end}
@@ -58,7 +58,7 @@ export const contact = statement<{ account: AccountKey; id: bigint }, ContactRow
   'contacts.contact',
   `${ofAccount} and contact_id = :id`,
 );
-/** Counts up to a limit: an account may have millions. */
+/** Counts up to a limit, because an account may have millions of contacts. */
 export const count = statement<{ account: AccountKey; limit: number }, { total: bigint }>(
   'contacts.count',
   'select count(*) as total from (select 1 from contact where account_id = :account order by contact_id {limit :limit}) as counted',
@@ -67,7 +67,7 @@ export const countContacts = statement<Ids, { total: bigint }>(
   'contacts.countContacts',
   'select count(*) as total from contact where account_id = :account and contact_id {among :ids}',
 );
-/** By `coalesce` no index has the group: PostgreSQL 15 would read the whole group. */
+/** `coalesce` hides the group from the index, by which PostgreSQL 15 would read the whole group. */
 export const countContactsInGroup = statement<Ids & { group: bigint }, { total: bigint }>(
   'contacts.countContactsInGroup',
   `select count(*) as total from contact
@@ -82,7 +82,7 @@ export const deleteContacts = statement<Ids>(
   'delete from contact where account_id = :account and contact_id {among :ids}',
   { deletes: ({ ids }) => targetOf(ids) },
 );
-/** `key` is the number in the form by which it is found. */
+/** `key` is the form of the number by which a contact is found. */
 export type StoredContact = { account: AccountKey; key: string | null } & ContactValues;
 const insert = `insert into contact (account_id, ${contactColumns.names}, number_key)
    values (:account, ${contactColumns.parameters}, :key)`;

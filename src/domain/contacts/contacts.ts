@@ -51,11 +51,11 @@ export function createContacts(database: Database, regionOfAccount: RegionOfAcco
 }
 
 /**
- * The largest number of rows that one page scans. A filter that few rows pass gets short pages,
- * each with a next one.
+ * The largest number of rows that one page scans. If few rows pass the filter, pages are short
+ * although more follow.
  */
 const LOOKED_AT_MAX = 20_000;
-/** The largest number that is counted for a page. */
+/** Contacts are counted up to this number. */
 export const COUNTED_CONTACTS_MAX = 100_000;
 
 /** Contacts that pass a filter, and single ones. */
@@ -93,7 +93,7 @@ function createContactList(database: Database, regionOfAccount: RegionOfAccount)
   return {
     list,
 
-    /** At most COUNTED_CONTACTS_MAX. */
+    /** Counts up to COUNTED_CONTACTS_MAX. */
     async count(account: AccountKey): Promise<number> {
       return Number((await database.first(sql.count, { account, limit: COUNTED_CONTACTS_MAX }))?.total ?? 0n);
     },
@@ -132,7 +132,7 @@ function createNumberSearch(database: Database, regionOfAccount: RegionOfAccount
     return null;
   }
 
-  /** Reading a number takes 20 times as long as a look for its end, so most are never read. */
+  /** Parsing a number takes 20 times as long as finding rows by its ending, so few are parsed. */
   async function bestOf(account: AccountKey, number: string, rows: readonly sql.ContactRow[]): Promise<Contact | null> {
     if (rows.length === 0) return null;
     const { matches } = sameNumber(number, await regionOfAccount(account));
@@ -164,11 +164,11 @@ function createNumberSearch(database: Database, regionOfAccount: RegionOfAccount
       return first;
     },
 
-    /** The same for the numbers of a page, by one statement. What has no contact is not in it. */
+    /** Does the same for all numbers of a page with one statement. */
     async withSameNumbers(account: AccountKey, numbers: readonly string[]): Promise<Map<string, Contact>> {
       const found = new Map<string, Contact>();
       const sought = numbers.filter(hasDigit);
-      // 50 numbers take 150 µs, and many accounts have no contacts at all.
+      // Looking for 50 numbers takes 150 µs, and many accounts have no contacts at all.
       if (sought.length === 0 || !(await database.first(sql.anyContact, { account }))) return found;
       const endOf = new Map(sought.map((number) => [number, numberEnd(number)]));
       const ends = recordsOf([...new Set(endOf.values())].map((end) => [end]));
@@ -258,9 +258,9 @@ function createContactChanges(database: Database) {
   };
 }
 
-/** Candidates for the numbers of a page. */
+/** The most candidates for the numbers of a page. */
 const NAMED_MAX = 1_000;
-/** The end of a short number may contain what stands before it, see sms/numbers.ts. */
+/** The ending of a short number may include what precedes its digits: see sms/numbers.ts. */
 const isShort = (number: string): boolean => number.replace(/\D/g, '').length <= 8;
 
 // Of a million contacts, one or two have the same last 6 digits.
@@ -270,7 +270,7 @@ const fromOf = (after: Contact | undefined): bigint => (after ? after.id + 1n : 
 
 const toContact = sql.contactColumns.read;
 
-/** With the form of the number by which it is found. */
+/** A contact with its key, the form of the number by which it is found. */
 export type KeyedContact = Contact & { readonly key: string | null };
 export const withKey = (contact: Contact): KeyedContact => ({
   ...contact,
@@ -299,7 +299,7 @@ async function contactOf(queries: Queries, account: AccountKey, id: bigint): Pro
   return toContact(row);
 }
 
-/** The whole list, for an export. */
+/** All contacts, for an export. */
 export const allContacts = async (queries: Queries, account: bigint): Promise<Contact[]> =>
   (await queries.all(sql.contacts, { account, ...EVERYTHING })).map(toContact);
 
@@ -309,7 +309,7 @@ export async function* contactPages(queries: Queries, account: AccountKey): Asyn
   for await (const rows of pages(PAGE, page, ({ contact_id }) => contact_id)) yield rows.map(toContact);
 }
 
-/** Candidates for a number, in pages: contacts whose number ends so. */
+/** Candidates for numbers, in pages: the contacts whose number has one of these endings. */
 export async function* contactsEnding(
   queries: Queries,
   account: AccountKey,
@@ -331,7 +331,7 @@ export async function contactsWithNumber(queries: Queries, account: AccountKey, 
   return found;
 }
 
-/** Of an import: contacts with their ids. */
+/** Adds imported contacts with their ids. */
 export const addContacts = (
   queries: TransactionQueries,
   account: AccountKey,
@@ -341,7 +341,7 @@ export const addContacts = (
     sql.addContact,
     contacts.map((contact) => ({ account, ...contact })),
   );
-/** Adds the contacts, and changes those that are there. */
+/** Adds the contacts, and changes those that exist. */
 export const putContacts = (
   queries: TransactionQueries,
   account: AccountKey,

@@ -21,10 +21,10 @@ const entryOf = (salt: string, number: string, region: string | null): string =>
     .update(`${salt}:${numberKey(number, region)}`)
     .digest('hex')}`;
 
-/** Behind it an ordered list of entries has those of erased persons. */
+/** In an ordered list, the entries of erased persons follow this text. */
 export const BEFORE_ERASED = PREFIX;
 
-/** The salt of one of the entries; undefined where none is of an erased person. */
+/** The salt of one of the entries; undefined if none of them is of an erased person. */
 const saltAmong = (entries: readonly string[]): string | undefined =>
   entries.map((entry) => ENTRY.exec(entry)?.[1]).find((salt) => salt !== undefined);
 
@@ -46,8 +46,8 @@ export async function findErasedEntry(
 }
 
 /**
- * Those of the numbers that were erased and are still on the blacklist. `entries` has at least the
- * first entry after BEFORE_ERASED.
+ * Returns those of the numbers that were erased and are still on the blacklist. `entries` includes
+ * at least the first entry after BEFORE_ERASED.
  */
 export async function findErasedNumbers(
   queries: Queries,

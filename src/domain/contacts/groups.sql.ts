@@ -29,7 +29,7 @@ export const isThere = statement<One, { group_id: bigint }>(
   'select group_id from contact_group where account_id = :account and group_id = :group',
 );
 export const group = statement<One, GroupRow>('groups.group', `${groupWithTotal} and group_id = :group`);
-/** In pages: the ids from `from` up, without counting their contacts. */
+/** A page of the groups whose ids start at `from`, without counting their contacts. */
 export const groupNames = statement<Page, { group_id: bigint; name: string | null }>(
   'groups.names',
   `select group_id, name from contact_group where account_id = :account and group_id >= :from
@@ -48,7 +48,7 @@ export const setGroupName = statement<One & { name: string }>(
   'groups.setGroupName',
   'update contact_group set name = :name where account_id = :account and group_id = :group',
 );
-/** Before the group goes: its contacts stay. */
+/** Takes the contacts out of a group before it is deleted, because the contacts stay. */
 export const emptyGroup = statement<One>(
   'groups.emptyGroup',
   'update contact set group_id = null where account_id = :account and group_id = :group',

@@ -62,7 +62,7 @@ export async function addGroup(queries: Queries, account: AccountKey, name: stri
   return group;
 }
 
-/** The groups of an account by name. If two have one name, the older one counts. */
+/** The groups of an account by name. If two groups have the same name, the older one counts. */
 export async function groupsByName(queries: Queries, account: AccountKey): Promise<Map<string, bigint>> {
   const byName = new Map<string, bigint>();
   const page = (from: bigint) => queries.all(sql.groupNames, { account, from, limit: PAGE });
@@ -94,12 +94,12 @@ type NamedGroup = Omit<ContactGroup, 'total'>;
 const rowsOf = (account: bigint, groups: readonly NamedGroup[]) =>
   groups.map(({ id, name }) => ({ account, group: BigInt(id), name }));
 
-/** Of an import: groups with their ids. */
+/** Adds imported groups with their ids. */
 export const addGroups = (queries: TransactionQueries, account: bigint, groups: readonly NamedGroup[]): Promise<void> =>
   queries.runAll(sql.addGroup, rowsOf(account, groups));
-/** Adds the groups, and renames those that are there. */
+/** Adds the groups, and renames those that exist. */
 export const putGroups = (queries: TransactionQueries, account: bigint, groups: readonly NamedGroup[]): Promise<void> =>
   queries.runAll(sql.putGroup, rowsOf(account, groups));
-/** Groups without contacts. */
+/** Deletes groups, which must have no contacts. */
 export const deleteGroups = (queries: Queries, account: bigint, ids: readonly bigint[]): Promise<number> =>
   queries.run(sql.deleteGroups, { account, ids: elementsOf(ids) });

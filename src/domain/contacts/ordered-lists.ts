@@ -9,8 +9,7 @@ import * as templateSql from './templates.sql.ts';
 import type { Template } from './templates.ts';
 
 /**
- * The lists in orders that are not Columba's own, because an old server had them. All start after
- * the entry `after`.
+ * Lists in the orders of old servers, for dialects. Every list starts after the entry `after`.
  */
 export type OrderedLists = ReturnType<typeof createOrderedLists>;
 

@@ -7,12 +7,12 @@ export interface TemplateRow {
 }
 type One = { account: AccountKey };
 
-/** In pages: the positions from `from` up. */
+/** A page of the templates whose positions start at `from`. */
 export const templates = statement<One & { from: bigint; limit: number }, TemplateRow>(
   'templates.templates',
   'select position, text from template where account_id = :account and position >= :from order by position {limit :limit}',
 );
-/** The positions from `to` down. */
+/** A page of the positions from `to` down. */
 export const templatesDown = statement<One & { to: bigint; limit: number }, TemplateRow>(
   'templates.templatesDown',
   'select position, text from template where account_id = :account and position <= :to order by position desc {limit :limit}',
@@ -25,7 +25,7 @@ export const templateHashes = statement<One, { text_hash: string }>(
   'templates.templateHashes',
   'select text_hash from template where account_id = :account',
 );
-/** How many there are, and how many of them have this text. */
+/** Counts the templates, and those with this text. */
 export const countTemplates = statement<{ account: AccountKey; hash: string }, { total: bigint; same: bigint }>(
   'templates.countTemplates',
   `select count(*) as total, count(case when text_hash = :hash then 1 end) as same

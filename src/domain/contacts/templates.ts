@@ -15,7 +15,7 @@ export type Templates = ReturnType<typeof createTemplates>;
 
 export function createTemplates(database: Database) {
   return {
-    /** In the order in which they were saved, after the template `after`. */
+    /** Lists templates in the order in which they were saved, after the template `after`. */
     all: (account: AccountKey, limit: number, after?: Template): Promise<Template[]> =>
       database.all(sql.templates, { account, from: after ? after.position + 1n : FIRST_ID, limit }),
 

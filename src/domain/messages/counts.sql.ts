@@ -5,7 +5,7 @@ export const messages = statement<Record<string, never>, { unread: bigint; read:
   'totals.messages',
   `select cast(coalesce(sum(unread), 0) as bigint) as unread, cast(coalesce(sum(read), 0) as bigint) as read from tally where ${EVERY_ACCOUNT}`,
 );
-/** Counts up to a limit: no table holds this count, and there may be millions of rows. */
+/** Counts up to a limit, because no table holds this count and there may be millions of rows. */
 export const scheduled = statement<{ limit: number }, { total: bigint }>(
   'totals.scheduled',
   'select count(*) as total from (select 1 from scheduled {limit :limit}) as counted',

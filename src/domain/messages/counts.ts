@@ -1,7 +1,7 @@
 import type { Database } from '../../store/database.ts';
 import * as sql from './counts.sql.ts';
 
-/** The number of messages in all accounts together: for metrics. */
+/** The numbers of messages of all accounts together, for metrics. */
 export interface MessageCounts {
   readonly unread: number;
   readonly read: number;
@@ -11,7 +11,7 @@ export interface MessageCounts {
   readonly toPurge: number;
 }
 
-// Counting so many takes SQLite about 3 ms. The process serves no other call meanwhile.
+// Counting this many takes SQLite about 3 ms, during which the process serves no other call.
 export const SCHEDULED_MAX = 100_000;
 const FRESH_MS = 30_000;
 

@@ -9,8 +9,7 @@ import * as sentSql from './sent.sql.ts';
 import { type SentMessage, toSent } from './sent.ts';
 
 /**
- * The lists in orders that are not Columba's own, because an old server had them. All start after
- * the entry `after`.
+ * Lists in the orders of old servers, for dialects. Every list starts after the entry `after`.
  */
 export const createOrderedMessages = (database: Database) => ({
   ...createOrderedReceived(database),
@@ -36,9 +35,9 @@ function createOrderedReceived(database: Database) {
   };
   const always: Range = { from: FIRST.at, to: LAST.at };
   return {
-    /** Of a time range, newest first. */
+    /** Lists the messages of a time range, newest first. */
     receivedNewest: newestFirst,
-    /** Of a time range, only those that are marked as read. */
+    /** List only those messages of a time range that are marked as read. */
     readOldest: onlyRead(oldestFirst),
     readNewest: onlyRead(newestFirst),
     inboxOldest: (account: AccountKey, limit: number, after?: InboxMessage): Promise<InboxMessage[]> =>
@@ -62,7 +61,7 @@ function createOrderedReceived(database: Database) {
 
 type ReadRange = (account: AccountKey, range: Range, limit: number, after?: ReceivedMessage) => Promise<InboxMessage[]>;
 
-// Reading so many rows takes a millisecond. An inbox may have a million unread messages in a row.
+// Reading this many rows takes a millisecond. A million unread messages may follow one another.
 const SCANNED_ROWS = 200;
 
 /** Looks through the range page by page, so that no statement takes long. */

@@ -44,7 +44,7 @@ export const newest = statement<Page, InboxRow>(
   'inbox.newest',
   `${messageWithState} and (received_at, message_id) <= (:at, :id) order by received_at desc, message_id desc {limit :limit}`,
 );
-/** Orders of dialects: with its state, oldest and newest first, both ends included. */
+/** For the orders of dialects: messages with their state, both ends of the range included. */
 export const stateBetween = statement<Page & { to: number }, InboxRow>(
   'inbox.stateBetween',
   `${messageWithState} and (received_at, message_id) >= (:at, :id) and received_at <= :to
@@ -63,20 +63,20 @@ export const unreadNewest = statement<Page, ReceivedRow>(
      and (unread_message.received_at, unread_message.message_id) <= (:at, :id)
    order by unread_message.received_at desc, unread_message.message_id desc {limit :limit}`,
 );
-/** A page: ids from `to` down. */
+/** A page of the ids from `to` down. */
 export const receivedDown = statement<{ account: AccountKey; to: bigint; limit: number }, InboxRow>(
   'inbox.receivedDown',
   `${messageWithState} and message_id <= :to order by message_id desc {limit :limit}`,
 );
-/** A page: ids from `from` on. */
+/** A page of the ids that start at `from`. */
 export const receivedFrom = statement<{ account: AccountKey; from: bigint; limit: number }, InboxRow>(
   'inbox.receivedFrom',
   `${messageWithState} and message_id >= :from order by message_id {limit :limit}`,
 );
 export const one = statement<Message, InboxRow>('inbox.one', `${messageWithState} and message_id = :id`);
 /**
- * `ids` is a JSON array of numbers. By `coalesce` no index has the generation: PostgreSQL 15 would
- * read the whole inbox.
+ * `ids` is a JSON array of numbers. `coalesce` hides the generation from the index, by which
+ * PostgreSQL 15 would read the whole inbox.
  */
 export const receivedAmong = statement<{ account: AccountKey; ids: string }, InboxRow>(
   'inbox.receivedAmong',
@@ -91,7 +91,7 @@ export const currentGeneration = statement<One, { generation: bigint }>(
   'inbox.currentGeneration',
   'select generation from tally where account_id = :account',
 );
-/** Locks the inbox too: no call empties it before the transaction ends. */
+/** Reads the generation and locks the inbox: no call empties it before the transaction ends. */
 export const lockGeneration = statement<One, { generation: bigint }>(
   'inbox.lockGeneration',
   'update tally set generation = generation where account_id = :account returning generation',
@@ -145,7 +145,7 @@ export const addUnread = statement<Message & { receivedAt: number; generation: n
    values (:account, :generation, :receivedAt, :id)`,
 );
 
-/** Ids that gateways gave to messages: a message with a known one is not stored again. */
+/** Ids that gateways gave to messages: a message with a known id is not stored again. */
 type Gateway = { account: AccountKey; hash: string };
 
 export const gatewayMessage = statement<Gateway, { message_id: bigint; received_at: bigint }>(

@@ -16,10 +16,10 @@ type Message = { account: AccountKey; id: bigint };
 /** `ids` is a JSON array of numbers. */
 type Some = { account: AccountKey; ids: string };
 type Page = { account: AccountKey; from: bigint; limit: number };
-/** A page: ids from `to` down. */
+/** A page of the ids from `to` down. */
 type DownPage = { account: AccountKey; to: bigint; limit: number };
 type TimePage = { account: AccountKey; at: number; id: bigint; limit: number };
-/** What a deleted message held. */
+/** The credits that a deleted message held. */
 interface HeldRow {
   message_id: bigint;
   held_parts: bigint;
@@ -33,7 +33,7 @@ export const soonest = statement<TimePage, ScheduledRow>(
   'outbox.soonest',
   `${scheduled} and (scheduled_at, message_id) >= (:at, :id) order by scheduled_at, message_id {limit :limit}`,
 );
-/** Orders of dialects. */
+/** For the orders of dialects. */
 export const latestScheduled = statement<TimePage, ScheduledRow>(
   'outbox.latestScheduled',
   `${scheduled} and (scheduled_at, message_id) <= (:at, :id)
@@ -43,7 +43,7 @@ export const scheduledDown = statement<DownPage, ScheduledRow>(
   'outbox.scheduledDown',
   `${scheduled} and message_id <= :to order by message_id desc {limit :limit}`,
 );
-/** A page: ids from `from` on. */
+/** A page of the ids that start at `from`. */
 export const scheduledFrom = statement<Page, ScheduledRow>(
   'outbox.scheduledFrom',
   `${scheduled} and message_id >= :from order by message_id {limit :limit}`,
@@ -74,7 +74,7 @@ export const deleteScheduledOf = statement<Some, HeldRow>(
   'outbox.deleteScheduledOf',
   'delete from scheduled where account_id = :account and message_id {among :ids} returning message_id, held_parts',
 );
-/** Scheduled messages that are claimed: they become sent ones. */
+/** Removes scheduled messages that are claimed, because they become sent messages. */
 export const takeScheduled = statement<Some, ScheduledRow>(
   'outbox.takeScheduled',
   `delete from scheduled where account_id = :account and message_id {among :ids} returning ${columns}`,

@@ -17,11 +17,11 @@ export interface ScheduledMessage {
 }
 export interface ScheduledRecord extends ScheduledMessage {
   readonly heldParts: bigint;
-  /** It is not sent after this time; null where that was not said. */
+  /** The message is not sent after this time; null for no such time. */
   readonly notAfter: number | null;
 }
 export interface NewScheduled extends ScheduledMessage {
-  /** The recipient as the blacklist compares it; null where there is none. */
+  /** The form of the recipient by which the blacklist finds it; null without a recipient. */
   readonly key: string | null;
   readonly heldParts: number;
 }
@@ -33,7 +33,7 @@ export function createScheduled(database: Database, now: () => number) {
   const release = (account: AccountKey, take: (queries: Queries) => Promise<HeldMessage[]>): Promise<boolean> =>
     database.transaction(account, async (queries) => {
       const taken = await take(queries);
-      if (taken.length > 0) await releaseHeld(queries, account, now(), taken, 'cancelled');
+      if (taken.length > 0) await releaseHeld({ queries, account, at: now() }, taken, 'cancelled');
       return taken.length > 0;
     });
 
@@ -63,18 +63,18 @@ export async function scheduledOf(queries: Queries, account: AccountKey, id: big
   return { ...toScheduled(row), heldParts: row.held_parts, notAfter };
 }
 
-/** Removes a scheduled message. Returns what it held; the caller releases that. */
+/** Removes a scheduled message. Returns the credits that it held; the caller releases them. */
 export const takeOneScheduled = (queries: Queries, account: AccountKey, id: bigint): Promise<HeldMessage[]> =>
   queries.all(sql.deleteScheduled, { account, id });
 
-/** Removes scheduled messages. Returns what they held; the caller decides about these credits. */
+/** Removes scheduled messages. Returns the credits that they held; the caller releases them. */
 export const deleteScheduledAmong = (
   queries: Queries,
   account: AccountKey,
   ids: readonly bigint[],
 ): Promise<HeldMessage[]> => queries.all(sql.deleteScheduledOf, { account, ids: elementsOf(ids) });
 
-/** Removes scheduled messages that a dispatcher has claimed: they become sent ones. */
+/** Removes scheduled messages that a dispatcher has claimed, to become sent messages. */
 export async function takeScheduled(
   queries: Queries,
   account: AccountKey,

@@ -1,7 +1,7 @@
 import { defineColumns, type RowOf } from '../../store/columns.ts';
 import { type AccountKey, statement } from '../../store/statement.ts';
 
-/** Sent messages with their delivery status, and the history of it. */
+/** Sent messages with their delivery status and its history. */
 const fields = {
   messageId: 'long',
   reference: 'text?',
@@ -18,7 +18,7 @@ type Message = { account: AccountKey; id: bigint };
 /** `ids` is a JSON array of numbers. */
 type Some = { account: AccountKey; ids: string };
 type Page = { account: AccountKey; from: bigint; limit: number };
-/** A page: ids from `to` down. */
+/** A page of the ids from `to` down. */
 type DownPage = { account: AccountKey; to: bigint; limit: number };
 type TimePage = { account: AccountKey; at: number; id: bigint; limit: number };
 
@@ -37,12 +37,12 @@ export const newestSent = statement<TimePage, SentRow>(
   'outbox.newestSent',
   `${sent} and (sent_at, message_id) <= (:at, :id) order by sent_at desc, message_id desc {limit :limit}`,
 );
-/** A page: ids from `from` on. */
+/** A page of the ids that start at `from`. */
 export const sentFrom = statement<Page, SentRow>(
   'outbox.sentFrom',
   `${sent} and message_id >= :from order by message_id {limit :limit}`,
 );
-/** Orders of dialects. */
+/** For the orders of dialects. */
 export const unmarkedNewest = statement<TimePage, SentRow>(
   'outbox.unmarkedNewest',
   `${sent} and is_marked = 0 and (updated_at, message_id) <= (:at, :id)
@@ -101,13 +101,13 @@ export const statusesOf = statement<Some, { message_id: bigint; status: string; 
   'outbox.statusesOf',
   'select message_id, status, updated_at from sent where account_id = :account and message_id {among :ids}',
 );
-/** A new status is unmarked. */
+/** A new status is unmarked, because the client has not seen it. */
 export const setStatus = statement<Message & { status: string; updatedAt: number }>(
   'outbox.setStatus',
   `update sent set status = :status, updated_at = :updatedAt, is_marked = 0
    where account_id = :account and message_id = :id`,
 );
-/** A new status is one that the client has not seen. */
+/** Sets the statuses of many messages with one statement. */
 export const setStatuses = statement<One & { rows: string }>(
   'outbox.setStatuses',
   `update sent set status = changed.status, updated_at = changed.updated_at, is_marked = 0
@@ -116,8 +116,8 @@ export const setStatuses = statement<One & { rows: string }>(
 );
 const FINAL = "('DELIVERED', 'EXPIRED', 'DELETED', 'UNDELIVERABLE', 'REJECTED')";
 /**
- * Unmarked again, because the status is a new one. A deleted message stays deleted. What a receipt
- * has told, before the answer to the submission came, stays until the end.
+ * Sets one status and unmarks the messages. A deleted message stays deleted. A status that a
+ * receipt reported before the answer to the submission came is replaced only by a final status.
  */
 export const setStatusOf = statement<Some & { status: string; at: number }, { message_id: bigint }>(
   'outbox.setStatusOf',

@@ -42,8 +42,8 @@ export type Sent = ReturnType<typeof createSent>;
 export function createSent(database: Database, now: () => number) {
   return {
     /**
-     * Oldest change first, so that a client that polls and marks sees every change. All lists start
-     * after the message `after`.
+     * Lists the oldest change first, so that a client that polls and marks sees every change. Every
+     * list starts after the message `after`.
      */
     async unmarked(account: AccountKey, limit: number, after?: SentMessage): Promise<SentMessage[]> {
       const cursor = after ? cursorAfter(after.updatedAt, after.id) : FIRST;
@@ -62,7 +62,7 @@ export function createSent(database: Database, now: () => number) {
     async delete(account: AccountKey, id: bigint): Promise<boolean> {
       return (await database.run(sql.deleteSent, { account, id })) > 0;
     },
-    /** Many messages at once, for people who act on a list. Returns how many of them were there. */
+    /** Changes many messages at once. Returns how many of them exist. */
     change: (account: AccountKey, ids: readonly bigint[], change: SentChange): Promise<number> =>
       database.transaction(account, async (queries) => {
         let done = 0;
@@ -73,7 +73,7 @@ export function createSent(database: Database, now: () => number) {
 
     show: (account: AccountKey, id: bigint): Promise<SentRecord> => requireSent(database, account, id),
 
-    /** A message that something else has sent. */
+    /** Records a message that another program has sent. */
     record: (account: AccountKey, message: NewSent): Promise<SentRecord> =>
       database.transaction(account, async (queries) => {
         const id = await takeIds(queries, account, 'message');
@@ -84,7 +84,7 @@ export function createSent(database: Database, now: () => number) {
         return { id, ...message, updatedAt, marked: false, history: [change] };
       }),
 
-    /** The present status again changes nothing. A final status stays. */
+    /** Recording the present status again changes nothing. A final status cannot change. */
     recordStatus: (account: AccountKey, id: bigint, change: StatusChange): Promise<SentRecord> =>
       database.transaction(account, (queries) => recordStatus({ queries, account, at: now() }, id, change)),
   };
@@ -94,7 +94,7 @@ export async function countUnmarked(queries: Queries, account: AccountKey): Prom
   return (await queries.first(sql.countUnmarked, { account }))?.total ?? 0n;
 }
 
-/** Without its history. */
+/** Reads a message without its history. */
 export async function sentOf(queries: Queries, account: AccountKey, id: bigint): Promise<SentMessage | null> {
   const row = await queries.first(sql.one, { account, id });
   return row ? toSent(row) : null;
@@ -123,7 +123,7 @@ async function recordStatus(transaction: Transaction, id: bigint, change: Status
   return requireSent(queries, account, id);
 }
 
-/** Adds a status. `updatedAt` never goes back: an older report gets the time of the last one. */
+/** Adds a status. `updatedAt` never decreases: an older report gets the time of the last one. */
 async function addStatus(
   queries: Queries,
   account: AccountKey,
@@ -139,7 +139,7 @@ async function addStatus(
   await queries.run(sql.setStatus, { account, id, status: change.status, updatedAt });
 }
 
-/** Messages that have left the schedule, or never were in it: their history begins with QUEUED. */
+/** Adds messages that are due now. Their history begins with QUEUED. */
 export async function addQueued(
   { queries, account, at }: Transaction,
   messages: readonly Pick<SentMessage, 'id' | 'reference' | 'recipient' | 'text'>[],
@@ -207,7 +207,7 @@ export async function sentTexts(queries: Queries, account: AccountKey, ids: read
 
 export type LastStatus = Pick<SentMessage, 'status' | 'updatedAt'>;
 
-/** Those of the messages that the client has not deleted. */
+/** The statuses of those messages that the client has not deleted. */
 export async function lastStatuses(
   queries: Queries,
   account: AccountKey,
@@ -220,36 +220,39 @@ export async function lastStatuses(
 }
 
 /**
- * One status for messages whose submission has ended, with a line of the history and an event.
- * What the client has deleted stays deleted, and what a receipt has told stays until the end.
+ * Sets one status for messages whose submission has ended, with a line of the history and an event.
+ * A message that the client has deleted stays deleted, and a status that a receipt has reported is
+ * replaced only by a final status.
  */
 export async function setStatusOf(
-  { queries, account, at }: Transaction,
+  transaction: Transaction,
   status: string,
   details: ReadonlyMap<bigint, string | null>,
 ): Promise<void> {
+  const { queries, account, at } = transaction;
   const ids = elementsOf([...details.keys()]);
   const changed = await queries.all(sql.setStatusOf, { account, ids, status, at });
   if (changed.length === 0) return;
   const lines = changed.map(({ message_id: id }) => [id, 1, status, at, details.get(id) ?? null] as const);
   await queries.run(sql.appendHistory, { account, rows: recordsOf(lines) });
   const statuses = changed.map(({ message_id: messageId }) => ({ messageId, status }));
-  await emitStatuses(queries, 'message.status', account, at, statuses);
+  await emitStatuses(transaction, 'message.status', statuses);
 }
 
-/** What receipts have changed of a message. */
+/** What receipts have changed about a message. */
 export interface ReceivedStatus {
   readonly id: bigint;
-  /** Null where it is as before, and only the history has grown. */
+  /** Null if the status is the same and only the history has grown. */
   readonly changed: { readonly status: string; readonly updatedAt: number } | null;
   readonly history: readonly StatusChange[];
 }
 
-/** Few statements for many messages. */
+/** Sets the statuses of many messages with few statements. */
 export async function setStatuses(
-  { queries, account, at }: Transaction<bigint>,
+  transaction: Transaction<bigint>,
   messages: readonly ReceivedStatus[],
 ): Promise<void> {
+  const { queries, account } = transaction;
   const statuses = messages.flatMap(({ id, changed }) => (changed ? [{ id, ...changed }] : []));
   const rows = statuses.map(({ id, status, updatedAt }) => [id, status, updatedAt]);
   if (rows.length > 0) await queries.run(sql.setStatuses, { account, rows: accountRecordsOf(account, rows) });
@@ -258,10 +261,10 @@ export async function setStatuses(
   );
   if (lines.length > 0) await queries.run(sql.appendHistory, { account, rows: recordsOf(lines) });
   const changed = statuses.map(({ id: messageId, status }) => ({ messageId, status }));
-  await emitStatuses(queries, 'message.status', account, at, changed);
+  await emitStatuses(transaction, 'message.status', changed);
 }
 
-/** A line of the history, where the status is what it was. */
+/** Adds a line to the history without changing the status. */
 export async function addHistoryLine(
   queries: Pick<Queries, 'run'>,
   account: AccountKey,

@@ -1,22 +1,22 @@
 import type { Database, Queries } from '../../store/database.ts';
 import type { AccountRemoval } from '../accounts/accounts.ts';
 
-/** Counts and deletes what is older than its retention. */
+/** Counts and deletes rows that are older than their retention. */
 export interface RetentionRule {
   count(queries: Queries, before: number): Promise<number>;
-  /** At most `limit` rows. Returns how many there were. */
+  /** Deletes at most `limit` rows. Returns how many were deleted. */
   remove(database: Database, before: number, limit: number): Promise<number>;
 }
 
 /**
- * What a program beside the service, such as a move from an old server, keeps about accounts and
- * their callers in the same database. The commands pass the list to the service, which does not
- * know the programs.
+ * What another program, such as the migration from an old server, stores about accounts and their
+ * callers in the same database. The commands pass the list to the service, which does not know
+ * these programs.
  */
 export interface Extension {
   readonly removeWithAccount: AccountRemoval;
-  /** By the kind of retention that an operator sets. */
+  /** Rules by the kind of retention that an operator sets. */
   readonly retention: Readonly<Record<string, RetentionRule>>;
-  /** For the demo: something to see on the program's screens. */
+  /** Adds data to see on the program's screens, for the demo. */
   addSample(database: Database, now: () => number): Promise<void>;
 }

@@ -4,8 +4,8 @@ import { type AccountKey, statement } from '../../store/statement.ts';
 type Page = { account: AccountKey; from: bigint; limit: number };
 
 /**
- * A page: ids from `from` on, of every generation. So it includes emptied inboxes that are not
- * purged yet.
+ * A page of the ids that start at `from`, of every generation, so that it includes emptied inboxes
+ * that are not purged yet.
  */
 export const senders = statement<Page, { message_id: bigint; sender: string | null }>(
   'persons.senders',

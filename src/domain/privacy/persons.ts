@@ -16,7 +16,7 @@ import { eraseUnrouted, findUnrouted, type UnroutedOfPerson } from '../receiving
 import { eraseWaiting, heldByWaitingOf } from '../sending/cancel.ts';
 import * as sql from './persons.sql.ts';
 
-/** Finds, exports and erases a person, who is a phone number, in all accounts or in one. */
+/** Finds, exports and erases a person, known by a phone number, in all accounts or in one. */
 export interface PersonCounts {
   accounts: number;
   contacts: number;
@@ -25,13 +25,9 @@ export interface PersonCounts {
   scheduled: number;
   /** Credits held for messages that wait, scheduled or due, which are released. */
   creditsReturned: bigint;
-  /**
-   * Blacklist entries that become a hash: nothing is sent to the number, and nobody can read it.
-   */
+  /** Blacklist entries that become a hash: nothing is sent to a number that nobody can read. */
   blacklist: number;
-  /**
-   * Movements whose reason or reference named the number. The movements stay without these texts.
-   */
+  /** Movements whose reason or reference named the number. They stay without these texts. */
   movements: number;
   /** Incoming messages that no account has: without a route, or with parts missing. */
   unrouted: number;
@@ -46,9 +42,9 @@ export interface PersonOfAccount {
   readonly sent: readonly SentMessage[];
   readonly scheduled: readonly ScheduledMessage[];
   readonly blacklist: readonly { number: string; evidence: string | null; blockedAt: number }[];
-  /** The number was erased, and a hash keeps it on the blacklist. */
+  /** Whether the number was erased, and a hash keeps it on the blacklist. */
   readonly erasedFromBlacklist: boolean;
-  /** The account's own profile has the number. */
+  /** Whether the account's own profile has the number. */
   readonly profile: boolean;
   /** The number of messages and contacts beyond the first 10,000 of each kind. */
   readonly leftOut: number;
@@ -67,7 +63,7 @@ interface Found {
 }
 
 const PAGE = 1_000;
-/** Accounts between two lines of progress. */
+/** The number of accounts between two reports of progress. */
 const TOLD_EVERY = 100;
 /** The largest number of each kind in an export, which is built in memory. */
 const EXPORTED_MAX = 10_000;
@@ -80,7 +76,7 @@ export function createPersons(database: Database, now: () => number, defaultRegi
       yield await findIn(queries, account, region, sameNumber(number, region));
     }
   }
-  /** What no account has is nothing of a single account. */
+  /** Messages without an account are searched only when all accounts are. */
   const unroutedOf = async (queries: Queries, number: string, username: string | null): Promise<UnroutedOfPerson> =>
     username === null
       ? findUnrouted(queries, sameNumber(number, defaultRegion))
@@ -149,7 +145,7 @@ async function withData(accounts: AsyncIterable<Found>, progress: Progress): Pro
   return all;
 }
 
-/** A local number names another person in each country, so it needs an account. */
+/** A local number names another person in each country, so it is refused without an account. */
 function checkPerson(number: string, username: string | null): void {
   if (!/\d.*\d.*\d/.test(number)) throw refusal('expected a phone number');
   if (username === null && !/^\s*\+/.test(number)) {
@@ -228,7 +224,7 @@ async function findIn(
   };
 }
 
-/** Whether a text is the number, or has it between other words. */
+/** Whether a text is the number, or contains it between other words. */
 const quotes = (text: string | null, isSame: (part: string) => boolean): boolean =>
   text !== null && (isSame(text) || (text.match(/\+?\d[\d ().-]{4,24}\d/g) ?? []).some(isSame));
 
@@ -275,7 +271,7 @@ async function eraseFrom(queries: TransactionQueries, found: Found, number: stri
   let returned = (await balancesOf(queries, account)).free - free;
   await each(scheduled, async (ids) => {
     const cancelled = await deleteScheduledAmong(queries, account, ids);
-    returned += await releaseHeld(queries, account, at, cancelled, 'person erased');
+    returned += await releaseHeld({ queries, account, at }, cancelled, 'person erased');
   });
   return returned;
 }

@@ -27,13 +27,13 @@ export const set = statement<{ kind: string; days: number }>(
 export const unset = statement<{ kind: string }>('retention.unset', 'delete from retention where kind = :kind', {
   affects: 'none',
 });
-/** When it was applied; while it is under way, a time at which it is soon due again. */
+/** Sets when a retention was applied; during a run, a time at which it is soon due again. */
 export const hold = statement<{ kind: string; at: number }>(
   'retention.hold',
   'update retention set applied_at = :at where kind = :kind',
   { affects: 'none' },
 );
-/** One process takes it; the others see that it was taken. */
+/** Claims a retention that is due, which only one process can do. */
 export const take = statement<{ kind: string; at: number; due: number }>(
   'retention.take',
   `update retention set applied_at = :at where kind = :kind and (applied_at is null or applied_at < :due)`,
@@ -58,7 +58,7 @@ export const deleteGatewayMessages = statement<Batch>(
      (select gateway_id_hash from gateway_message where account_id = :account and received_at < :before
       order by received_at {limit :limit})`,
 );
-/** A message on its way stays: it is neither sent nor refused. */
+/** A message on its way stays, because it is neither sent nor refused yet. */
 const sent = `account_id = :account and sent_at < :before
       and not exists (select 1 from dispatch where dispatch.account_id = :account and dispatch.message_id = sent.message_id)`;
 export const countSent = statement<Before, Total>(
@@ -66,7 +66,7 @@ export const countSent = statement<Before, Total>(
   `select count(*) as total from sent where ${sent}`,
 );
 const oldSent = `(select message_id from sent where ${sent} order by sent_at, message_id {limit :limit})`;
-/** Attempts of the messages that deleteSent deletes. */
+/** Deletes the attempts of the messages that deleteSent deletes next. */
 export const deleteAttempts = statement<Batch>(
   'retention.deleteAttempts',
   `delete from attempt where account_id = :account and message_id in ${oldSent}`,

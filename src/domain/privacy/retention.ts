@@ -11,7 +11,7 @@ import * as sql from './retention.sql.ts';
  */
 export const RETENTION_KINDS = ['inbox', 'sent', 'unrouted', 'audit', 'ledger', 'clients'] as const;
 export type RetentionKind = (typeof RETENTION_KINDS)[number];
-/** Days; null means for ever. */
+/** How many days each kind is kept; null means for ever. */
 export type RetentionDays = Readonly<Record<RetentionKind, number | null>>;
 export type RetentionCounts = Readonly<Record<RetentionKind, number>>;
 
@@ -20,11 +20,11 @@ const DAY_MS = 24 * 3_600_000;
 // A batch delays other calls by about 1 ms on SQLite, as in purge.ts.
 const BATCH = 100;
 const PAUSE_MS = 5;
-/** How often what has become too old is removed. */
+/** How often data that has become too old is removed. */
 export const APPLY_EVERY_MS = 3_600_000;
 /**
- * How often a server looks whether that is due. A process renews its claim only while it works. So
- * a run that was cut off is due again after this time.
+ * How often a server looks whether a removal is due. A process renews its claim only while it
+ * works, so a run that was cut off is due again after this time.
  */
 export const LOOK_EVERY_MS = 300_000;
 const RENEW_EVERY_MS = 60_000;
@@ -35,7 +35,7 @@ export function createRetention(database: Database, now: () => number, extension
   const rules = createRules(extensions);
   const cutoff = (days: number): number => now() - days * DAY_MS;
 
-  /** A time of application with which it is due again after LOOK_EVERY_MS. */
+  /** The time of application to store for a kind that is to be due again after LOOK_EVERY_MS. */
   const claimed = (): number => now() - APPLY_EVERY_MS + LOOK_EVERY_MS;
 
   async function applyOne(
@@ -49,7 +49,7 @@ export function createRetention(database: Database, now: () => number, extension
     for await (const gone of rules.batches(database, kind, before)) {
       removed += gone;
       if (isStopping()) {
-        await database.run(sql.hold, { kind, at: now() - APPLY_EVERY_MS }); // the next process goes on at once
+        await database.run(sql.hold, { kind, at: now() - APPLY_EVERY_MS }); // the next process continues at once
         return removed;
       }
       if (now() - renewedAt >= RENEW_EVERY_MS) {
@@ -84,8 +84,8 @@ export function createRetention(database: Database, now: () => number, extension
     },
 
     /**
-     * Deletes all rows that are too old, unless another process does so in this hour. `isStopping`
-     * ends it after a batch.
+     * Deletes all rows that are too old, unless another process does so in this hour. It ends after
+     * the batch during which `isStopping` becomes true.
      */
     async applyDue(sleep: (ms: number) => Promise<void>, isStopping: () => boolean): Promise<number> {
       let removed = 0;
@@ -119,7 +119,7 @@ async function daysOf(database: Database): Promise<RetentionDays> {
 
 const total = (row: { total: bigint } | undefined): number => Number(row?.total ?? 0n);
 
-/** Tables of the whole installation. */
+/** The rules of tables that belong to the whole installation. */
 const WHOLE: Readonly<Record<'audit' | 'unrouted', RetentionRule>> = {
   audit: {
     count: async (queries, before) => total(await queries.first(sql.countAudit, { before })),
@@ -157,7 +157,7 @@ const OF_ACCOUNT: Readonly<Record<'inbox' | 'sent' | 'ledger', AccountRule>> = {
   },
 };
 
-/** The rules of the service, and those of programs beside it. */
+/** The rules of the service and of its extensions. */
 function createRules(extensions: readonly Extension[]) {
   const whole: Readonly<Record<string, RetentionRule>> = Object.assign(
     {},

@@ -1,6 +1,6 @@
 import { type AccountKey, statement } from '../../store/statement.ts';
 
-/** What carriers bring, before it is a message of an account. */
+/** Messages that carriers bring, before they belong to an account. */
 export interface UnroutedRow {
   unrouted_id: bigint;
   connector: string;
@@ -22,14 +22,14 @@ export interface HeldIncomingRow {
 type Unrouted = { id: bigint };
 type Group = { hash: string };
 
-/** No row where it has come already. */
+/** Changes no row if the message has arrived before. */
 export const addOnce = statement<{ hash: string; receivedAt: number; forgetAt: number }>(
   'incoming.addOnce',
   `insert into incoming_once (key_hash, received_at, forget_at) values (:hash, :receivedAt, :forgetAt)
    on conflict (key_hash) do nothing`,
   { affects: 'none' },
 );
-/** The same for a key that counts for some milliseconds only. */
+/** Does the same for a key that counts only for `withinMs` milliseconds. */
 export const addOnceWithin = statement<{ hash: string; receivedAt: number; forgetAt: number; withinMs: number }>(
   'incoming.addOnceWithin',
   `insert into incoming_once (key_hash, received_at, forget_at) values (:hash, :receivedAt, :forgetAt)
@@ -46,7 +46,7 @@ export const forgetOnce = statement<{ now: number; limit: number }>(
 
 const heldColumns = 'group_hash, connector, sender, destination, total, parts, received_at, held_at';
 
-/** Also locks it: parts of one message follow one another. */
+/** Reads or adds a group of parts and locks it, so that parts of one message take turns. */
 export const holdGroup = statement<
   Group & { connector: string; sender: string; destination: string; total: number; receivedAt: number; now: number },
   HeldIncomingRow
@@ -62,7 +62,7 @@ export const setParts = statement<Group & { parts: string; receivedAt: number; h
   'update held_incoming set parts = :parts, received_at = :receivedAt, held_at = :heldAt where group_hash = :hash',
   { affects: 'none' },
 );
-/** No row where another process has taken it. */
+/** Returns no row if another process has taken the group. */
 export const takeGroup = statement<Group, HeldIncomingRow>(
   'incoming.takeGroup',
   `delete from held_incoming where group_hash = :hash returning ${heldColumns}`,
@@ -72,13 +72,13 @@ export const oldGroups = statement<{ before: number; limit: number }, { group_ha
   'incoming.oldGroups',
   'select group_hash from held_incoming where held_at < :before order by held_at {limit :limit}',
 );
-/** All but the newest, up to the one with so many newer ones, and those of its millisecond. */
+/** The groups that have more than `newer` newer ones, except those of the same millisecond. */
 export const groupsBeyond = statement<{ newer: number; limit: number }, { group_hash: string }>(
   'incoming.groupsBeyond',
   `select group_hash from held_incoming where held_at <
      (select held_at from held_incoming order by held_at desc limit 1 offset :newer) order by held_at {limit :limit}`,
 );
-/** In pages: the groups after `after`. */
+/** A page of the groups that follow `after`. */
 export const groupsAfter = statement<{ after: string; limit: number }, HeldIncomingRow>(
   'incoming.groupsAfter',
   `select ${heldColumns} from held_incoming where group_hash > :after order by group_hash {limit :limit}`,
@@ -94,7 +94,7 @@ export const addUnrouted = statement<
    values (:id, :connector, :sender, :destination, :text, :receivedAt)`,
   { affects: 'none' },
 );
-/** In pages, oldest first. */
+/** A page, oldest first. */
 export const unroutedAfter = statement<{ afterAt: number; afterId: bigint; limit: number }, UnroutedRow>(
   'incoming.unroutedAfter',
   `select ${unroutedColumns} from unrouted where (received_at, unrouted_id) > (:afterAt, :afterId)
@@ -104,7 +104,7 @@ export const unroutedWithId = statement<Unrouted, UnroutedRow>(
   'incoming.unroutedWithId',
   `select ${unroutedColumns} from unrouted where unrouted_id = :id`,
 );
-/** No row where another process has taken it. */
+/** Returns no row if another process has taken the message. */
 export const takeUnrouted = statement<Unrouted, UnroutedRow>(
   'incoming.takeUnrouted',
   `delete from unrouted where unrouted_id = :id returning ${unroutedColumns}`,
@@ -125,7 +125,7 @@ export const deleteUnroutedBefore = statement<{ before: number; limit: number }>
   { affects: 'none' },
 );
 
-/** What an account says about messages that it gets. */
+/** The settings of an account for messages that it receives. */
 export const receiver = statement<
   { account: AccountKey },
   {

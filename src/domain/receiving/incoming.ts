@@ -16,27 +16,27 @@ import { type ReplyWord, replyWordOf } from './stop-words.ts';
 /** A message as a carrier brings it. */
 export interface ArrivedMessage {
   readonly connector: string;
-  /** The carrier's own id of it, where it has one. */
+  /** The carrier's own id of the message, if it has one. */
   readonly gatewayId: string | null;
   readonly sender: string;
   readonly destination: string;
   /** A part may begin or end with half a surrogate pair, whose other half is in another part. */
   readonly text: string;
   readonly receivedAt: number;
-  /** Where the gateway did not join the parts of a long message. */
+  /** Set if the gateway did not join the parts of a long message. */
   readonly part: { readonly reference: number; readonly total: number; readonly number: number } | null;
 }
 export type WholeMessage = Omit<ArrivedMessage, 'gatewayId' | 'part'>;
 
-/** A message without an id of its gateway is the same one as another so near in time. */
+/** Two equal messages without ids of the gateway are the same one if they are this near in time. */
 const SAME_WITHIN_MS = 10_000;
-/** How long parts wait for the others. */
+/** How long parts wait for the other parts. */
 export const PARTS_WAIT_MS = 72 * 3_600_000;
-/** Of more messages that are not whole, the oldest are stored as they are. */
+/** If more messages than this are incomplete, the oldest are stored as they are. */
 export const INCOMPLETE_MAX = 100_000;
-/** For so long a repeated id of a gateway is recognized. */
+/** How long a repeated id of a gateway is recognized. */
 const ID_KEPT_MS = 30 * 24 * 3_600_000;
-/** A hash of number and text is not needed for longer. */
+/** How long a hash of number and text is stored; it is needed only for SAME_WITHIN_MS. */
 const TEXT_KEPT_MS = 3_600_000;
 /** A user data header has one octet for the number of parts. */
 const PARTS_MAX = 255;
@@ -47,7 +47,7 @@ export function createIncoming(database: Database, now: () => number, defaultReg
   const storing = { database, now, defaultRegion };
 
   async function receiveWhole(message: ArrivedMessage): Promise<void> {
-    // Outside of the transaction, which belongs to the account that the route names.
+    // The route is found before the transaction, which belongs to the account of the route.
     const route = await findRoute(database, message.destination, message.text, defaultRegion);
     const accounts = route ? await concernedBy(database, route, message.text) : [];
     await database.transaction(accounts[0] ?? null, async (queries) => {
@@ -65,15 +65,15 @@ export function createIncoming(database: Database, now: () => number, defaultReg
     });
 
   return {
-    /** Stored once, for its account or for the operator. Resolves when it is on disk. */
+    /** Stores the message once, for its account or for the operator. Resolves when it is on disk. */
     receive: (message: ArrivedMessage): Promise<void> =>
       message.part && isPart(message.part)
         ? receivePart(message, message.part)
         : receiveWhole({ ...message, text: message.text.toWellFormed() }),
 
     /**
-     * Gives up waiting for parts: what came is stored, with a mark where a part is missing. How
-     * many messages that were.
+     * Gives up waiting for parts: the parts that came are stored, with a mark in place of a missing
+     * one. Returns how many messages were stored.
      */
     async storeIncomplete(limit: number, keep = INCOMPLETE_MAX): Promise<number> {
       const late = await database.all(sql.oldGroups, { before: now() - PARTS_WAIT_MS, limit });
@@ -87,7 +87,7 @@ export function createIncoming(database: Database, now: () => number, defaultReg
       return old.length;
     },
 
-    /** How many keys are gone. */
+    /** Deletes keys of old messages. Returns how many were deleted. */
     forgetOld: (limit: number): Promise<number> => database.run(sql.forgetOnce, { now: now(), limit }),
   };
 }
@@ -99,7 +99,7 @@ interface Storing {
 }
 type Part = NonNullable<ArrivedMessage['part']>;
 
-/** Other numbers are no part of anything: the message is stored as it is. */
+/** A message with impossible numbers is no part, and is stored as it is. */
 const isPart = ({ reference, total, number }: Part): boolean =>
   [reference, total, number].every(Number.isSafeInteger) &&
   total > 1 &&
@@ -107,13 +107,13 @@ const isPart = ({ reference, total, number }: Part): boolean =>
   number >= 1 &&
   number <= total;
 
-/** Each field with its length: no two lists of fields give the same text. */
+/** Hashes each field with its length, so that no two lists of fields give the same text. */
 const hashOf = (fields: readonly string[]): string =>
   createHash('sha256')
     .update(fields.map((field) => `${field.length}:${field}`).join(), 'utf8')
     .digest('hex');
 
-/** Whether it has come before; from now on it has. */
+/** Whether the message has come before. Remembers that it has come now. */
 async function isRepeated(queries: TransactionQueries, message: ArrivedMessage, now: number): Promise<boolean> {
   const { connector, gatewayId, sender, destination, text, receivedAt, part } = message;
   const position = part ? [part.reference, part.total, part.number].map(String) : [];
@@ -129,9 +129,9 @@ async function isRepeated(queries: TransactionQueries, message: ArrivedMessage, 
 }
 
 /**
- * Holds a part. Returns the messages that are ready by it: mostly none, or the one that is whole
- * now. Another part may have the number already: then the sender uses its reference again. What is
- * held is then ready as it is, and the new part begins another message.
+ * Holds a part. Returns the messages that are ready now: mostly none, or the one that this part
+ * completes. If a different part with the same number is held already, the sender has reused its
+ * reference: the parts held so far are then ready as they are, and this part begins a new message.
  */
 async function addPart(
   queries: TransactionQueries,
@@ -147,7 +147,7 @@ async function addPart(
   if (!held) throw new Error('holding a part gave no row');
   const parts = textsOf(held);
   const ready: WholeMessage[] = [];
-  if (parts.get(number) === text) return []; // it came again, with another id of the gateway
+  if (parts.get(number) === text) return []; // the same part again, with another id of the gateway
   const isTaken = parts.has(number);
   if (isTaken) {
     ready.push(joinParts(held));
@@ -169,8 +169,9 @@ const textsOf = ({ parts }: sql.HeldIncomingRow): Map<number, string> =>
   new Map(Object.entries(JSON.parse(parts) as Record<string, string>).map(([number, text]) => [Number(number), text]));
 
 /**
- * A sentence stands for a part that never came, so nobody takes the rest for the whole. Only the
- * joined text is made well-formed: a phone may cut a surrogate pair between two parts.
+ * Joins parts. A sentence replaces a part that never came, so that nobody takes the rest for the
+ * whole message. Only the joined text is made well-formed, because a phone may cut a surrogate pair
+ * between two parts.
  */
 export function joinParts(held: sql.HeldIncomingRow): WholeMessage {
   const parts = textsOf(held);
@@ -183,7 +184,7 @@ export function joinParts(held: sql.HeldIncomingRow): WholeMessage {
   return { connector, sender, destination, text: pieces.join('').toWellFormed(), receivedAt: Number(held.received_at) };
 }
 
-/** Inside a transaction of no account: the account that the route names is locked first. */
+/** Runs inside a transaction of no account, so it locks the account of the route first. */
 async function routeNow(storing: Storing, queries: TransactionQueries, message: WholeMessage): Promise<void> {
   const route = await findRoute(queries, message.destination, message.text, storing.defaultRegion);
   if (!route) return keepUnrouted(queries, message);
@@ -194,7 +195,7 @@ async function routeNow(storing: Storing, queries: TransactionQueries, message: 
 
 /**
  * The accounts that a message changes, in the order in which they are locked: by id, so that two
- * messages do not wait for each other. Several where a STOP or START comes by a shared number.
+ * messages never wait for each other. A STOP or START to a shared number changes several accounts.
  */
 export async function concernedBy(queries: Queries, route: FoundRoute, text: string): Promise<bigint[]> {
   const { account, keyword, optOutAccounts } = route;
@@ -211,17 +212,17 @@ export const inOrder = (accounts: readonly bigint[]): bigint[] =>
 
 async function keepUnrouted(queries: TransactionQueries, message: WholeMessage): Promise<void> {
   const { connector, sender, destination, text, receivedAt } = message;
-  // Random, so that several processes need no common counter. 62 bits: positive in 64.
+  // The id is random, so that several processes need no common counter.
   const id = randomId();
   await queries.run(sql.addUnrouted, { id, connector, sender, destination, text, receivedAt });
 }
 
 /**
- * Puts a message into the inbox of an account, unread, and returns its id. A STOP word puts its
- * sender on the blacklist of `optOutAccounts`, and START takes back what the sender asked for
- * themselves: the entries of a STOP, and imported ones whose evidence is a STOP word. What an
- * account decided stays until the account takes it off. STOP and HELP may be answered. The
- * transaction has locked these accounts.
+ * Puts a message into the inbox of an account, unread, and returns its id. A STOP word puts the
+ * sender on the blacklists of `optOutAccounts`. A START word removes the entries that the sender
+ * asked for: those of a STOP, and imported ones whose evidence is a STOP word. An entry that an
+ * account made stays until the account removes it. STOP and HELP may be answered. The transaction
+ * has locked these accounts.
  */
 export async function storeFor(
   { database, now, defaultRegion }: Storing,
@@ -255,12 +256,13 @@ export async function storeFor(
   const answer = word === null || receiver.disabled_at !== null ? null : answers[word];
   if (answer !== null && word !== null && word !== 'start') {
     const settings = { region, timeZone: receiver.time_zone, quietHours: receiver.quiet_hours };
-    await sendAnswer(database, queries, account, settings, { word, sender, destination, text: answer }, now());
+    const reply = { word, sender, destination, text: answer };
+    await sendAnswer(database, { queries, account, at: now() }, settings, reply);
   }
   return id;
 }
 
-/** Into the audit: the entry of a START is gone, so nothing else says who removed it and when. */
+/** Writes to the audit, because after a START nothing else tells who removed an entry and when. */
 async function noteWord(
   database: Database,
   account: bigint,
@@ -283,13 +285,13 @@ async function noteWord(
   });
 }
 
-/** Names, such as those of banks, have letters. */
+/** Senders that are names, such as those of banks, have letters. */
 const isNumber = (sender: string): boolean => /\p{Nd}/u.test(sender) && !/\p{L}/u.test(sender);
 
-/** E.164 where it can be read as a number, seen from the account; else as it is. */
+/** The sender in E.164 if it is a number, as seen from the account; else unchanged. */
 export function normalisedSender(sender: string, region: string | null): string {
   if (!isNumber(sender)) return sender;
-  const isShortCode = /^\s*\d{1,6}\s*$/.test(sender); // some countries have local numbers as short
+  const isShortCode = /^\s*\d{1,6}\s*$/.test(sender); // some countries have local numbers that are as short
   const key = isShortCode || numberFault(sender, region) !== null ? '' : numberKey(sender, region);
   return key.startsWith('+') ? key : sender.trim();
 }

@@ -1,6 +1,6 @@
 import { type AccountKey, statement } from '../../store/statement.ts';
 
-/** Which account gets what is sent to a number or short code. */
+/** Routes: which account gets the messages to a number or short code. */
 export interface RouteRow {
   name: string;
   destination: string;
@@ -15,12 +15,12 @@ export interface RouteRow {
 const routes = `select route.name, destination, keyword, route.priority, route.account_id, username, updated_at, shared_opt_out
   from route join account on account.account_id = route.account_id`;
 
-/** In pages: the names after `after`. */
+/** A page of the routes whose names follow `after`. */
 export const routesAfter = statement<{ after: string; limit: number }, RouteRow>(
   'routes.after',
   `${routes} where route.name > :after order by route.name {limit :limit}`,
 );
-/** Those whose destination ends so: candidates, which the domain compares. */
+/** Candidates whose destination has this ending. The domain compares the whole numbers. */
 export const routesByEnd = statement<{ end: string }, RouteRow>(
   'routes.byEnd',
   `${routes} where destination_end = :end order by route.name`,

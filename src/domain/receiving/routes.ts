@@ -4,7 +4,7 @@ import type { Database, Queries } from '../../store/database.ts';
 import { accountId } from '../accounts/accounts.ts';
 import * as sql from './routes.sql.ts';
 
-/** A route: what is sent to this number or short code belongs to this account. */
+/** A route: messages to this number or short code belong to this account. */
 export interface Route {
   readonly name: string;
   /** Null for every destination. */
@@ -15,25 +15,25 @@ export interface Route {
   readonly account: bigint;
   readonly username: string;
   readonly updatedAt: number;
-  /** STOP and START count for all accounts that have a route of this destination. */
+  /** Whether STOP and START count for all accounts that have a route of this destination. */
   readonly sharedOptOut: boolean;
 }
 export type NewRoute = Pick<Route, 'name' | 'destination' | 'keyword' | 'priority' | 'username'> &
   Partial<Pick<Route, 'sharedOptOut'>>;
 
-/** The route of a message. */
+/** The route that was found for a message. */
 export interface FoundRoute extends Route {
-  /** Accounts for which a STOP or START counts, its own among them. */
+  /** The accounts for which a STOP or START counts, including that of the route. */
   readonly optOutAccounts: readonly bigint[];
 }
 
-/** One incoming message reads the routes of its destination, so their number has a limit. */
+/** The number of routes is limited, because a message reads all routes of its destination. */
 export const ROUTES_MAX = 10_000;
 const ANY_DESTINATION = '';
 
 export function createRouting(database: Database, now: () => number) {
   return {
-    /** By name, after a name. */
+    /** Lists routes by name, after the name `after`. */
     async list(limit: number, after: string | null): Promise<Route[]> {
       return (await database.all(sql.routesAfter, { after: after ?? '', limit })).map(toRoute);
     },
@@ -62,9 +62,9 @@ export function createRouting(database: Database, now: () => number) {
 }
 
 /**
- * The route of a message. Of several the one of the highest priority counts. Then one for this very
- * destination, then one with a keyword, then the first by name. Numbers are compared as seen from
- * `region`.
+ * Finds the route of a message. Among several routes the one with the highest priority counts; then
+ * one for exactly this destination, then one with a keyword, then the first by name. Numbers are
+ * compared as seen from `region`.
  */
 export async function findRoute(
   queries: Queries,
@@ -95,7 +95,7 @@ function before(a: Route, b: Route): number {
   return a.name < b.name ? -1 : 1;
 }
 
-/** Without what surrounds it: `stop!` is the word `stop`. */
+/** The first word without punctuation: `stop!` is the word `stop`. */
 const firstWord = (text: string): string => trimmed(/\S+/.exec(text)?.[0] ?? '');
 
 export const trimmed = (text: string): string => text.replace(/^[\s\p{P}]+|[\s\p{P}]+$/gu, '');

@@ -3,9 +3,9 @@ import { folded, trimmed } from './routes.ts';
 import { COMMON_WORDS, isWordLanguage, WORD_LANGUAGES, WORD_LISTS, type WordList } from './word-lists.ts';
 
 /**
- * Words of an account: a received message with nothing but one of them puts its sender on the
+ * The words of an account: a received message that consists of one of them puts its sender on the
  * blacklist (STOP), takes the sender off it (START) or gets an answer (HELP). Lists of words and
- * languages are kept as one text, with commas; null for none.
+ * languages are stored as one text with commas; null for none.
  */
 export interface ReplyWords {
   readonly stop_words: string | null;
@@ -21,7 +21,7 @@ export type ReplyWord = 'stop' | 'start' | 'help';
 const WORDS_MAX = 20;
 const WORD_LENGTH_MAX = 50;
 const WORD = /^[^\s,\p{P}\p{Cc}]+$/u;
-/** Of an answer: at most seven parts. */
+/** The longest answer, which takes at most seven parts. */
 export const ANSWER_LENGTH_MAX = 1_000;
 
 export const isStopWord = (word: string): boolean => word.length <= WORD_LENGTH_MAX && WORD.test(word);
@@ -61,9 +61,9 @@ export const isStop = (text: string, keyword: string | null, stopWords: string):
   replyWordOf(text, keyword, { ...NO_WORDS, stop_words: stopWords }) === 'stop';
 
 /**
- * Which kind of word the whole text is, or all that follows the keyword of its route; null for any
- * other text. A word that is of two kinds counts as STOP, then as START. An account listens to
- * START where it listens to STOP, and to HELP where it has an answer to it.
+ * Which kind of word the text is, either whole or after the keyword of its route; null for any
+ * other text. A word of two kinds counts as STOP first, then as START. An account listens to START
+ * if it listens to STOP, and to HELP if it has an answer to it.
  */
 export function replyWordOf(text: string, keyword: string | null, words: ReplyWords): ReplyWord | null {
   const said = folded(trimmed(text));

@@ -7,25 +7,25 @@ import * as sql from './incoming.sql.ts';
 import { concernedBy, inOrder, joinParts, storeFor, type WholeMessage } from './incoming.ts';
 import { type FoundRoute, findRoute } from './routes.ts';
 
-/** Messages for which there was no route. They stay until the operator decides. */
+/** Messages for which there was no route. They stay until the operator decides about them. */
 export interface UnroutedMessage extends WholeMessage {
   readonly id: bigint;
 }
 
-/** With the accounts that it changes. */
+/** A message that has found a route, with the accounts that it changes. */
 interface RoutedMessage {
   readonly message: UnroutedMessage;
   readonly route: FoundRoute;
   readonly accounts: readonly bigint[];
 }
 
-/** How many have found their account, and how many have not. */
+/** How many messages have found their account, and how many are left. */
 export interface Replayed {
   readonly routed: number;
   readonly left: number;
 }
 
-/** Of one replay, which is one transaction: so many, and the rest of their page. */
+/** A replay is one transaction, which ends with the page in which this number is reached. */
 const REPLAYED_MAX = 1_000;
 const PAGE = 500;
 
@@ -59,7 +59,7 @@ export function createUnrouted(database: Database, now: () => number, defaultReg
   }
 
   return {
-    /** Oldest first. */
+    /** Lists oldest first. */
     async list(limit: number, after: readonly [at: number, id: bigint] | null): Promise<UnroutedMessage[]> {
       const [afterAt, afterId] = after ?? [FIRST_AT, 0n];
       return (await database.all(sql.unroutedAfter, { afterAt, afterId, limit })).map(toUnrouted);
@@ -71,7 +71,7 @@ export function createUnrouted(database: Database, now: () => number, defaultReg
       return toUnrouted(row);
     },
 
-    /** Gives it to an account. The id that it has there. */
+    /** Gives the message to an account. Returns the id that it has there. */
     assign: (id: bigint, username: string): Promise<bigint> =>
       database.transaction(null, async (queries) => {
         const account = await accountId(queries, username);
@@ -89,7 +89,7 @@ export function createUnrouted(database: Database, now: () => number, defaultReg
         return storeAll(queries, await routed(queries, [row]));
       }),
 
-    /** Asks the routes again for all of them, oldest first, until `REPLAYED_MAX` have found one. */
+    /** Asks the routes again for all messages, oldest first, until REPLAYED_MAX have found one. */
     replayAll: (): Promise<Replayed> =>
       database.transaction(null, async (queries) => {
         const found: RoutedMessage[] = [];
@@ -121,21 +121,20 @@ const toUnrouted = (row: sql.UnroutedRow): UnroutedMessage => ({
   receivedAt: Number(row.received_at),
 });
 
-/** For the retention. */
 export const countUnroutedBefore = async (queries: Queries, before: number): Promise<number> =>
   Number((await queries.first(sql.countUnroutedBefore, { before }))?.total ?? 0n);
-/** Returns how many are gone. */
+/** Returns how many were deleted. */
 export const deleteUnroutedBefore = (queries: Queries, before: number, limit: number): Promise<number> =>
   queries.run(sql.deleteUnroutedBefore, { before, limit });
 
-/** What no account has of a person: messages without a route, and parts that wait for others. */
+/** Data of a person that no account has: messages without a route, and parts that wait. */
 export interface UnroutedOfPerson {
   readonly unrouted: readonly bigint[];
   readonly held: readonly string[];
   readonly messages: readonly WholeMessage[];
 }
 
-/** Of an export, which is made in memory. */
+/** The most messages of an export, which is built in memory. */
 const MESSAGES_MAX = 10_000;
 
 /** These tables have no index by number, so all of their rows are looked at. */

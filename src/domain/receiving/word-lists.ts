@@ -1,6 +1,6 @@
 /**
- * Words with which people opt out, opt in again and ask for help, by language (ISO 639-1). In
- * capitals, as `folded` makes them; each is one word without punctuation.
+ * Words with which people opt out, opt in again and ask for help, by language (ISO 639-1). They are
+ * in capitals, as `folded` returns them, and each is one word without punctuation.
  */
 export interface WordList {
   readonly stop: readonly string[];
@@ -8,7 +8,7 @@ export interface WordList {
   readonly help: readonly string[];
 }
 
-/** Of every account that listens to words at all. */
+/** The words that count for every account that listens to words at all. */
 export const COMMON_WORDS = { start: ['START', 'UNSTOP'], help: ['HELP'] } as const;
 
 export const WORD_LISTS = {

@@ -211,9 +211,7 @@ async function hold(
   await queries.run(sql.raiseWork, { account, dueAt });
   const sides = { kind: 'hold', from: 'free', to: 'held' } as const;
   await move(
-    queries,
-    account,
-    at,
+    { queries, account, at },
     messages.map(({ id, parts }) => ({ ...sides, amount: BigInt(parts), messageId: id })),
   );
   return first;

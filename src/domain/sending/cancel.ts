@@ -86,7 +86,7 @@ export function createCancellation(database: Database, now: () => number) {
    */
   async function cancel(queries: TransactionQueries, account: AccountKey, id: bigint): Promise<bigint> {
     const taken = await takeOneScheduled(queries, account, id);
-    if (taken.length > 0) return releaseHeld(queries, account, now(), taken, CANCELLED.reason);
+    if (taken.length > 0) return releaseHeld({ queries, account, at: now() }, taken, CANCELLED.reason);
     return cancelWaiting(queries, account, id, now());
   }
 

@@ -66,7 +66,7 @@ export async function end(
 }
 
 async function settleCredits(
-  { queries, account, at }: Transaction,
+  transaction: Transaction,
   messages: readonly EndedMessage[],
   reason: string,
 ): Promise<void> {
@@ -79,11 +79,11 @@ async function settleCredits(
   const captures = decided
     .filter(({ captured }) => captured > 0n)
     .map(({ id, captured }) => ({ ...sides, amount: captured, messageId: id }));
-  if (captures.length > 0) await move(queries, account, at, captures);
+  if (captures.length > 0) await move(transaction, captures);
   const rest = decided
     .filter(({ held, captured }) => held > captured)
     .map(({ id, held, captured }) => ({ message_id: id, held_parts: held - captured }));
-  if (rest.length > 0) await releaseHeld(queries, account, at, rest, reason);
+  if (rest.length > 0) await releaseHeld(transaction, rest, reason);
 }
 
 export interface RefusedMessage {
@@ -171,7 +171,7 @@ export async function escalate(
   );
   await setStatusOf(transaction, 'UNKNOWN', new Map(messages.map(({ row, reason }) => [row.message_id, reason])));
   const statuses = messages.map(({ row }) => ({ messageId: row.message_id, status: 'UNKNOWN' }));
-  await emitStatuses(transaction.queries, 'message.needs_decision', transaction.account, transaction.at, statuses);
+  await emitStatuses(transaction, 'message.needs_decision', statuses);
 }
 
 /** A message whose answer could not be written waits for an operator, whatever comes. */

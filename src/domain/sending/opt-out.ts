@@ -58,9 +58,9 @@ async function optOut(transaction: Transaction, entry: NewEntry, region: string 
 
 /** Ends what waits for the number, scheduled or due. Returns how many messages those were. */
 export async function endAllFor(transaction: Transaction, same: SameNumber): Promise<number> {
-  const { queries, account, at } = transaction;
+  const { queries, account } = transaction;
   const cancelled = await cancelScheduledFor(queries, account, same);
-  if (cancelled.length > 0) await releaseHeld(queries, account, at, cancelled, OPTED_OUT.reason);
+  if (cancelled.length > 0) await releaseHeld(transaction, cancelled, OPTED_OUT.reason);
   return cancelled.length + (await endWaitingFor(transaction, same));
 }
 

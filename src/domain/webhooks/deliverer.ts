@@ -6,12 +6,12 @@ import { signedFields } from './standard-webhooks.ts';
 import { claimDeliveries, type Delivery, type DeliveryResult, removeOldEvents, settleDelivery } from './webhooks.ts';
 
 /**
- * Delivers events to webhooks. Each serving process has one; they share the work through the
- * database. A process that dies leaves its lease behind, and another one takes over when it ends.
+ * Delivers events to webhooks. Each serving process has a deliverer, and they share the work
+ * through the database. The lease of a process that dies runs out, and another process takes over.
  */
 export interface EventDeliverer {
   start(): void;
-  /** Delivers what is due now; how many attempts there were. */
+  /** Delivers the events that are due now. Returns the number of attempts. */
   deliverDue(): Promise<number>;
   /** Resolves when the attempts under way have ended. */
   stop(): Promise<void>;
@@ -27,7 +27,7 @@ export interface DelivererSettings {
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
-/** After each failed attempt; the tenth is the last. */
+/** The pause after each failed attempt; the tenth attempt is the last. */
 export const RETRY_AFTER_MS = [
   5 * SECOND,
   5 * MINUTE,
@@ -39,7 +39,7 @@ export const RETRY_AFTER_MS = [
   20 * HOUR,
   24 * HOUR,
 ] as const;
-/** Up to so much later, so that what failed together is not tried again together. */
+/** Pauses are longer by up to this share, so that events that failed together are spread. */
 const JITTER = 0.2;
 const RETRY_AFTER_MAX_MS = 24 * HOUR;
 export const ANSWER_TIMEOUT_MS = 15 * SECOND;
@@ -48,7 +48,7 @@ const LEASE_MS = MINUTE;
 const PER_WEBHOOK = 4;
 const LOOK_EVERY_MS = SECOND;
 const CLEAN_EVERY_MS = HOUR;
-/** At a stop, attempts under way have so long. Then they are given up, and tried again later. */
+/** How long a stop waits for running attempts. Then they are given up and tried again later. */
 const STOP_MS = 2 * SECOND;
 
 export function createEventDeliverer(settings: DelivererSettings): EventDeliverer {
@@ -73,7 +73,7 @@ export function createEventDeliverer(settings: DelivererSettings): EventDelivere
     return begun.length;
   }
 
-  /** Looks at once again while there is more; attempts go on beside it. */
+  /** Looks again at once while more is due. Attempts run meanwhile. */
   async function deliverWhileDue(isStopping: () => boolean): Promise<void> {
     for (let begun = await look(); begun.length > 0 && !isStopping(); begun = await look()) await Promise.race(begun);
   }
@@ -91,7 +91,7 @@ export function createEventDeliverer(settings: DelivererSettings): EventDelivere
   };
 }
 
-/** Attempts under way, counted by webhook. */
+/** The attempts that are running, counted by webhook. */
 function createAttempts({ database, clock, send, failed }: DelivererSettings) {
   const { now, random } = clock;
   const counts = new Map<bigint, number>();
@@ -116,7 +116,7 @@ function createAttempts({ database, clock, send, failed }: DelivererSettings) {
       const { webhookId } = delivery;
       counts.set(webhookId, (counts.get(webhookId) ?? 0) + 1);
       const done = attempt(delivery)
-        .catch(failed) // the lease ends, and it is tried again
+        .catch(failed) // it is tried again when the lease has run out
         .finally(() => {
           const left = (counts.get(webhookId) ?? 1) - 1;
           if (left > 0) counts.set(webhookId, left);

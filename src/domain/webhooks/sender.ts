@@ -4,11 +4,11 @@ import { networkList } from '../../base/networks.ts';
 import { isPublicAddress } from '../../base/public-address.ts';
 
 /**
- * One POST to an address that somebody else has chosen. The address is checked after its name was
- * resolved, and the connection goes to the address that was checked. Redirects are not followed.
+ * Sends one POST to an address that somebody else has chosen. The address is checked after its name
+ * was resolved, and the connection goes to the checked address. Redirects are not followed.
  */
 export interface SentEvent {
-  /** Null where no answer came. */
+  /** The status of the answer; null without one. */
   readonly status: number | null;
   /** Why there is no answer; never a secret. */
   readonly error: string | null;
@@ -20,7 +20,7 @@ export interface SenderSettings {
   readonly allowedNetworks: readonly string[];
   readonly timeoutMs: number;
   readonly clock: Pick<Clock, 'timeout'>;
-  /** Tests bring their own. */
+  /** Replaced by tests. */
   readonly resolve?: Resolve;
 }
 
@@ -31,7 +31,7 @@ export type SendEvent = (
   signal: AbortSignal,
 ) => Promise<SentEvent>;
 
-/** The answer is of no interest. Some of it is read, so that the connection ends in order. */
+/** The answer is ignored. This much of it is read, so that the connection ends in order. */
 const ANSWER_BYTES_MAX = 65_536;
 
 export function createEventSender({ allowedNetworks, timeoutMs, clock, resolve }: SenderSettings): SendEvent {

@@ -18,7 +18,7 @@ const ID_LENGTH_MAX = 256;
 
 /** What is signed, besides the body. */
 export interface WebhookMessage {
-  /** The same for every attempt to deliver it. It has no full stop. */
+  /** The id, which is the same for every attempt to deliver the message. It has no full stop. */
   readonly id: string;
   /** Milliseconds; the signature carries whole seconds. */
   readonly at: number;
@@ -30,7 +30,7 @@ export interface HeaderFields {
   get(name: string): string | null | undefined;
 }
 
-/** The key of a secret `whsec_…`; null where it is none. */
+/** The key of a secret `whsec_…`; null if the text is no such secret. */
 function webhookKey(secret: string): Buffer | null {
   const text = secret.startsWith(PREFIX) ? secret.slice(PREFIX.length) : '';
   if (text.length > 2 * KEY_BYTES_MAX || !/^[A-Za-z0-9+/]+={0,2}$/.test(text)) return null;
@@ -42,7 +42,7 @@ export const isWebhookSecret = (secret: string): boolean => webhookKey(secret) !
 
 /**
  * The header fields of a signed request. It has one signature for each secret, so that two secrets
- * are valid during a rotation. Throws a TypeError if a secret is none.
+ * are valid during a rotation. Throws a TypeError for a malformed secret.
  */
 export function signedFields(secrets: readonly string[], { id, at, body }: WebhookMessage): Record<string, string> {
   const timestamp = String(Math.floor(at / 1_000));
@@ -55,7 +55,7 @@ export function signedFields(secrets: readonly string[], { id, at, body }: Webho
   };
 }
 
-/** Why a request is refused whatever its body is; null where its body is worth receiving. */
+/** Why a request is refused whatever its body is; null if its body is worth receiving. */
 export function refusalOfFields(fields: HeaderFields, now: number): string | null {
   const { id, timestamp, signatures } = signedWith(fields);
   if (!id || !timestamp || !signatures) {
@@ -72,7 +72,7 @@ export function refusalOfFields(fields: HeaderFields, now: number): string | nul
 }
 
 /**
- * Why a request is refused; null where one of its signatures is valid for one of the secrets. The
+ * Why a request is refused; null if one of its signatures is valid for one of the secrets. The
  * reason never holds a secret.
  */
 export function refusalOfSignature(

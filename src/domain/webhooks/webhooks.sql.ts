@@ -55,7 +55,7 @@ export const setWebhookDisabled = statement<One & { disabledAt: number | null; r
   none,
 );
 
-/** Webhooks for which something is due now. */
+/** The webhooks that have an event due now. */
 export const webhooksDue = statement<{ now: number }, One & { webhook_id: bigint }>(
   'webhooks.due',
   `select webhook_id from webhook where disabled_at is null and exists (select 1 from webhook_delivery
@@ -72,8 +72,8 @@ export interface DeliveryRow {
   attempts: bigint;
 }
 /**
- * Takes the oldest that are due, until the lease ends. Where two processes choose the same row, the
- * second one finds the lease and leaves it alone.
+ * Leases the oldest deliveries that are due. If two processes choose the same row, the second one
+ * finds the lease of the first and leaves the row alone.
  */
 export const claimDue = statement<One & { now: number; until: number; limit: number }, DeliveryRow>(
   'webhooks.claim',
@@ -84,7 +84,7 @@ export const claimDue = statement<One & { now: number; until: number; limit: num
    returning webhook_id, event_id, account_id, type, at, data, attempts`,
   none,
 );
-/** Only the holder of the lease writes what became of it. */
+/** Only the process with the lease writes the result. */
 export const settleDelivery = statement<Delivery & { lease: number; attempts: number; dueAt: number | null }>(
   'webhooks.settle',
   `update webhook_delivery set attempts = :attempts, due_at = :dueAt, lease_until = 0
@@ -123,20 +123,20 @@ export const attemptsBefore = statement<
      and (webhook_attempt.at, webhook_attempt.event_id, number) < (:beforeAt, :beforeEvent, :beforeNumber)
    order by webhook_attempt.at desc, webhook_attempt.event_id desc, number desc {limit :limit}`,
 );
-/** An event of no account, for one webhook. */
+/** Adds an event without an account, for one webhook. */
 export const addTest = statement<Delivery & { at: number }>(
   'webhooks.addTest',
   `insert into webhook_delivery (webhook_id, event_id, account_id, type, at, data, due_at, attempts, lease_until)
    values (:webhook, :event, null, 'webhook.test', :at, '{}', :at, 0, 0)`,
   none,
 );
-/** The schedule begins anew after `attempts`; their numbers go on. */
+/** Makes a delivery due again. The numbers of its attempts continue. */
 export const resendDelivery = statement<Delivery & { dueAt: number }>(
   'webhooks.resend',
   'update webhook_delivery set due_at = :dueAt where webhook_id = :webhook and event_id = :event',
   none,
 );
-/** Attempts go with their deliveries. */
+/** Attempts are deleted with their deliveries. */
 export const deleteOldDeliveries = statement<{ before: number; limit: number }>(
   'webhooks.deleteOld',
   `delete from webhook_delivery where (webhook_id, event_id) in

@@ -16,7 +16,7 @@ export interface Webhook {
   readonly username: string | null;
   readonly url: string;
   readonly events: readonly (EventType | FormerEventType)[];
-  /** Numbers and texts are sent too, not only ids. */
+  /** Whether numbers and texts are sent too, not only ids. */
   readonly full: boolean;
   readonly createdAt: number;
   readonly disabledAt: number | null;
@@ -35,24 +35,24 @@ export interface WebhookAttempt {
   readonly type: string;
   readonly number: number;
   readonly at: number;
-  /** Of the answer; null where there was none. */
+  /** The status of the answer; null without an answer. */
   readonly status: number | null;
   readonly error: string | null;
   readonly durationMs: number;
-  /** When the next attempt is due; null where none follows. */
+  /** When the next attempt is due; null if none follows. */
   readonly nextAt: number | null;
 }
 
-/** Each change looks through them. */
+/** The number of webhooks is limited, because each change looks through them. */
 const WEBHOOKS_MAX = 100;
-/** How long the secret before is used beside a new one. */
+/** How long the old secret is used beside a new one. */
 export const ROTATION_MS = 24 * 3_600_000;
 const SECRET_BYTES = 32;
-/** Of events and attempts, delivered or not. */
+/** How long events and attempts are stored, delivered or not. */
 const KEPT_MS = 30 * 24 * 3_600_000;
 const REMOVED_AT_ONCE = 100;
 
-/** As Standard Webhooks 1.0 writes it. */
+/** A new secret, as Standard Webhooks 1.0 writes it. */
 export const newWebhookSecret = (): string => `whsec_${randomBytes(SECRET_BYTES).toString('base64')}`;
 
 export async function addWebhook(
@@ -81,7 +81,7 @@ async function rowOf(database: Queries, webhook: bigint): Promise<sql.WebhookRow
   return row;
 }
 
-/** By the time they were made. */
+/** Lists webhooks, the oldest first. */
 export async function webhooksAfter(
   database: Database,
   after: readonly [at: number, id: bigint] | null,
@@ -91,14 +91,14 @@ export async function webhooksAfter(
   return (await database.all(sql.webhooksAfter, { afterAt, afterId, limit })).map(toWebhook);
 }
 
-/** With its events and attempts. */
+/** Removes a webhook with its events and attempts. */
 export async function removeWebhook(database: Database, id: bigint): Promise<Webhook> {
   const webhook = await webhookWithId(database, id);
   await database.run(sql.removeWebhook, { webhook: id });
   return webhook;
 }
 
-/** Both secrets sign for 24 hours, so that the receiver can change in its own time. */
+/** Both secrets sign for 24 hours, so that the receiver has time to change its own. */
 export async function rotateSecret(database: Database, id: bigint, now: number): Promise<string> {
   await rowOf(database, id);
   const secret = newWebhookSecret();
@@ -106,14 +106,14 @@ export async function rotateSecret(database: Database, id: bigint, now: number):
   return secret;
 }
 
-/** Events are only written for a webhook that is on. What was written before goes on. */
+/** No events are written for a disabled webhook. Delivery of the earlier ones continues. */
 export async function enableWebhook(database: Database, id: bigint): Promise<Webhook> {
   await rowOf(database, id);
   await database.run(sql.setWebhookDisabled, { webhook: id, disabledAt: null, reason: null });
   return webhookWithId(database, id);
 }
 
-/** The newest first. */
+/** Lists attempts, the newest first. */
 export async function attemptsBefore(
   database: Database,
   id: bigint,
@@ -143,7 +143,7 @@ export async function resendEvent(database: Database, id: bigint, event: bigint,
   }
 }
 
-/** An event that tells nothing, for this webhook alone: whether its receiver is there. */
+/** Adds an empty event for this webhook alone, to test whether its receiver answers. */
 export async function testWebhook(database: Database, id: bigint, now: number): Promise<bigint> {
   const row = await rowOf(database, id);
   if (row.disabled_at !== null) throw conflict('The webhook is switched off. Enable it first.');
@@ -168,7 +168,7 @@ export interface Delivery {
   readonly body: string;
 }
 
-/** Claims what is due: some of each webhook, so that none keeps the others waiting. */
+/** Claims a few due events of each webhook, so that no webhook keeps the others waiting. */
 export async function claimDeliveries(
   database: Database,
   { now, leaseMs, perWebhook }: { now: number; leaseMs: number; perWebhook: (webhook: bigint) => number },
@@ -207,7 +207,7 @@ async function deliveryOf(
   };
 }
 
-/** A message that was deleted since has its ids only. */
+/** The data of an event. For a message that was deleted since, only the ids are left. */
 async function dataOf(database: Queries, row: sql.DeliveryRow, full: boolean): Promise<object> {
   const data = JSON.parse(row.data) as { messageId?: string };
   const account = row.account_id;
@@ -233,11 +233,11 @@ export interface DeliveryResult {
   readonly durationMs: number;
   /** When to try again; null for never. */
   readonly nextAt: number | null;
-  /** The receiver wants no more events. */
+  /** Whether the receiver wants no more events. */
   readonly gone: boolean;
 }
 
-/** What became of an attempt, unless the lease has ended and another process has it. */
+/** Writes the result of an attempt, unless the lease has run out and another process has it. */
 export function settleDelivery(database: Database, delivery: Delivery, result: DeliveryResult): Promise<void> {
   const { webhookId: webhook, eventId: event, lease } = delivery;
   const number = delivery.attempts + 1;

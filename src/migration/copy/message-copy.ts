@@ -345,6 +345,6 @@ async function replaceScheduled(
   });
   await addScheduled(queries, account, rows);
   for (const { id, heldParts } of rows) movements.push(...adjusting('held', BigInt(heldParts), id));
-  if (movements.length > 0) await move(queries, account, at, movements);
+  if (movements.length > 0) await move({ queries, account, at }, movements);
   await noteCopiedIds(queries, account, { messages: put.map(({ id }) => id) });
 }
