@@ -148,7 +148,9 @@ onEveryEngine('ledger', (engine) => {
             { kind: 'hold' as const, from: 'free' as const, to: 'held' as const, amount },
             { kind: 'capture' as const, from: 'held' as const, to: 'used' as const, amount },
           ];
-          await database.transaction(account, (queries) => move({ queries, account, at: now() }, movements)).catch(refused);
+          await database
+            .transaction(account, (queries) => move({ queries, account, at: now() }, movements))
+            .catch(refused);
         }
         await check(act);
       }
