@@ -139,8 +139,8 @@ export function createApi(settings: ApiSettings): Api {
     } catch (thrown) {
       const problem = toProblem(thrown, request.id);
       const { status, headers, body } = problemJson(problem);
-      // A refusal is not stored if a repetition may succeed, or if a field was wrong: the client may
-      // correct the field and use the same key.
+      // A refusal is not stored if a repetition may succeed, or if a field was wrong: the client
+      // may correct the field and use the same key.
       if (status >= 500 || status === 429 || problem.details.errors) await releaseKey(database, claimed);
       else await storeAnswer(database, claimed, sealed(status, headers, body));
       throw problem;

@@ -42,7 +42,8 @@ export async function readAccount(value: unknown, now: number, update = false): 
   };
   fields.end();
   if (mistakes.told.length > 0) throw new InvalidAccount(mistakes);
-  // Hashing a password is slow on purpose, so it comes last, after a file with a mistake is refused.
+  // Hashing a password is slow on purpose, so it comes last, after a file with a mistake is
+  // refused.
   return { ...archive, account: { ...archive.account, passwordHash: await password() } };
 }
 
@@ -148,7 +149,9 @@ function readLists(fields: Fields, update: boolean) {
   return lists;
 }
 
-/** Writes the JSON of an account on one line, piece by piece. Secrets are written as hashes only. */
+/**
+ * Writes the JSON of an account on one line, piece by piece. Secrets are written as hashes only.
+ */
 export async function* writeAccount(reading: AccountReading): AsyncGenerator<string> {
   yield stringify(headOf(reading)).slice(0, -1);
   yield* writeList('inbox', reading.received, ({ id, sender, text, shortCode, receivedAt, read }) => ({

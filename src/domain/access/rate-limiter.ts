@@ -7,7 +7,9 @@ import { customerNetwork } from '../../base/networks.ts';
  * primary process, so that all workers count together.
  */
 export interface RateLimiter {
-  /** Whether asking is a message to another process. Then admission asks for several calls at once. */
+  /**
+   * Whether asking is a message to another process. Then admission asks for several calls at once.
+   */
   readonly remote?: boolean;
   /** Grants up to `wanted` calls for the key. If it grants none, it tells how long to wait. */
   take(key: string, rate: Rate, wanted: number): Lease | Promise<Lease>;

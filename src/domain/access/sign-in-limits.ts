@@ -63,8 +63,8 @@ export async function delayOf(database: Database, attempt: Attempt, now: number)
 }
 
 /**
- * Counts an attempt before the password is checked, so that simultaneous attempts count too. Returns
- * the number of failures of the pair.
+ * Counts an attempt before the password is checked, so that simultaneous attempts count too.
+ * Returns the number of failures of the pair.
  */
 export async function countAttempt(database: Database, attempt: Attempt, now: number): Promise<number> {
   const { pair, subject, network } = keysOf(attempt);

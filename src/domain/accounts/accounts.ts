@@ -49,7 +49,9 @@ export function createAccounts(database: Database, now: () => number, defaultReg
       return sql.accountColumns.read(row);
     },
 
-    /** The region of local numbers: the account's own, else that of its numbers, else the default. */
+    /**
+     * The region of local numbers: the account's own, else that of its numbers, else the default.
+     */
     async region(account: AccountKey): Promise<string | null> {
       return effectiveRegion(await this.profile(account), defaultRegion);
     },
@@ -250,7 +252,9 @@ export interface RemovedAccount {
 /** Removes the rows of a table without a foreign key, before the account is removed. */
 export type AccountRemoval = (queries: TransactionQueries, account: bigint) => Promise<unknown>;
 
-/** Deletes a disabled account. An enabled account is refused, so that no mistake deletes one in use. */
+/**
+ * Deletes a disabled account. An enabled account is refused, so that no mistake deletes one in use.
+ */
 export async function removeAccount(
   database: Database,
   account: bigint,

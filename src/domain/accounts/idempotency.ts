@@ -20,7 +20,8 @@ export interface Claim {
 }
 
 const KEPT_MS = 24 * 3_600_000;
-// A process of another machine that dies leaves its claim behind. No request takes longer than this.
+// A process of another machine that dies leaves its claim behind. No request takes longer than
+// this.
 const CLAIM_MS = 120_000;
 const FORGOTTEN_AT_ONCE = 100;
 
@@ -56,9 +57,9 @@ export async function claimKey(
 }
 
 /**
- * The process that holds a claim: its host, its process id, and when it was started, because process
- * ids are reused. With it, the claims of a process that has died are free at once. A wrong guess does
- * no harm, because the result of a claim that was taken over is not stored.
+ * The process that holds a claim: its host, its process id, and when it was started, because
+ * process ids are reused. With it, the claims of a process that has died are free at once. A wrong
+ * guess does no harm, because the result of a claim that was taken over is not stored.
  */
 const holderName = (): string => {
   ownName ??= [hostname().replaceAll(' ', ''), process.pid, startOf(process.pid) ?? ''].join(' ');

@@ -15,7 +15,9 @@ import {
 } from './contacts.ts';
 import { addGroup, groupsByName, isGroup } from './groups.ts';
 
-/** Imports contacts from a file. A row matches a contact by number, and by group if it names one. */
+/**
+ * Imports contacts from a file. A row matches a contact by number, and by group if it names one.
+ */
 export interface ImportRow {
   readonly row: number;
   readonly name: string;

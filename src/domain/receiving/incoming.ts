@@ -65,7 +65,9 @@ export function createIncoming(database: Database, now: () => number, defaultReg
     });
 
   return {
-    /** Stores the message once, for its account or for the operator. Resolves when it is on disk. */
+    /**
+     * Stores the message once, for its account or for the operator. Resolves when it is on disk.
+     */
     receive: (message: ArrivedMessage): Promise<void> =>
       message.part && isPart(message.part)
         ? receivePart(message, message.part)
