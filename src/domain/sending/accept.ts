@@ -12,17 +12,17 @@ import * as sql from './dispatch.sql.ts';
 import { afterQuietHours } from './quiet-hours.ts';
 
 /**
- * Accepting messages: the numbers are read, the parts counted and the credits held, all in one
- * transaction. What is accepted is on disk before the answer.
+ * Accepts messages: reads the numbers, counts the parts and holds the credits, all in one
+ * transaction. Accepted messages are on disk before the request is answered.
  */
 export interface NewMessages {
-  /** As they were written. One text for all, or one for each. */
+  /** The numbers as they were written, each with its text. */
   readonly recipients: readonly { readonly number: string; readonly text: string }[];
   readonly sender: string | null;
   readonly reference: string | null;
-  /** Null: at once. */
+  /** When to send the messages; null for at once. */
   readonly sendAt: number | null;
-  /** Null: the longest that a message is tried. */
+  /** The messages expire at this time; null for the longest time that a message is tried. */
   readonly notAfter: number | null;
   /** The answer to a STOP or HELP word, which the blacklist does not hold back. */
   readonly isAnswer?: boolean;
@@ -35,7 +35,7 @@ export interface AcceptedMessage {
   readonly encoding: Encoding;
 }
 export interface RefusedRecipient {
-  /** Its place among the recipients, from 0. */
+  /** The index of the recipient, from 0. */
   readonly index: number;
   readonly reason: 'impossible' | 'blacklisted' | 'duplicate' | 'too-long';
   readonly detail: string;
@@ -44,14 +44,14 @@ export interface Acceptance {
   readonly accepted: readonly AcceptedMessage[];
   readonly refused: readonly RefusedRecipient[];
   readonly parts: number;
-  /** Held now; in a dry run what would be held. */
+  /** The credits held now; in a dry run those that would be held. */
   readonly credits: bigint;
-  /** What the account lacks. Only a dry run tells it so: else the whole request is refused. */
+  /** The credits that the account lacks, in a dry run. Otherwise the whole request is refused. */
   readonly creditsMissing: bigint;
-  /** When they are due, after the quiet hours. */
+  /** When the messages are due, after the quiet hours. */
   readonly dueAt: number;
   readonly isShifted: boolean;
-  /** The time that was asked for has passed, so they are due now. */
+  /** Whether the requested time has passed, so that the messages are due now. */
   readonly isPast: boolean;
   /** The characters that make a text UCS-2, at most 50. */
   readonly ucs2Characters: readonly string[];
@@ -64,7 +64,7 @@ export interface SendingAccount {
 }
 
 export interface AcceptingOptions {
-  /** How long a message is tried where it has no `notAfter`. */
+  /** How long a message without `notAfter` is tried. */
   readonly tryForMs: number;
 }
 
@@ -77,7 +77,7 @@ export function createAccepting(
   { tryForMs }: AcceptingOptions = { tryForMs: DEFAULT_TRY_FOR_MS },
 ) {
   return {
-    /** What would happen. Nothing changes. */
+    /** Tells what would happen, and changes nothing. */
     async dryRun(account: AccountKey, settings: SendingAccount, given: NewMessages): Promise<Acceptance> {
       const read = await readMessages(given.recipients, settings.region);
       const planned = await planOf(database, account, settings, { ...given, read }, now());
@@ -86,7 +86,7 @@ export function createAccepting(
     },
 
     async accept(account: AccountKey, settings: SendingAccount, given: NewMessages): Promise<Acceptance> {
-      const read = await readMessages(given.recipients, settings.region); // before others have to wait
+      const read = await readMessages(given.recipients, settings.region); // before the transaction, which others may wait for
       return database.transaction(account, async (queries) => {
         const planned = await planOf(queries, account, settings, { ...given, read }, now());
         const balances = await balancesOf(queries, account);
@@ -105,12 +105,12 @@ interface MeasuredText {
   readonly text: string;
   readonly parts: number;
   readonly encoding: Encoding;
-  /** The characters that make it UCS-2. */
+  /** The characters that make the text UCS-2. */
   readonly beyondGsm7: readonly string[];
 }
 interface ReadMessage extends MeasuredText {
   readonly number: string;
-  /** Null where the number cannot exist. */
+  /** The number in E.164; null if the number cannot exist. */
   readonly recipient: string | null;
 }
 interface GivenMessages extends NewMessages {
@@ -120,7 +120,10 @@ interface PlannedMessage extends ReadMessage {
   readonly recipient: string;
 }
 
-/** 1,000 numbers take 25 ms, and a text of 10,000 characters 4: others are served in between. */
+/**
+ * Other calls are served after each step: reading 1,000 numbers takes 25 ms, and a text of 10,000
+ * characters takes 4 ms.
+ */
 const STEP_MS = 10;
 
 async function readMessages(recipients: NewMessages['recipients'], region: string | null): Promise<ReadMessage[]> {
@@ -150,7 +153,7 @@ interface Plan {
   readonly parts: number;
 }
 
-/** What a request comes to, before anything is written. */
+/** Works out what a request comes to, before anything is written. */
 async function planOf(
   queries: Queries,
   account: AccountKey,
@@ -171,7 +174,10 @@ async function planOf(
   return { at, dueAt, planned, refused, parts, isShifted: dueAt !== wanted, isPast };
 }
 
-/** Clocks differ, and requests wait. An older time is a mistake, such as a wrong year. */
+/**
+ * Clocks differ and requests may wait, so a time in the recent past means now. An older time is a
+ * mistake, such as a wrong year.
+ */
 export const PAST_MAX_MS = 24 * 3_600_000;
 
 function checkSendAt(sendAt: number | null, at: number): void {
@@ -217,7 +223,7 @@ async function hold(
   return first;
 }
 
-/** Each recipient once. What cannot get a message is refused, and the others go. */
+/** Plans one message for each recipient. Recipients that cannot get a message are refused. */
 async function readRecipients(
   queries: Queries,
   account: AccountKey,

@@ -8,8 +8,8 @@ import * as sql from './dispatch.sql.ts';
 import { afterQuietHours } from './quiet-hours.ts';
 
 /**
- * An imported schedule is not sent: the server that it came from still has it. Activation says that
- * it is ours from now on. Only then a dispatcher sends it.
+ * An imported schedule is not sent, because the server that it came from still has it. Activation
+ * hands it over to Columba: only then does a dispatcher send it.
  */
 export interface Activation {
   readonly activated: number;
@@ -68,7 +68,7 @@ function refusalOf({ is_sent, text }: InactiveRow, recipient: string | null): Ac
   return text === null ? 'empty' : null;
 }
 
-/** Why a message could not be activated; null where it could, or is active already. */
+/** Why a message cannot be activated; null if it can be, or is active already. */
 export async function activationRefusal(
   database: Database,
   account: bigint,

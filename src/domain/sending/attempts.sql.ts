@@ -1,6 +1,6 @@
 import { type AccountKey, statement } from '../../store/statement.ts';
 
-/** Submissions of parts, see schema/sending.ts. No account sees them. */
+/** Submissions of parts: see schema/sending.ts. Accounts do not see them. */
 export interface AttemptRow {
   message_id: bigint;
   attempt: bigint;
@@ -14,7 +14,7 @@ export interface AttemptRow {
 }
 type One = { account: AccountKey };
 
-/** Before the call leaves. */
+/** Written before the call to the carrier leaves. */
 export const add = statement<
   One & {
     id: bigint;
@@ -45,7 +45,7 @@ export const settle = statement<One & { rows: string }>(
      and attempt.attempt = settled.attempt and attempt.part = settled.part`,
   { affects: 'none' },
 );
-/** The process that submitted these has ended without an answer. */
+/** The process that submitted these parts has ended without an answer. */
 export const setUnknownOutcome = statement<One & { ids: string }>(
   'attempts.setUnknownOutcome',
   `update attempt set state = 'unknown-outcome'
@@ -59,7 +59,7 @@ export const prove = statement<One & { id: bigint; attempt: bigint; part: bigint
    where account_id = :account and message_id = :id and attempt = :attempt and part = :part`,
   { affects: 'none' },
 );
-/** Of each part, over all attempts: whether a carrier has it, and whether an answer is missing. */
+/** For each part, over all attempts: whether a carrier has it, and whether an answer is missing. */
 export const partStates = statement<
   One & { ids: string },
   { message_id: bigint; part: bigint; is_accepted: bigint; is_unknown: bigint }
@@ -69,7 +69,7 @@ export const partStates = statement<
      cast(max(case when state in ('unknown-outcome', 'submitting') then 1 else 0 end) as bigint) as is_unknown
    from attempt where account_id = :account and message_id {among :ids} group by message_id, part`,
 );
-/** An operator says that the carrier has what nobody answered. */
+/** The operator decides that the carrier has the unanswered parts. */
 export const setTaken = statement<One & { id: bigint }, { attempt: bigint; part: bigint; attempt_id: string }>(
   'attempts.setTaken',
   `update attempt set state = 'accepted'
@@ -77,7 +77,7 @@ export const setTaken = statement<One & { id: bigint }, { attempt: bigint; part:
    returning attempt, part, attempt_id`,
   { affects: 'none' },
 );
-/** An operator says that the carrier has nothing of what nobody answered. */
+/** The operator decides that the carrier has none of the unanswered parts. */
 export const setNotTaken = statement<One & { id: bigint }>(
   'attempts.setNotTaken',
   `update attempt set state = 'refused'
@@ -89,7 +89,7 @@ export const ofMessage = statement<One & { id: bigint }, AttemptRow>(
   `select attempt, message_id, part, attempt_id, connector, gateway_id, state, submitted_at, status
    from attempt where account_id = :account and message_id = :id order by attempt, part`,
 );
-/** Of deleted messages that are not on their way: no receipt matters for them any more. */
+/** Deletes attempts of deleted messages that are not on their way: no receipt matters any more. */
 export const removeUseless = statement<One & { ids: string }>(
   'attempts.removeUseless',
   `delete from attempt where account_id = :account and message_id {among :ids}

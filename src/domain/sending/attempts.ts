@@ -5,9 +5,9 @@ import { isFinal } from '../messages/statuses.ts';
 import * as sql from './attempts.sql.ts';
 import { attemptsOf as attemptStates } from './receipts.sql.ts';
 
-/** Submissions of parts: what each of them got, and what follows for the message. */
+/** Submissions of parts, their results, and the status of the message that follows from them. */
 
-/** Every submission of a part of a message, oldest first. */
+/** One submission of a part of a message. */
 export interface Attempt {
   readonly attempt: number;
   readonly part: number;
@@ -32,9 +32,9 @@ export async function attemptsOf(database: Database, account: bigint, id: bigint
 
 /** The known results of the parts of a message, over all of its attempts. */
 export interface KnownParts {
-  /** By an answer or by a receipt: a carrier has these. */
+  /** The parts that a carrier has, by its answer or by a receipt. */
   readonly accepted: ReadonlySet<number>;
-  /** No answer came, and no receipt. */
+  /** The parts for which neither an answer nor a receipt came. */
   readonly unknown: ReadonlySet<number>;
 }
 const NOTHING: KnownParts = { accepted: new Set(), unknown: new Set() };
@@ -55,7 +55,7 @@ export async function knownParts(
   return (id) => known.get(id) ?? NOTHING;
 }
 
-/** The statuses of messages that a carrier has, by the receipts that came so far. */
+/** The statuses of messages that a carrier has, according to the receipts so far. */
 export async function statusesByReceipts(
   queries: Queries,
   account: AccountKey,
@@ -71,8 +71,8 @@ export async function statusesByReceipts(
 }
 
 /**
- * Which status follows from receipts. Receipts come in any order and more than once. So the result
- * depends on what they say, and not on when they come.
+ * Which status follows from receipts. Receipts come in any order and more than once, so the result
+ * depends only on what they say, not on when they come.
  */
 export interface PartAttempt {
   readonly attempt: bigint;
@@ -82,14 +82,17 @@ export interface PartAttempt {
   readonly statusAt: number | null;
 }
 
-/** From the worst to the best. */
+/** Each list is ordered from the worst status to the best. */
 const PENDING = ['UNKNOWN', 'SUBMITTED', 'ENROUTE', 'ACCEPTED'];
 const FINAL = ['REJECTED', 'UNDELIVERABLE', 'EXPIRED', 'DELETED', 'DELIVERED'];
 
-/** A gateway that refuses a submission may report the refusal too. That proves nothing. */
+/**
+ * Whether a receipt proves that the carrier has the part. A gateway that refuses a submission may
+ * report the refusal by a receipt too, which proves nothing.
+ */
 export const provesSubmission = (status: string): boolean => ['ENROUTE', 'ACCEPTED', 'DELIVERED'].includes(status);
 
-/** Whether a receipt tells more than what is known of its attempt. A final status stays. */
+/** Whether a receipt tells more than is known about its attempt. A final status stays. */
 export function tellsMore(
   { status, statusAt }: Pick<PartAttempt, 'status' | 'statusAt'>,
   receipt: { readonly status: string; readonly at: number },
@@ -103,8 +106,8 @@ export function tellsMore(
 }
 
 /**
- * The status of a message by the attempts of its parts: that of the worst part. It is final only
- * when all parts are. Null where a carrier does not have all parts yet.
+ * The status of a message, which is that of its worst part. It is final only when the statuses of
+ * all parts are. Null if a carrier does not have all parts yet.
  */
 export function statusOfParts(attempts: readonly PartAttempt[]): string | null {
   const statuses = [...Map.groupBy(attempts, ({ part }) => part).values()].map(statusOfPart);
@@ -114,9 +117,9 @@ export function statusOfParts(attempts: readonly PartAttempt[]): string | null {
 }
 
 /**
- * A part that was submitted again is delivered as soon as one of its attempts is. While the newer
- * one is on its way, the failure of an older one says nothing. Where nobody knows what became of
- * the newer one, the failure is not final: the part may still be delivered.
+ * A part that was submitted again is delivered as soon as one of its attempts is. While a newer
+ * attempt is on its way, the failure of an older one says nothing. If the outcome of a newer
+ * attempt is unknown, the failure is not final, because the part may still be delivered.
  */
 function statusOfPart(attempts: readonly PartAttempt[]): string | null {
   const taken = attempts.filter(({ state, status }) => state === 'accepted' || status !== null);

@@ -11,14 +11,14 @@ import * as sql from './dispatch.sql.ts';
 import { endRefused } from './end.ts';
 
 /**
- * Ends messages that are due and wait: a client or an operator cancels one, or its recipient opts
- * out. Such a message has the status DELETED, its history says why, and its credits are free again.
- * Parts that a carrier has stay paid for. Where a carrier did not answer an earlier submission, it
- * may have the message: the message is not submitted again, and an operator or a receipt decides
- * about its credits.
+ * Ends messages that are due and wait, because a client or an operator cancels them or their
+ * recipient opts out. Such a message gets the status DELETED, its history says why, and its credits
+ * are released, except those for parts that a carrier has. If a carrier did not answer an earlier
+ * submission, it may have the message: then the message is not submitted again, and a receipt or an
+ * operator decides about its credits.
  */
 export interface EarlyEnd {
-  /** The line of the history. */
+  /** The text in the history of the message. */
   readonly detail: string;
   /** The reason of the movement of credits. */
   readonly reason: 'cancelled' | 'blacklisted' | 'person erased';
@@ -29,7 +29,7 @@ const CANCELLED: EarlyEnd = { detail: 'cancelled before it was submitted', reaso
 
 const PAGE = 1_000;
 
-/** Inside a transaction of the account, which has run a statement about it: its id is known. */
+/** The transaction has run a statement about the account, so the id of the account is known. */
 export async function endWaiting(
   { queries, account, at }: Transaction,
   rows: readonly sql.DispatchRow[],
@@ -48,20 +48,20 @@ async function waitingOf(queries: Queries, account: AccountKey, ids: readonly bi
   return rows.filter(({ state, is_scheduled }) => state === 'waiting' && is_scheduled === 0n);
 }
 
-/** The credits of those of the messages that are due and wait. */
+/** The credits held by those of the messages that are due and wait. */
 export async function heldByWaitingOf(queries: Queries, account: AccountKey, ids: readonly bigint[]): Promise<bigint> {
   return (await waitingOf(queries, account, ids)).reduce((sum, { held }) => sum + held, 0n);
 }
 
-/** Ends those of a person's messages that wait, and forgets the number in those that go on. */
+/** Ends the messages to a person that wait, and erases the number in those that continue. */
 export async function eraseWaiting({ queries, account, at }: Transaction, ids: readonly bigint[]): Promise<void> {
   await endWaiting({ queries, account, at }, await waitingOf(queries, account, ids), ERASED);
   await queries.run(sql.clearRecipients, { account, ids: elementsOf(ids) });
 }
 
 /**
- * Ends what waits for a number, except answers to its own words. Returns how many messages those
- * were.
+ * Ends the messages that wait for a number, except answers to its own words. Returns how many
+ * messages it ended.
  */
 export async function endWaitingFor(transaction: Transaction, { ends, matches }: SameNumber): Promise<number> {
   const { queries, account } = transaction;
@@ -81,8 +81,8 @@ export type Cancellation = ReturnType<typeof createCancellation>;
 
 export function createCancellation(database: Database, now: () => number) {
   /**
-   * A scheduled message is gone, one that is due and waits ends as DELETED. Returns the credits
-   * that are free again. A message that is claimed or was sent cannot be cancelled.
+   * Deletes a scheduled message, and ends a message that is due and waits as DELETED. Returns the
+   * released credits. A message that is claimed or was sent cannot be cancelled.
    */
   async function cancel(queries: TransactionQueries, account: AccountKey, id: bigint): Promise<bigint> {
     const taken = await takeOneScheduled(queries, account, id);
@@ -94,7 +94,7 @@ export function createCancellation(database: Database, now: () => number) {
     cancel: (account: AccountKey, id: bigint): Promise<bigint> =>
       database.transaction(account, (queries) => cancel(queries, account, id)),
 
-    /** Those that are being sent already, or are gone, are left alone. */
+    /** Skips messages that are being sent already or are gone. */
     cancelMany: (
       account: AccountKey,
       ids: readonly bigint[],
@@ -115,7 +115,7 @@ export function createCancellation(database: Database, now: () => number) {
   };
 }
 
-/** Cancels a message that has left the schedule. Returns the credits that are free again. */
+/** Cancels a message that has left the schedule. Returns the released credits. */
 async function cancelWaiting(
   queries: TransactionQueries,
   account: AccountKey,

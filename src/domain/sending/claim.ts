@@ -15,8 +15,8 @@ import { afterQuietHours } from './quiet-hours.ts';
 import type { SubmittedMessage } from './settle.ts';
 
 /**
- * Claiming: a dispatcher takes messages that are due, of several accounts, for a time. A claimed
- * message is submitted at once, so its attempts are written with the claim.
+ * Claiming: a dispatcher leases messages of several accounts that are due. A claimed message is
+ * submitted at once, so its attempts are written with the claim.
  */
 export interface ClaimedMessage extends SubmittedMessage {
   readonly sender: string | null;
@@ -25,16 +25,16 @@ export interface ClaimedMessage extends SubmittedMessage {
   readonly priority: number;
   readonly notAfter: number | null;
   readonly expiresAt: number;
-  /** The answer to a STOP or HELP word, which the blacklist does not hold back. */
+  /** Whether this is the answer to a STOP or HELP word, which is sent despite the blacklist. */
   readonly isAnswer: boolean;
   readonly partsTotal: number;
-  /** The parts to submit now: those that no carrier has yet. */
+  /** The parts to submit now, which no carrier has yet. */
   readonly parts: readonly { readonly number: number; readonly attemptId: string }[];
 }
 
 export interface ClaimingSettings {
   readonly now: () => number;
-  /** Names this process. */
+  /** The name of this process. */
   readonly owner: string;
   readonly newAttemptId: (now: number) => string;
   readonly leaseMs: number;
@@ -42,7 +42,7 @@ export interface ClaimingSettings {
   readonly unknownOutcomeMs: number;
   /** The country of local numbers on a blacklist, for accounts that name none. */
   readonly defaultRegion?: string | null;
-  /** An account could not be claimed. */
+  /** Called if an account could not be claimed. */
   readonly failed?: (thrown: unknown) => void;
 }
 
@@ -51,16 +51,16 @@ export interface ConnectorShare {
   readonly isDefault: boolean;
 }
 
-// Of one claim. More accounts take part in the next one.
+// The most accounts of one claim. Others take part in the next one.
 const ACCOUNTS_MAX = 16;
-// Accounts with much work that share a claim. Each costs 20 statements, for any number of messages,
-// and the others are free for settlements meanwhile. Of ten accounts PostgreSQL sent 1,802 messages
-// a second with ten shares, 2,243 with four.
+// The number of busy accounts that share a claim. Each account costs 20 statements for any number
+// of messages, and accounts outside of the claim are free for settlements meanwhile. With ten
+// accounts, PostgreSQL sent 1,802 messages a second with ten shares and 2,243 with four.
 const SHARES = 4;
 const OVERDUE_MAX = 100;
-// Calls of an account take some milliseconds each.
+// How long a claim waits for an account's lock. A call holds it for some milliseconds.
 const LOCK_WAIT_MS = 200;
-// How long an account is left that could not be claimed.
+// How long an account that could not be claimed is left alone.
 const LEFT_MS = 60_000;
 
 export type Claiming = ReturnType<typeof createClaiming>;
@@ -69,8 +69,9 @@ export function createClaiming(database: Database, settings: ClaimingSettings) {
   const { now } = settings;
 
   /**
-   * In one transaction. It waits for the first account: one whose client calls without a pause is
-   * rarely free. Where another transaction keeps that one for long, the others are claimed.
+   * Claims in one transaction. It waits for the lock of the first account, because an account whose
+   * client calls without a pause is rarely free. If another transaction holds that lock for long,
+   * the other accounts are claimed.
    */
   const claimFrom = async (ids: readonly bigint[], share: ConnectorShare, at: number, limit: number) => {
     const work = (queries: TransactionQueries) => claimWithin(queries, settings, ids, share, at, limit);
@@ -82,7 +83,7 @@ export function createClaiming(database: Database, settings: ClaimingSettings) {
     }
   };
 
-  /** One account that cannot be claimed must not keep the others out: it is left for a while. */
+  /** Claims each account alone, so that one that cannot be claimed does not block the others. */
   async function claimAlone(ids: readonly bigint[], share: ConnectorShare, at: number, limit: number) {
     const claimed: ClaimedMessage[] = [];
     for (const account of ids) {
@@ -91,7 +92,7 @@ export function createClaiming(database: Database, settings: ClaimingSettings) {
         claimed.push(...(await claimFrom([account], share, at, Math.ceil((limit - claimed.length) / ids.length))));
       } catch (thrown) {
         settings.failed?.(thrown);
-        if (isUnavailable(thrown)) break; // what is claimed has to be submitted
+        if (isUnavailable(thrown)) break; // the messages claimed so far have to be submitted
         await database.run(sql.postpone, { account, until: at + LEFT_MS }).catch(settings.failed);
       }
     }
@@ -99,7 +100,7 @@ export function createClaiming(database: Database, settings: ClaimingSettings) {
   }
 
   return {
-    /** At most `limit` messages. Empty where nothing is due. */
+    /** Claims at most `limit` messages; none if nothing is due. */
     async claim(share: ConnectorShare, limit: number): Promise<ClaimedMessage[]> {
       const at = now();
       const ids = await dueAccounts(database, share, at);
@@ -116,7 +117,7 @@ export function createClaiming(database: Database, settings: ClaimingSettings) {
     isOptedOut: (message: ClaimedMessage): Promise<boolean> =>
       isOptedOut(database, message, settings.defaultRegion ?? null),
 
-    /** When there is work again; null where there is none. */
+    /** When the next message is due; null without any. */
     async nextDueAt(share: ConnectorShare): Promise<number | null> {
       const times: number[] = [];
       for (const level of await levelsOf(database, share)) {
@@ -127,7 +128,7 @@ export function createClaiming(database: Database, settings: ClaimingSettings) {
   };
 }
 
-/** Inside a transaction. lockAccounts skips accounts in use. */
+/** Claims within a transaction. lockAccounts skips accounts that another transaction uses. */
 async function claimWithin(
   queries: TransactionQueries,
   settings: ClaimingSettings,
@@ -136,7 +137,7 @@ async function claimWithin(
   at: number,
   limit: number,
 ): Promise<ClaimedMessage[]> {
-  // The dispatchers of other processes learn of a pause up to a second later.
+  // A dispatcher of another process may notice a pause up to a second later, so it is read here.
   if (((await queries.first(pausedAt, { name: connector }))?.paused_at ?? null) !== null) return [];
   const parameters = { connector, isDefault: isDefault ? 1 : 0, now: at };
   const quota = Math.ceil(limit / Math.min(SHARES, accountIds.length));
@@ -166,7 +167,7 @@ interface Level {
   readonly priority: bigint;
 }
 
-/** The priorities of a connector's accounts, the highest first. The default one serves two keys. */
+/** The priorities of a connector's accounts, highest first. The default connector has two keys. */
 async function levelsOf(database: Database, { connector, isDefault }: ConnectorShare): Promise<Level[]> {
   const levels: Level[] = [];
   for (const key of isDefault ? [connector, ''] : [connector]) {
@@ -176,9 +177,9 @@ async function levelsOf(database: Database, { connector, isDefault }: ConnectorS
 }
 
 /**
- * Accounts with work, in the order in which they are served. Of one priority, those that had
- * nothing left and those with a backlog take turns. So a single message overtakes the backlogs of
- * any number of other accounts. No backlog starves either.
+ * Accounts with work, in the order in which they are served. Within one priority, accounts without
+ * a backlog and accounts with one take turns. So a single message overtakes the backlogs of any
+ * number of other accounts, and no backlog starves.
  */
 async function dueAccounts(database: Database, share: ConnectorShare, now: number): Promise<bigint[]> {
   const ids: bigint[] = [];
@@ -215,7 +216,7 @@ async function claimOf(
   }
   const lease = { owner: settings.owner, leaseUntil: at + settings.leaseMs };
   const rows = await queries.all(sql.claim, { account, now: at, limit, connector, ...lease });
-  // Only of a message that was tried before a carrier may have parts.
+  // A carrier can have parts only of a message that was tried before.
   const tried = rows.filter(({ attempts }) => attempts > 1n).map(({ message_id }) => message_id);
   const known = await knownParts(queries, account, tried);
   const messages = rows.length > 0 ? await leaveSchedule(transaction, rows, known) : [];

@@ -1,6 +1,6 @@
 import { EVERY_ACCOUNT, statement } from '../../store/statement.ts';
 
-/** Ways to carriers. They belong to the installation, not to an account. */
+/** Connectors to carriers. They belong to the installation, not to an account. */
 export interface ConnectorRow {
   name: string;
   kind: string;
@@ -36,7 +36,7 @@ export const byName = statement<One, ConnectorRow>(
   'connectors.byName',
   `select ${columns} from carrier_connector where name = :name`,
 );
-/** Its state and counts stay. */
+/** Adds a connector or changes its configuration. Its state and counts stay. */
 export const put = statement<
   One & {
     kind: string;
@@ -58,7 +58,7 @@ export const put = statement<
      revision = excluded.revision`,
   { affects },
 );
-/** Every name is greater than the empty one: PostgreSQL reads along the key, see EVERY_ACCOUNT. */
+/** `name > ''` is always true and makes PostgreSQL read along the key: see EVERY_ACCOUNT. */
 export const onlyDefault = statement<One>(
   'connectors.onlyDefault',
   "update carrier_connector set is_default = 0 where name > '' and name <> :name and is_default = 1",
@@ -73,27 +73,27 @@ export const setPaused = statement<One & { pausedAt: number | null }>(
   { affects },
 );
 /**
- * For a claim. A pause waits until the transaction of the claim has ended, and the next claim sees
- * the pause: after its answer nothing more is claimed, by whatever process.
+ * Read by each claim with a shared lock: a pause waits until the transaction of the claim has
+ * ended, and the next claim sees the pause. So after a pause is answered, no process claims more.
  */
 export const pausedAt = statement<One, { paused_at: bigint | null }>(
   'connectors.pausedAt',
   'select paused_at from carrier_connector where name = :name {share carrier_connector}',
 );
-/** Changes no row where it is down already. */
+/** Changes no row if the connector is down already. */
 export const setDown = statement<One & { since: number; reason: string }>(
   'connectors.setDown',
   `update carrier_connector set down_since = :since, down_reason = :reason
    where name = :name and down_since is null`,
   { affects },
 );
-/** Of an outage that is known. */
+/** Changes the reason of a known outage. */
 export const setDownReason = statement<One & { reason: string }>(
   'connectors.setDownReason',
   'update carrier_connector set down_reason = :reason where name = :name and down_since is not null',
   { affects },
 );
-/** Changes no row where it is up already. */
+/** Changes no row if the connector is up already. */
 export const setUp = statement<One>(
   'connectors.setUp',
   `update carrier_connector set down_since = null, down_reason = null
@@ -119,8 +119,8 @@ export const addCounts = statement<
   { affects },
 );
 /**
- * Takes room for submissions of all processes together. Nothing where the last ones have used it
- * up. A time far ahead is of a clock that was put back since.
+ * Takes slots for submissions from the rate that all processes share; no row if the last
+ * submissions have used it up. A time far ahead comes from a clock that was put back since.
  */
 export const takeSlots = statement<One & { now: number; until: number; farAhead: number }, { next_slot_at: bigint }>(
   'connectors.takeSlots',
@@ -128,7 +128,7 @@ export const takeSlots = statement<One & { now: number; until: number; farAhead:
    where name = :name and (next_slot_at <= :now or next_slot_at > :farAhead) returning next_slot_at`,
   { affects },
 );
-/** More or fewer parts than room was taken for. */
+/** Corrects the rate if more or fewer parts were submitted than slots were taken. */
 export const moveSlots = statement<One & { ms: number }>(
   'connectors.moveSlots',
   'update carrier_connector set next_slot_at = next_slot_at + :ms where name = :name',

@@ -4,32 +4,32 @@ import type { Database, Queries } from '../../store/database.ts';
 import { emitEvent } from '../accounts/events.ts';
 import * as sql from './connectors.sql.ts';
 
-/** Ways to carriers, as they are configured, and how they do. */
+/** A connector to a carrier: its configuration, its state and its counts. */
 export interface ConnectorRecord {
   readonly name: string;
   readonly kind: string;
-  /** As its kind needs it, with secrets. Empty for one of the file. */
+  /** The configuration of its kind, with secrets. Empty for a connector of the file. */
   readonly config: Readonly<Record<string, unknown>>;
   readonly origin: ConnectorOrigin;
   readonly isDefault: boolean;
-  /** Messages between claim and settlement, in each process. */
+  /** The most messages between claim and settlement, in each process. */
   readonly submissionsMax: number;
-  /** Parts, of all processes together; null for no limit. */
+  /** The most parts per second of all processes together; null for no limit. */
   readonly ratePerSecond: number | null;
   readonly pausedAt: number | null;
   readonly downSince: number | null;
   readonly downReason: string | null;
-  /** Of parts, since it is there. */
+  /** The counts of parts since the connector exists. */
   readonly counts: ConnectorCounts;
   readonly lastAcceptedAt: number | null;
   /** Why the last submission that the carrier did not take was refused. */
   readonly lastError: string | null;
   readonly lastErrorAt: number | null;
   readonly updatedAt: number;
-  /** Another one after every change of the configuration, also where two have the same time. */
+  /** Differs after every change of the configuration, even if two changes have the same time. */
   readonly revision: string;
 }
-/** builtin: the loopback of an installation that has configured none. */
+/** `builtin` is the loopback of an installation without any configured connector. */
 export type ConnectorOrigin = 'api' | 'file' | 'builtin';
 
 export interface ConnectorCounts {
@@ -38,7 +38,7 @@ export interface ConnectorCounts {
   readonly permanent: number;
   readonly unknownOutcome: number;
 }
-/** Of what happened since the last write; null where nothing did. */
+/** The last results since the last write; null if there were none. */
 export type LastResults = Pick<ConnectorRecord, 'lastAcceptedAt' | 'lastError' | 'lastErrorAt'>;
 const ERROR_LENGTH_MAX = 200;
 export type NewConnector = Pick<
@@ -46,10 +46,10 @@ export type NewConnector = Pick<
   'name' | 'kind' | 'config' | 'isDefault' | 'submissionsMax' | 'ratePerSecond'
 >;
 
-/** Without isDefault it stays what it is. */
+/** Without `isDefault`, the connector stays the default or not. */
 export type PutConnector = Omit<NewConnector, 'isDefault'> & { readonly isDefault?: boolean | undefined };
 
-/** The loopback that a service uses where no connector is configured. */
+/** The loopback that a service uses if no connector is configured. */
 export const BUILTIN_NAME = 'loopback';
 
 export type Connectors = ReturnType<typeof createConnectors>;
@@ -75,8 +75,8 @@ export function createConnectors(database: Database, now: () => number) {
     },
 
     /**
-     * Adds it or replaces it; its state and counts stay. Where nothing is said about the default,
-     * that stays too.
+     * Adds a connector or replaces its configuration; its state and counts stay. Without
+     * `isDefault`, a default connector stays the default.
      */
     async put(given: PutConnector): Promise<ConnectorRecord> {
       const found = await database.first(sql.byName, { name: given.name });
@@ -104,14 +104,15 @@ export function createConnectors(database: Database, now: () => number) {
     },
 
     /**
-     * At the start of a dispatcher: the connectors of the file, as they are there. Where none is
-     * configured at all, the built-in one.
+     * Makes the table match the file of connectors, at the start of a dispatcher. If no connector
+     * is configured at all, it adds the built-in one.
      */
     async prepare(ofFile: readonly NewConnector[], builtin: NewConnector): Promise<void> {
       const known = await list();
       for (const connector of ofFile) {
         const given = { ...connector, config: {} };
-        // Unchanged ones stay: each process that starts would make all others start theirs again.
+        // Unchanged connectors are not written, because each write makes all processes restart
+        // them.
         if (!known.some((each) => isSame(each, given))) await put(database, given, 'file');
       }
       const names = new Set(ofFile.map(({ name }) => name));
@@ -126,13 +127,13 @@ export function createConnectors(database: Database, now: () => number) {
 }
 
 /**
- * Processes that start at once all put the built-in connector. With another revision each would
- * make the others start theirs again.
+ * Processes that start at the same time all put the built-in connector. With different revisions,
+ * each of them would make the others restart it.
  */
 const newRevision = (origin: ConnectorOrigin): string =>
   origin === 'builtin' ? origin : randomBytes(8).toString('hex');
 
-/** Refuses a name that no connector has. Those of the file may not be in the table yet. */
+/** Refuses a name that no connector has. Connectors of the file may not be in the table yet. */
 export async function requireConnector(
   database: Database,
   name: string,
@@ -146,14 +147,14 @@ export async function requireConnector(
   throw badField('connector', `there is no such connector. Expected one of ${known.sort().join(', ')}`);
 }
 
-/** Accounts that name no connector would wait for ever. */
+/** Without a default, the messages of accounts that name no connector would wait for ever. */
 const noDefault = () =>
   conflict('This is the default connector, which accounts use that name none. Make another one the default first.');
 
-/** What dispatchers write: outages, counts, and slots of the rate. */
+/** What dispatchers write about connectors: outages, counts, and slots of the rate. */
 function createConnectorState(database: Database, now: () => number) {
   return {
-    /** The process that first notices the outage writes the event; so does the first one after. */
+    /** Only the process that notices an outage first emits the event; likewise for its end. */
     setDown: (name: string, reason: string): Promise<void> =>
       database.transaction(null, async (queries) => {
         const at = now();
@@ -171,7 +172,7 @@ function createConnectorState(database: Database, now: () => number) {
       await database.run(sql.addCounts, { name, ...counts, ...last, lastError });
     },
 
-    /** Room for at most `wanted` submissions at this rate; 0 where there is none now. */
+    /** Takes slots for at most `wanted` submissions at this rate; 0 if none are free now. */
     async takeSlots(name: string, ratePerSecond: number, wanted: number): Promise<number> {
       const at = now();
       // A tenth of a second at once, so that slots of all processes alternate.
@@ -180,14 +181,14 @@ function createConnectorState(database: Database, now: () => number) {
       const row = await database.first(sql.takeSlots, { name, now: at, until, farAhead: at + FAR_AHEAD_MS });
       return row ? count : 0;
     },
-    /** More parts (or fewer, below 0) than slots were taken for. */
+    /** Corrects the rate by the parts beyond the taken slots (below 0 for unused slots). */
     async moveSlots(name: string, ratePerSecond: number, parts: number): Promise<void> {
       if (parts !== 0) await database.run(sql.moveSlots, { name, ms: slotsMs(parts, ratePerSecond) });
     },
   };
 }
 
-/** What the row of a connector of the file has is as the file has it. */
+/** Whether the table has a connector of the file unchanged. */
 const isSame = (known: ConnectorRecord, given: NewConnector): boolean =>
   known.origin === 'file' &&
   known.name === given.name &&
@@ -196,7 +197,7 @@ const isSame = (known: ConnectorRecord, given: NewConnector): boolean =>
   known.submissionsMax === given.submissionsMax &&
   known.ratePerSecond === given.ratePerSecond;
 
-// More than the slots of one claim: a message of 255 parts at 1 part in a second.
+// Longer than the slots of one claim can take: 255 s for a message of 255 parts at 1 part a second.
 const FAR_AHEAD_MS = 10 * 60_000;
 
 const slotsMs = (count: number, ratePerSecond: number): number => Math.ceil((count * 1_000) / ratePerSecond);
@@ -224,6 +225,6 @@ const toRecord = (row: sql.ConnectorRow): ConnectorRecord => ({
   lastError: row.last_error,
   lastErrorAt: orNull(row.last_error_at),
   updatedAt: Number(row.updated_at),
-  // A node of the version before changes the time alone.
+  // A process of the previous version changes only the time.
   revision: `${row.revision ?? ''} ${row.updated_at}`,
 });

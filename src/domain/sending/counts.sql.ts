@@ -1,6 +1,6 @@
 import { statement } from '../../store/statement.ts';
 
-/** Messages on their way out, for the operator. No call waits for it. `limit` bounds each count. */
+/** Counts messages on their way out, for the operator. `limit` bounds each count. */
 export const sending = statement<
   { now: number; limit: number },
   { due: bigint; submitting: bigint; oldest_due_at: bigint | null; unknown_outcome: bigint }
@@ -29,7 +29,7 @@ export const waitingByConnector = statement<
    group by connector`,
 );
 
-/** The newest submissions of all accounts whose ids come before one: how connectors do. */
+/** The newest submissions of all accounts whose ids are less than `before`. */
 export const submissionsBefore = statement<
   { before: string; limit: number },
   { connector: string; submitted_at: bigint; status_at: bigint | null }

@@ -2,11 +2,11 @@ import type { Database, Queries } from '../../store/database.ts';
 import { BUILTIN_NAME, type ConnectorRecord, createConnectors } from './connectors.ts';
 import { sending, submissionsBefore, waitingByConnector } from './counts.sql.ts';
 
-/** How sending does, over all accounts: for metrics and for `columba status`. */
+/** Counts of sending over all accounts, for metrics and for `columba status`. */
 export interface SendingCounts {
-  /** Due and not claimed; at most COUNTED_MAX. */
+  /** Messages that are due and not claimed; at most COUNTED_MAX. */
   readonly due: number;
-  /** Claimed, and their answers are awaited; at most COUNTED_MAX. */
+  /** Claimed messages whose answers are awaited; at most COUNTED_MAX. */
   readonly submitting: number;
   /** Nobody knows whether the carrier has them. */
   readonly unknownOutcome: number;
@@ -20,7 +20,7 @@ export interface SendingCounts {
 const COUNTED_MAX = 100_000;
 const FRESH_MS = 10_000;
 
-/** Messages from phones that no route takes: receiving counts them, see receiving/unrouted.ts. */
+/** Counts messages from phones that no route takes: see receiving/unrouted.ts. */
 export type CountUnrouted = (queries: Queries) => Promise<number>;
 
 export async function readSendingCounts(
@@ -44,7 +44,7 @@ export async function readSendingCounts(
   };
 }
 
-/** Reads them at most every 10 s, however often a metrics server asks. */
+/** Reads the counts at most every 10 s, however often a metrics server asks. */
 export function createSendingCounts(
   database: Database,
   now: () => number,
@@ -60,7 +60,7 @@ export function createSendingCounts(
   };
 }
 
-/** What is wrong with sending, a sentence each. */
+/** Describes each fault of sending in a sentence. */
 export function sendingFaults({ due, oldestDueMs, unknownOutcome, connectors, unconnected }: SendingCounts): string[] {
   const faults = connectors.flatMap(({ name, pausedAt, downSince, downReason }) => {
     if (pausedAt !== null) return [`The connector ${name} is paused: its messages wait.`];
@@ -81,20 +81,22 @@ const messagesAre = (count: number): string => (count === 1 ? '1 message is' : `
 
 const LATE_MS = 5 * 60_000;
 
-/** How a connector does at this moment, for whoever looks after it. */
+/** The present load of a connector. */
 export interface ConnectorLoad {
-  /** Messages that are due and wait for it; at most COUNTED_MAX of all connectors together. */
+  /** Messages that wait for the connector; at most COUNTED_MAX of all connectors together. */
   readonly waiting: number;
   readonly oldestDueAt: number | null;
   /** Parts that were submitted in the last minute. */
   readonly lastMinute: number;
-  /** The median time from the submission to the last receipt; null where no receipt is known. */
+  /** The median time from the submission to the last receipt; null without receipts. */
   readonly receiptLagMs: number | null;
 }
 
-/** Messages that are due and that no connector takes. */
+/** Messages that are due, and that no connector takes. */
 export interface Unconnected {
-  /** The name that their accounts give and no connector has; null where there is no default. */
+  /**
+   * The connector that their accounts name, and that does not exist; null for a missing default.
+   */
   readonly connector: string | null;
   readonly waiting: number;
 }
@@ -103,15 +105,15 @@ export const NO_LOAD: ConnectorLoad = { waiting: 0, oldestDueAt: null, lastMinut
 
 const SAMPLE = 1_000;
 const MINUTE_MS = 60_000;
-/** Above every time that an id of a submission begins with. */
+/** Greater than the id of every submission, which begins with hexadecimal digits. */
 const LATEST_ID = 'g';
 
-/** An id of a submission begins with its time, see schema/sending.ts. */
+/** The id of a submission begins with its time: see schema/sending.ts. */
 const idsBefore = (at: number): string => Math.max(0, at).toString(16).padStart(12, '0').slice(-12);
 
 type Named = readonly { readonly name: string; readonly isDefault: boolean }[];
 
-/** It reads at most 2,000 submissions, whatever was sent. */
+/** Reads at most 2,000 submissions, however many were sent. */
 export async function connectorLoads(
   database: Database,
   names: Named,
@@ -122,7 +124,7 @@ export async function connectorLoads(
 }> {
   const waiting = await database.all(waitingByConnector, { now, limit: COUNTED_MAX });
   const newest = await database.all(submissionsBefore, { before: LATEST_ID, limit: SAMPLE });
-  // Of these a carrier has had a minute to report.
+  // For these submissions, the carrier has had at least a minute to report.
   const older = await database.all(submissionsBefore, { before: idsBefore(now - MINUTE_MS), limit: SAMPLE });
   const totals = names.map(({ name, isDefault }) => {
     const own = waiting.filter(({ connector }) => connector === name || (connector === null && isDefault));
@@ -150,7 +152,7 @@ export async function readUnconnected(database: Database, names: Named, now: num
   return unconnectedOf(await database.all(waitingByConnector, { now, limit: COUNTED_MAX }), names);
 }
 
-/** Where there is no connector at all, the service makes the loopback when it starts. */
+/** Without any connector, the service adds the loopback when it starts. */
 function unconnectedOf(
   rows: readonly { readonly connector: string | null; readonly waiting: bigint }[],
   names: Named,
@@ -161,7 +163,7 @@ function unconnectedOf(
     .map(({ connector, waiting }) => ({ connector, waiting: Number(waiting) }));
 }
 
-/** What is wrong, and what to do. */
+/** Says what is wrong, and what to do. */
 export function unconnectedFault({ connector, waiting }: Unconnected): string {
   const what = waiting === 1 ? '1 message waits' : `${waiting} messages wait`;
   return connector === null

@@ -30,13 +30,13 @@ export function decide(
   return database.transaction(account, async (queries) => {
     const [row] = await queries.all(sql.of, { account, ids: elementsOf([id]) });
     if (!row) throw notFound('message with an unknown outcome and this id');
-    // Nobody takes over a lease of a disabled account, or of a connector that is paused.
+    // No dispatcher takes over a lease of a disabled account or of a paused connector.
     const isLeaseOver = row.state === 'submitting' && Number(row.due_at) <= at;
     if (row.state !== 'unknown-outcome' && row.state !== 'needs-decision' && !isLeaseOver) {
       throw conflict('The message has no unknown outcome: it is on its way.');
     }
     if (isLeaseOver) await queries.run(attemptSql.setUnknownOutcome, { account, ids: elementsOf([id]) });
-    // Parts that the carrier refused are not among them: they are still to go.
+    // Parts that the carrier refused are not among them, and are still to be submitted.
     const assumed = decision === 'submitted' ? await queries.all(attemptSql.setTaken, { account, id }) : [];
     if (decision === 'not-submitted') await queries.run(attemptSql.setNotTaken, { account, id });
     const known = (await knownParts(queries, account, [id]))(id);
@@ -58,8 +58,9 @@ export function decide(
 type Assumed = readonly { readonly attempt: bigint; readonly part: bigint; readonly attempt_id: string }[];
 
 /**
- * The maintenance has passed these attempts, so nobody would find that no receipt came. The watch
- * is locked: where the maintenance is just passing them, it looks once more after this transaction.
+ * The maintenance has already passed these attempts, so nothing would notice that no receipt came.
+ * Reading the watch locks it: if the maintenance is just passing these attempts, it looks at them
+ * once more after this transaction.
  */
 async function silenceWatched(transaction: Transaction<bigint>, id: bigint, assumed: Assumed): Promise<void> {
   if (assumed.length === 0) return;

@@ -1,7 +1,7 @@
 import { defineColumns, type RowOf } from '../../store/columns.ts';
 import { type AccountKey, statement } from '../../store/statement.ts';
 
-/** Messages on their way out, see schema/sending.ts. Whoever writes holds the account's lock. */
+/** Messages on their way out: see schema/sending.ts. Every writer holds the account's lock. */
 export type DispatchState = 'waiting' | 'submitting' | 'unknown-outcome' | 'needs-decision';
 
 export interface DueAccountRow {
@@ -28,7 +28,7 @@ const fields = {
   fence: 'long',
   connector: 'text?',
   reason: 'text?',
-  /** 1 for an answer to a STOP or HELP word: the blacklist does not hold it back. */
+  /** 1 for an answer to a STOP or HELP word, which is sent despite the blacklist. */
   isAnswer: 'long',
 } as const;
 export type DispatchRow = RowOf<typeof fields> & { state: DispatchState };
@@ -44,15 +44,15 @@ const RESTED = 'served_at < next_due_at';
 const BACKLOG = 'served_at >= next_due_at';
 
 /**
- * Looks for the next lower priority by the index, once for each. `key` is the name of a connector,
- * or empty for the default one.
+ * Finds each next lower priority by one lookup in the index. `key` is the name of a connector, or
+ * empty for accounts that name none.
  */
 const levelsOf = (name: string, condition: string) => {
   const highest = `select max(priority) from dispatch_account where connector_key = :key and ${condition}`;
   return `${name}(priority) as (${highest} union all
     select (${highest} and priority < ${name}.priority) from ${name} where ${name}.priority is not null)`;
 };
-/** Priorities of accounts that have sent, the highest first. */
+/** The priorities of accounts that have sent, highest first. */
 export const levels = statement<Queue, { priority: bigint }>(
   'sending.levels',
   `select priority from (with recursive ${levelsOf('rested', RESTED)}, ${levelsOf('backlog', BACKLOG)}
@@ -61,9 +61,9 @@ export const levels = statement<Queue, { priority: bigint }>(
 );
 const ofLevel = 'dispatch_account where connector_key = :key and priority = :priority';
 /**
- * Accounts of one priority with work, of three kinds. 1: the time when they
- * were served is ahead, because the clock was put back. 2: nothing was left when they were served.
- * 3: messages were left; those that were served first come first.
+ * Accounts of one priority with work, of three kinds. 1: the time when they were last served is
+ * ahead, because the clock was put back. 2: no messages were left when they were last served. 3:
+ * messages were left; those served longest ago come first.
  */
 export const dueAccounts = statement<Level & { now: number; limit: number }, { account_id: bigint; kind: bigint }>(
   'sending.dueAccounts',
@@ -76,14 +76,14 @@ export const dueAccounts = statement<Level & { now: number; limit: number }, { a
    select account_id, kind from (select account_id, cast(3 as bigint) as kind, served_at as position from ${ofLevel}
        and ${BACKLOG} and served_at <= :now order by served_at, account_id {limit :limit}) as backlog`,
 );
-/** The first of each order: of the backlog one that is past, not always the least time. */
+/** The first account of each order. For the backlog this is some time that has passed. */
 export const nextDue = statement<Level, { next_due_at: bigint }>(
   'sending.nextDue',
   `select next_due_at from (select next_due_at from ${ofLevel} and ${RESTED} order by next_due_at {limit 1}) as rested
    union all
    select next_due_at from (select next_due_at from ${ofLevel} and ${BACKLOG} order by served_at {limit 1}) as backlog`,
 );
-/** Those of `ids` that still have work and that no other transaction is in. */
+/** Locks those of `ids` that still have work and that no other transaction uses. */
 export const lockAccounts = statement<
   { connector: string; isDefault: number; now: number; ids: string },
   DueAccountRow
@@ -97,7 +97,7 @@ export const lockAccounts = statement<
    {locknew account}`,
 );
 
-/** Nobody sees a claim, so no cached answer changes. */
+/** Clients do not see a claim, so cached answers stay valid. */
 export const claim = statement<
   {
     account: AccountKey;
@@ -131,15 +131,15 @@ export const waitingByEnd = statement<
    where account_id = :account and {ending recipient} = :end and message_id >= :from
      and state = 'waiting' and is_scheduled = 0 order by message_id {limit :limit}`,
 );
-/** For a person who is erased. */
+/** Erases the numbers of a person who is erased. */
 export const clearRecipients = statement<Some>(
   'sending.clearRecipients',
   'update dispatch set recipient = null where account_id = :account and message_id {among :ids}',
   { affects: 'none' },
 );
 /**
- * Those of `ids` that wait and whose time is over. By `coalesce` no index has the state: PostgreSQL
- * 15 would read all messages of the account that wait.
+ * Those of `ids` that wait and have expired. `coalesce` hides the state from the index, by which
+ * PostgreSQL 15 would read all waiting messages of the account.
  */
 export const expired = statement<One & { now: number; ids: string }, DispatchRow>(
   'sending.expired',
@@ -163,7 +163,7 @@ export const overdue = statement<One & { now: number; limit: number }, DispatchR
 );
 const least = (state: DispatchState) =>
   `(select min(due_at) from dispatch where account_id = :account and state = '${state}')`;
-/** After a claim: when there is work again. `never` where there is none. */
+/** Sets, after a claim, when the account has work again; `never` without any. */
 export const setNextDue = statement<One & { servedAt: number; never: number }>(
   'sending.setNextDue',
   `update dispatch_account set served_at = :servedAt, next_due_at = (select coalesce(min(due_at), :never) from (
@@ -171,13 +171,13 @@ export const setNextDue = statement<One & { servedAt: number; never: number }>(
    where account_id = :account`,
   { affects: 'none' },
 );
-/** Nothing of the account is looked at before this time, not even a lease that has ended. */
+/** Before this time nothing of the account is looked at, not even a lease that has run out. */
 export const postpone = statement<One & { until: number }>(
   'sending.postpone',
   'update dispatch_account set next_due_at = :until where account_id = :account',
   { affects: 'none' },
 );
-/** There is work at this time, or earlier. */
+/** Notes that the account has work at this time, unless it has some earlier. */
 export const raiseWork = statement<One & { dueAt: number }>(
   'sending.raiseWork',
   `insert into dispatch_account (account_id, next_due_at) values (:account, :dueAt)
@@ -213,7 +213,7 @@ export const remove = statement<Some>(
   'delete from dispatch where account_id = :account and message_id {among :ids}',
   { affects: 'none' },
 );
-/** Each with its own time and reason. */
+/** Puts messages back into the queue, each with its own time and reason. */
 export const requeue = statement<One & { state: DispatchState; rows: string }>(
   'sending.requeue',
   `update dispatch set state = :state, due_at = changed.due_at, reason = changed.reason, lease_owner = null
@@ -222,7 +222,7 @@ export const requeue = statement<One & { state: DispatchState; rows: string }>(
   { affects: 'none' },
 );
 
-/** Submitted once more: it may take as long as a new one. */
+/** A message that is submitted once more may be tried for as long as a new one. */
 export const extend = statement<Message & { expiresAt: number }>(
   'sending.extend',
   'update dispatch set expires_at = :expiresAt where account_id = :account and message_id = :id and not_after is null',
@@ -236,7 +236,7 @@ interface InactiveRow {
   scheduled_at: bigint;
   is_sent: bigint;
 }
-/** Scheduled messages that are not activated, in pages: the ids from `from` up. */
+/** A page of the scheduled messages that are not activated, whose ids start at `from`. */
 export const inactive = statement<One & { from: bigint; limit: number }, InactiveRow>(
   'sending.inactive',
   `select message_id, recipient, text, held_parts, scheduled_at,
@@ -272,10 +272,10 @@ export const queueOpenAfter = statement<QueuePage, QueueRow>(
   `${queue} and state in ('unknown-outcome', 'needs-decision') ${inOrder}`,
 );
 
-/** Another time for a scheduled message, which is not claimed while it stands in `scheduled`. */
+/** Moves a scheduled message, which is not claimed while it is in `scheduled`. */
 type Moved = Message & { dueAt: number };
 
-/** Nothing where the message must not be sent as late as that. */
+/** Changes no row if the message must not be sent as late as `dueAt`. */
 export const moveScheduled = statement<Moved>(
   'rescheduling.scheduled',
   `update scheduled set scheduled_at = :dueAt where account_id = :account and message_id = :id
@@ -287,7 +287,7 @@ export const moveDispatch = statement<Moved & { expiresAt: number }>(
   `update dispatch set due_at = :dueAt, expires_at = coalesce(not_after, :expiresAt)
    where account_id = :account and message_id = :id and is_scheduled = 1`,
 );
-/** A row where the message must not be sent as late as that. */
+/** Returns a row if the message must not be sent as late as `dueAt`. */
 export const tooLate = statement<Moved, { not_after: bigint }>(
   'rescheduling.tooLate',
   `select not_after from dispatch

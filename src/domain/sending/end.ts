@@ -8,19 +8,19 @@ import { knownParts, statusesByReceipts } from './attempts.ts';
 import * as sql from './dispatch.sql.ts';
 import { type End, type Requeue, requireTransition, storedAfter } from './states.ts';
 
-/** How messages leave the queue, or go back into it. All within a transaction of the account. */
+/** How messages leave the queue or return to it, within a transaction of the account. */
 
 /** Later than any time. */
 export const NEVER = Number.MAX_SAFE_INTEGER;
 
 export interface Requeued {
   readonly row: sql.DispatchRow;
-  /** When a dispatcher looks at it again. */
+  /** When a dispatcher looks at the message again. */
   readonly dueAt: number;
   readonly reason: string;
 }
 
-/** Back into the queue, each with its time and reason. */
+/** Returns messages to the queue, each with its time and reason. */
 export async function requeue(
   { queries, account }: Transaction<bigint>,
   transition: Requeue,
@@ -39,12 +39,12 @@ export async function requeue(
 
 export interface EndedMessage {
   readonly row: sql.DispatchRow;
-  /** Credits for parts that a carrier has. The rest is released. */
+  /** The credits for parts that a carrier has. The other credits are released. */
   readonly captured: bigint;
   readonly detail: string | null;
 }
 
-/** The messages leave the queue with a status, and their credits are decided. */
+/** Removes messages from the queue, sets their status, and captures or releases their credits. */
 export async function end(
   transaction: Transaction,
   transition: End,
@@ -93,9 +93,9 @@ export interface RefusedMessage {
 const STATUSES = { reject: 'REJECTED', expire: 'EXPIRED', cancel: 'DELETED' } as const;
 
 /**
- * Ends messages that are not tried any more. Parts that a carrier took in any attempt are used.
- * Where the answer of an earlier attempt was lost, the carrier may have the message. Then a receipt
- * or an operator decides, and the credits are held until then.
+ * Ends messages that are not tried any more. The credits for parts that a carrier took in any
+ * attempt are captured. If an earlier attempt was not answered, the carrier may have the message:
+ * then a receipt or an operator decides, and the credits are held until then.
  */
 export async function endRefused(
   transaction: Transaction<bigint>,
@@ -138,7 +138,7 @@ export const divided = <T>(all: readonly T[], isFirst: (each: T) => boolean): [T
   all.filter((each) => !isFirst(each)),
 ];
 
-/** The carrier has all parts of these. A receipt may have told more than that. */
+/** Ends messages whose parts the carrier has. Their status is what receipts say, else SUBMITTED. */
 export async function endTaken(
   transaction: Transaction,
   transition: 'prove' | 'decide submitted',
@@ -174,14 +174,15 @@ export async function escalate(
   await emitStatuses(transaction, 'message.needs_decision', statuses);
 }
 
-/** A message whose answer could not be written waits for an operator, whatever comes. */
+/** A message whose answer could not be written waits for an operator, whatever happens later. */
 export const NOT_SETTLED = 'the answer of the carrier could not be settled';
 const LACKS_A_PART = 'the carrier lacks a part of it';
 
 /**
- * After an answer or a receipt that came late. Messages whose parts a carrier has are ended. Those
- * that lack a part, and wait for no answer, go on. A refusal for good that comes late ends them.
- * Returns those whose outcome is still unknown.
+ * Decides about messages after a late answer or receipt. A message ends if a carrier has all of its
+ * parts. A message that lacks a part, and has no unanswered attempt, is tried again, unless the
+ * late answer is a permanent refusal, which ends it. Returns the messages whose outcome is still
+ * unknown.
  */
 export async function reconsider(
   transaction: Transaction<bigint>,
@@ -212,9 +213,9 @@ export async function reconsider(
 }
 
 /**
- * A receipt for a part proves that the carrier has it, even where nobody answered the submission.
- * Where the carrier has all parts, the credits are used. What the receipt has told is written
- * before.
+ * A receipt for a part proves that the carrier has the part, even if the submission was not
+ * answered. If the carrier has all parts, the credits are captured. The status that the receipt
+ * reports has been written before.
  */
 export async function provePart(
   transaction: Transaction<bigint>,
@@ -223,6 +224,6 @@ export async function provePart(
   const { queries, account } = transaction;
   await queries.run(attemptSql.prove, { account, id, attempt, part });
   const rows = await queries.all(sql.of, { account, ids: elementsOf([id]) });
-  // Where an answer is to come, it looks for this proof.
+  // If an answer is still to come, its settlement finds this proof.
   await reconsider(transaction, rows);
 }

@@ -7,21 +7,21 @@ import * as sql from './dispatch.sql.ts';
 import { divided, type EndedMessage, end, endRefused, endTaken } from './end.ts';
 
 /**
- * A claim ends messages whose time is over. Nobody claims them while the connector is paused or
- * down, the account is disabled, or its quiet hours last. This looks for them.
+ * A claim ends messages that have expired. But messages are not claimed while the connector is
+ * paused or down, the account is disabled, or its quiet hours last. This finds and ends those.
  */
 
 const PAGE = 500;
-/** Of one run, so that it takes 20 ms and not the time of a backlog. The next one goes on. */
+/** Pages per run, about 20 ms of work; the next run continues. */
 const PAGES_MAX = 10;
-/** Whoever has an account locked for longer is left for the next round. */
+/** An account that another transaction locks for longer is left for the next round. */
 const LOCK_WAIT_MS = 200;
 
 const START = { account: -(2n ** 63n), message: -(2n ** 63n) };
 
 /**
- * Goes over all open messages again and again, some pages in each run. `skipping` runs the work of
- * one account, and tells what fails. Returns how many messages it found.
+ * Goes through all open messages again and again, some pages in each run. `skipping` runs the work
+ * of one account and reports its failures. Returns how many expired messages it found.
  */
 export function createExpiry(
   database: Database,
@@ -66,7 +66,7 @@ export interface DueMessage extends sql.DispatchRow {
   readonly text: string;
 }
 
-/** Ends the messages whose time is over. Inside a transaction of the account. */
+/** Ends the messages that have expired, inside a transaction of the account. */
 async function endExpired(transaction: Transaction<bigint>, rows: readonly sql.DispatchRow[]): Promise<void> {
   if (rows.length === 0) return;
   const tried = rows.filter(({ attempts }) => attempts > 0n).map(({ message_id }) => message_id);
@@ -74,13 +74,13 @@ async function endExpired(transaction: Transaction<bigint>, rows: readonly sql.D
   await endWithoutTrying(transaction, await leaveSchedule(transaction, rows, known), known);
 }
 
-/** Ends those that the carrier has, and those whose time is over. Returns the others. */
+/** Ends messages that the carrier has, and messages that have expired. Returns the others. */
 export async function endWithoutTrying(
   transaction: Transaction<bigint>,
   messages: readonly DueMessage[],
   known: (id: bigint) => KnownParts,
 ): Promise<DueMessage[]> {
-  // A receipt came between the refusal and the answer that was told to us: the carrier has all.
+  // The carrier may have all parts of a refused message, by receipts that came in the meantime.
   const [taken, open] = divided(messages, (each) => BigInt(known(each.message_id).accepted.size) >= each.parts);
   await endTaken(transaction, 'prove', taken);
   const [expired, going] = divided(open, ({ expires_at }) => Number(expires_at) <= transaction.at);
@@ -93,9 +93,9 @@ export async function endWithoutTrying(
 }
 
 /**
- * Moves messages from the schedule to the sent ones, and reads recipient and text of all. A missing
- * one was deleted by the client, so it is not submitted. One with the id of a sent message came
- * from an import: another server has sent it.
+ * Moves messages from the schedule to the sent messages, and reads the recipient and text of all. A
+ * missing message was deleted by the client, so it is not submitted. A scheduled message with the
+ * id of a sent one was imported: another server has sent it.
  */
 export async function leaveSchedule(
   transaction: Transaction<bigint>,

@@ -8,23 +8,23 @@ import * as sql from './receipts.sql.ts';
 import { applyHeldReceipts, applySilence } from './receipts.ts';
 
 /**
- * What stays open: messages without a receipt, receipts without a message, parts that never came,
- * messages that nobody submits. One process looks after them; the others see that it is done.
+ * Looks after what stays open: messages without a receipt, receipts without a message, parts that
+ * never came, and messages that expire unsubmitted. One process at a time does this work.
  */
 export interface MaintenanceSettings {
   readonly now: () => number;
-  /** After so long without a receipt SUBMITTED becomes UNKNOWN. */
+  /** After this time without a receipt, SUBMITTED becomes UNKNOWN. */
   readonly receiptWaitMs: number;
-  /** RECEIPTS_HELD_MAX where it is not given. */
+  /** The default is RECEIPTS_HELD_MAX. */
   readonly receiptsHeldMax?: number;
-  /** Something of one account could not be written. */
+  /** Called if something of one account could not be written. */
   readonly failed?: (thrown: unknown) => void;
 }
-/** What receiving leaves open: it is told when to look, see receiving/incoming.ts. */
+/** The maintenance of received messages: see receiving/incoming.ts. */
 export interface IncomingMaintenance {
   /** Stores messages whose other parts never came. Returns how many. */
   storeIncomplete(limit: number): Promise<number>;
-  /** Forgets by what repeated messages were recognized. Returns how many keys are gone. */
+  /** Deletes old keys that recognize repeated messages. Returns how many were deleted. */
   forgetOld(limit: number): Promise<number>;
 }
 export interface MaintenanceCounts {
@@ -34,14 +34,14 @@ export interface MaintenanceCounts {
   readonly expired: number;
 }
 
-/** How often a process looks. */
+/** How often the maintenance runs. */
 export const MAINTENANCE_EVERY_MS = 10_000;
-/** A receipt that nobody waits for is kept for so long. */
+/** How long a receipt without a message is kept. */
 export const RECEIPT_HELD_MS = 72 * 3_600_000;
-/** More than these are dropped, the oldest first. */
+/** The most receipts without a message; the oldest are dropped first. */
 const RECEIPTS_HELD_MAX = 100_000;
 const BATCH = 500;
-// The clocks of two hosts may differ by less than this.
+// The clocks of two hosts are assumed to differ by less than this.
 const CLOCKS_APART_MS = 60_000;
 
 export type Maintenance = ReturnType<typeof createMaintenance>;
@@ -52,7 +52,10 @@ export function createMaintenance(database: Database, incoming: IncomingMaintena
   const expire = createExpiry(database, now, skipping);
   const watch = createWatch(database, settings, silenceAll);
 
-  /** Receipts and answers that were written at the same moment do not always see each other. */
+  /**
+   * Applies held receipts whose submissions are known by now: a receipt and an answer that are
+   * written at the same moment do not always see each other.
+   */
   async function matchHeld(): Promise<number> {
     const rows = await database.all(sql.heldMatches, { limit: BATCH });
     for (const { account_id: account, message_id } of rows) {
@@ -62,7 +65,7 @@ export function createMaintenance(database: Database, incoming: IncomingMaintena
     return rows.length;
   }
 
-  /** What fails for one account is told, and the others go on. */
+  /** Reports a failure of one account, so that the others continue. */
   async function skipping(work: () => Promise<void>): Promise<void> {
     try {
       await work();
@@ -72,7 +75,7 @@ export function createMaintenance(database: Database, incoming: IncomingMaintena
     }
   }
 
-  /** All accounts at once; where that fails, each alone. */
+  /** Handles all accounts in one transaction; if that fails, each account alone. */
   async function silenceAll(rows: readonly sql.SilentRow[]): Promise<void> {
     try {
       await silence(database, rows, now());
@@ -85,7 +88,7 @@ export function createMaintenance(database: Database, incoming: IncomingMaintena
   }
 
   return {
-    /** Undefined where another process has done it just now. */
+    /** Returns undefined if another process has just done the work. */
     async run(isStopping: () => boolean = () => false): Promise<MaintenanceCounts | undefined> {
       const taken = await database.first(sql.takeWatch, timesOf(now()));
       if (!taken || isStopping()) return undefined;
@@ -102,13 +105,13 @@ export function createMaintenance(database: Database, incoming: IncomingMaintena
   };
 }
 
-/** Goes over submissions in the order of their times, and silences those whose wait is over. */
+/** Goes through submissions in the order of their times, and ends the wait for their receipts. */
 function createWatch(
   database: Database,
   { now, receiptWaitMs }: MaintenanceSettings,
   silenceAll: (rows: readonly sql.SilentRow[]) => Promise<void>,
 ) {
-  /** Looks at each attempt once, in the order of their times, when its wait is over. */
+  /** Looks at each attempt once, when its wait for a receipt is over. */
   async function expireSilent(lookedTo: string): Promise<number> {
     const before = timeOfAttempts(now() - receiptWaitMs);
     let silent = 0;
@@ -123,7 +126,7 @@ function createWatch(
       silent += without.length;
       after = last.attempt_id;
       await database.run(sql.moveWatch, { to: after });
-      // An operator who decided meanwhile saw the watch before these attempts, see decide.ts.
+      // An operator may have decided while the watch was before these attempts: see decide.ts.
       const open = new Set(rows.filter(isOpen).map(({ attempt_id }) => attempt_id));
       const again = open.size > 0 ? await database.all(sql.attemptsAfter, batch) : [];
       const decided = again.filter((row) => open.has(row.attempt_id) && isSilent(row));
@@ -133,11 +136,11 @@ function createWatch(
   }
 
   /**
-   * A watch that is ahead of all attempts whose wait is over is of a clock that was put back since:
-   * it has passed ids that are given again. Or it is of a host with a shorter wait or another
-   * clock. It goes back to the limit of this host, and a minute more, which is six runs of the
-   * maintenance. The attempts before that have been looked at. To begin with the first attempt
-   * would read all of them whenever two such hosts take turns.
+   * If the watch is ahead of all attempts whose wait is over, either the clock was put back, so
+   * that ids which the watch has passed are given again, or the watch was set by a host with a
+   * shorter wait or another clock. The watch then goes back to the limit of this host and a minute
+   * more, which is six runs of the maintenance; the attempts before that have been looked at.
+   * Beginning with the first attempt would read all of them whenever two such hosts take turns.
    */
   async function beginOf(lookedTo: string): Promise<string> {
     const limit = now() - receiptWaitMs;
@@ -150,15 +153,18 @@ function createWatch(
   return { beginOf, expireSilent };
 }
 
-/** An operator or a receipt decides about its message. */
+/** Whether an operator or a receipt still decides about the message of an attempt. */
 const isOpen = ({ is_open: open }: sql.SilentRow): boolean => Number(open) > 0;
-/** A carrier has it, or nobody knows that and another attempt has ended its message. */
+/**
+ * Whether an attempt got no receipt: a carrier has the part, or its outcome is unknown and another
+ * attempt has ended the message.
+ */
 const isSilent = (row: sql.SilentRow): boolean =>
   row.status === null && !isOpen(row) && (row.state === 'accepted' || row.state === 'unknown-outcome');
 
 const timesOf = (now: number) => ({ now, due: now - MAINTENANCE_EVERY_MS + 1, farAhead: now + CLOCKS_APART_MS });
 
-/** Goes over all older attempts again and again, a batch in each run: 4 million in a day. */
+/** Goes through all older attempts again and again, a batch in each run: 4 million in a day. */
 function createSweep(database: Database): (lookedTo: string) => Promise<void> {
   let after = '';
   return async (lookedTo) => {
@@ -188,7 +194,7 @@ async function silence(database: Database, rows: readonly sql.SilentRow[], now: 
   });
 }
 
-/** The client has deleted these messages, and their wait for receipts is over. */
+/** Deletes attempts of messages that the client has deleted: their wait for receipts is over. */
 async function forgetDeleted(database: Database, rows: readonly sql.SilentRow[]): Promise<void> {
   for (const [account, own] of Map.groupBy(rows, ({ account_id }) => account_id)) {
     const ids = elementsOf([...new Set(own.map(({ message_id }) => message_id))]);

@@ -10,11 +10,11 @@ import { endWaiting, endWaitingFor, OPTED_OUT } from './cancel.ts';
 import { type DispatchRow, of } from './dispatch.sql.ts';
 import type { OnWaiting } from './settle.ts';
 
-/** An opt-out: the entry on the blacklist, and the end of all that waits for the number. */
+/** An opt-out adds an entry to the blacklist, and ends all messages that wait for the number. */
 export interface OptOut {
   /** False if the number was on the blacklist. */
   readonly isNew: boolean;
-  /** How many messages it has ended. */
+  /** How many messages the opt-out has ended. */
   readonly cancelled: number;
 }
 
@@ -27,8 +27,8 @@ export function createOptOuts(
 ) {
   return {
     /**
-     * Adds the number, and ends all messages that wait for it, scheduled or due: their credits are
-     * free again. A claimed message is withheld if its connector has not sent it yet.
+     * Adds the number, ends all messages that wait for it, scheduled or due, and releases their
+     * credits. A claimed message is withheld if its connector has not sent it yet.
      */
     async add(account: AccountKey, number: string, sample: string | null, origin: BlacklistOrigin = 'user') {
       checkNumber(number);
@@ -38,7 +38,9 @@ export function createOptOuts(
       );
     },
 
-    /** Adds several in one transaction, so at most some hundred. The results are in their order. */
+    /**
+     * Adds several entries, at most some hundred, in one transaction. Results are in their order.
+     */
     async addAll(account: AccountKey, entries: readonly NewEntry[]): Promise<OptOut[]> {
       for (const { number } of entries) checkNumber(number);
       const region = await regionOfAccount(account);
@@ -56,7 +58,7 @@ async function optOut(transaction: Transaction, entry: NewEntry, region: string 
   return { isNew, cancelled: await endAllFor(transaction, sameNumber(entry.number, region)) };
 }
 
-/** Ends what waits for the number, scheduled or due. Returns how many messages those were. */
+/** Ends all messages that wait for the number, scheduled or due. Returns how many it ended. */
 export async function endAllFor(transaction: Transaction, same: SameNumber): Promise<number> {
   const { queries, account } = transaction;
   const cancelled = await cancelScheduledFor(queries, account, same);
@@ -65,8 +67,8 @@ export async function endAllFor(transaction: Transaction, same: SameNumber): Pro
 }
 
 /**
- * Deletes messages scheduled for the number, except answers to its own words, which wait for the
- * end of quiet hours. Returns them with the credits held for each.
+ * Deletes messages that are scheduled for the number, except answers to its own words, which wait
+ * for the end of quiet hours. Returns the credits held for each deleted message.
  */
 async function cancelScheduledFor(queries: Queries, account: AccountKey, same: SameNumber): Promise<HeldMessage[]> {
   const cancelled: HeldMessage[] = [];
@@ -80,9 +82,9 @@ async function cancelScheduledFor(queries: Queries, account: AccountKey, same: S
 }
 
 /**
- * Of messages that are about to be submitted, or to wait again: ends those whose recipient is on
- * the blacklist and returns the others. Inside a transaction of the account, so an opt-out has
- * either been acknowledged before, and is seen here, or finds the messages claimed.
+ * Ends those messages whose recipient is on the blacklist, and returns the others, when messages
+ * are about to be submitted or to wait again. It runs inside a transaction of the account, so an
+ * opt-out has either been acknowledged before, and is seen here, or finds the messages claimed.
  */
 export async function endOptedOut<T extends DispatchRow & { readonly recipient: string }>(
   transaction: Transaction,
@@ -113,7 +115,7 @@ export async function isOptedOut(
   return (await blacklistedOf(queries, account, [recipient], effectiveRegion(customer, defaultRegion))).has(recipient);
 }
 
-/** For a settlement: an opt-out that came while a message was claimed holds when it waits again. */
+/** For a settlement: an opt-out that came while a message was claimed ends the message. */
 export const optOutsOf =
   (defaultRegion: string | null): OnWaiting =>
   async (transaction, ids) => {

@@ -1,7 +1,7 @@
 import type { Database } from '../../store/transactions.ts';
 import * as sql from './dispatch.sql.ts';
 
-/** Messages on their way out, of all accounts, by account and id. */
+/** A message on its way out. Lists have those of all accounts, by account and id. */
 export interface QueuedMessage {
   readonly account: bigint;
   readonly username: string;

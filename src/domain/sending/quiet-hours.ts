@@ -23,7 +23,7 @@ export function isTimeZone(name: string): boolean {
   }
 }
 
-/** `at` where that is no quiet hour, else the end of the quiet hours. */
+/** Returns `at`, or the end of the quiet hours if `at` is within them. */
 export function afterQuietHours(at: number, quietHours: string | null, timeZone: string | null): number {
   const [, ...digits] = QUIET_HOURS.exec(quietHours ?? '') ?? [];
   if (digits.length === 0) return at;
@@ -34,9 +34,9 @@ export function afterQuietHours(at: number, quietHours: string | null, timeZone:
 }
 
 /**
- * The first minute, from `at` on, that is not within the hours by the clocks of the zone. Where
- * clocks are changed before that, the way goes on from the change: the end may be one of the
- * minutes that are skipped, or come once more.
+ * The first minute from `at` on that is not within the quiet hours, by the clocks of the zone. If
+ * the clocks are changed before that, the search continues from the change, because the end may be
+ * among the minutes that are skipped or repeated.
  */
 function endOf(at: number, from: number, to: number, zone: string): number {
   const minute = minuteOf(at, zone);
@@ -61,7 +61,7 @@ const isWithin = (minute: number, from: number, to: number): boolean =>
 
 const distance = (from: number, to: number): number => (to - from + DAY_MINUTES) % DAY_MINUTES;
 
-// To make one takes 50 µs, and an account keeps its zone.
+// Formats are cached, because making one takes 50 µs and accounts rarely change their zone.
 const formats = new Map<string, Intl.DateTimeFormat>();
 const ZONES_MAX = 1_000;
 

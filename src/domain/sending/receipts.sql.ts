@@ -1,8 +1,8 @@
 import { type AccountKey, statement } from '../../store/statement.ts';
 
-/** Receipts: which submission each one is about, and what it changes. */
+/** Receipts: which submission each receipt is about, and what it changes. */
 export interface MatchedRow {
-  /** Of the receipt among those that were asked for. */
+  /** The index of the receipt among those that were given. */
   place: bigint;
   account_id: bigint;
   message_id: bigint;
@@ -41,7 +41,7 @@ const matchedColumns =
   'given.place, attempt.account_id, attempt.message_id, attempt.attempt, attempt.part, attempt.submitted_at';
 const given = '{records :rows place bigint, connector text, attempt_id text, gateway_id text} as given';
 
-/** A cross join is read in this order: each receipt looks for its attempt by an index. */
+/** SQLite keeps the order of a cross join, so each receipt finds its attempt by an index. */
 export const matched = statement<{ rows: string }, MatchedRow>(
   'receipts.matched',
   `select ${matchedColumns}, 1 as by_attempt_id from ${given} cross join attempt
@@ -63,7 +63,7 @@ export const setAttemptStatuses = statement<One & { rows: string }>(
      and attempt.attempt = changed.attempt and attempt.part = changed.part`,
   { affects: 'none' },
 );
-/** Nothing, where the same one is held already. */
+/** Adds nothing for a receipt that is held already. */
 export const hold = statement<{ rows: string; now: number }>(
   'receipts.hold',
   `insert into held_receipt (connector, gateway_id, attempt_id, status, at, detail, held_at)
@@ -72,7 +72,7 @@ export const hold = statement<{ rows: string; now: number }>(
    where true on conflict (connector, gateway_id, attempt_id, status) do nothing`,
   { affects: 'none' },
 );
-/** Held receipts about these messages. */
+/** The held receipts about these messages. */
 export const heldOf = statement<Some, HeldMatchRow>(
   'receipts.heldOf',
   `select held_receipt.connector, held_receipt.gateway_id, held_receipt.attempt_id, held_receipt.status,
@@ -81,7 +81,7 @@ export const heldOf = statement<Some, HeldMatchRow>(
    where attempt.account_id = :account and attempt.message_id {among :ids}
      and held_receipt.connector = attempt.connector and held_receipt.gateway_id = attempt.gateway_id`,
 );
-/** Messages that held receipts are about. Mostly none: a settlement asks for its receipts. */
+/** The messages that held receipts are about; mostly none, because settlements apply receipts. */
 export const heldMatches = statement<{ limit: number }, { account_id: bigint; message_id: bigint }>(
   'receipts.heldMatches',
   `select distinct attempt.account_id, attempt.message_id from held_receipt cross join attempt
@@ -99,7 +99,7 @@ export const dropHeld = statement<{ before: number }>(
   'delete from held_receipt where held_at < :before',
   { affects: 'none' },
 );
-/** All but the newest, up to the one with so many newer ones, and those of its millisecond. */
+/** Deletes receipts that have more than `newer` newer ones, except those of one millisecond. */
 export const dropBeyond = statement<{ newer: number }>(
   'receipts.dropBeyond',
   `delete from held_receipt where held_at <
@@ -118,7 +118,7 @@ export interface SilentRow {
   /** 1 where its message is in the dispatch and its outcome is not known. */
   is_open: bigint;
 }
-/** Attempts in the order of their ids, and so of their times. */
+/** Attempts in the order of their ids, which is that of their times. */
 export const attemptsAfter = statement<{ after: string; before: string; limit: number }, SilentRow>(
   'receipts.attemptsAfter',
   `select account_id, message_id, attempt, part, attempt_id, state, status,
@@ -126,13 +126,13 @@ export const attemptsAfter = statement<{ after: string; before: string; limit: n
        where dispatch.account_id = attempt.account_id and dispatch.message_id = attempt.message_id) else 0 end as is_open
    from attempt where attempt_id > :after and attempt_id < :before order by attempt_id {limit :limit}`,
 );
-/** The last of so many attempts, up to one that the watch has passed; null where there is none. */
+/** The last of a batch of attempts that the watch has passed; null if there is none. */
 export const passedTo = statement<{ after: string; to: string; limit: number }, { last: string | null }>(
   'receipts.passedTo',
   `select max(attempt_id) as last from (select attempt_id from attempt
      where attempt_id > :after and attempt_id <= :to order by attempt_id {limit :limit}) as passed`,
 );
-/** Of messages that were deleted after the watch had passed them. */
+/** Deletes attempts of messages that were deleted after the watch had passed them. */
 export const removePassed = statement<{ after: string; to: string }>(
   'receipts.removePassed',
   `delete from attempt where attempt_id > :after and attempt_id <= :to
@@ -141,8 +141,8 @@ export const removePassed = statement<{ after: string; to: string }>(
   { affects: 'none' },
 );
 /**
- * One process takes it; the others see that it was taken. A time far ahead is of a clock that was
- * put back since.
+ * Claims a run of the maintenance, which only one process can do. A time far ahead comes from a
+ * clock that was put back since.
  */
 export const takeWatch = statement<{ now: number; due: number; farAhead: number }, { looked_to: string }>(
   'receipts.takeWatch',
@@ -150,7 +150,7 @@ export const takeWatch = statement<{ now: number; due: number; farAhead: number 
    where watch_id = 1 and (taken_at < :due or taken_at > :farAhead) returning looked_to`,
   { affects: 'none' },
 );
-/** The watch stays there until the transaction ends. */
+/** Reads how far the watch is, and locks it until the transaction ends. */
 export const watchedTo = statement<Record<string, never>, { looked_to: string }>(
   'receipts.watchedTo',
   'select looked_to from receipt_watch where watch_id = 1 {share receipt_watch}',

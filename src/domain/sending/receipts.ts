@@ -13,37 +13,37 @@ import type { OnGatewayIds } from './settle.ts';
 /** A delivery receipt as a carrier brings it. */
 export interface NewReceipt {
   readonly connector: string;
-  /** Our own id of the submission, where the carrier gives it back. */
+  /** Our own id of the submission, if the carrier returns it. */
   readonly attemptId: string | null;
   readonly gatewayId: string | null;
   readonly status: string;
   readonly at: number;
-  /** A code of the carrier. Never a number or a text. */
+  /** A code of the carrier; never a number or a text. */
   readonly detail: string | null;
 }
 interface MatchedReceipt extends Pick<NewReceipt, 'status' | 'at' | 'detail'> {
-  /** As it came; a held one has none. */
+  /** The receipt as it came; absent for a held one. */
   readonly source?: NewReceipt;
-  /** No receipt came: that proves no submission. */
+  /** Whether this stands for a missing receipt, which proves no submission. */
   readonly isSilence?: boolean;
   readonly messageId: bigint;
   readonly attempt: bigint;
   readonly part: bigint;
 }
 
-/** Receipts of one transaction: it holds up the calls of its accounts. */
+/** The most receipts of one transaction, which delays the calls of its accounts. */
 const BATCH_MAX = 500;
-// 300 receipts took 6 ms on SQLite, and no call is answered meanwhile.
+// The receipts of one statement. 300 took 6 ms on SQLite, during which no call is answered.
 const MATCHED_AT_ONCE = 50;
 const DETAIL_LENGTH_MAX = 200;
 
 export type Receipts = ReturnType<typeof createReceipts>;
 
-/** Receipts that arrive in one turn of the event loop share a transaction. */
+/** Applies receipts. Those that arrive in one turn of the event loop share a transaction. */
 export function createReceipts(
   database: Database,
   now: () => number,
-  /** Awaited before each transaction: lets calls go first. */
+  /** Awaited before each transaction, to let calls go first. */
   pace: () => Promise<void> | undefined = () => undefined,
 ) {
   const waiting: { receipt: NewReceipt; resolve: () => void; reject: (thrown: unknown) => void }[] = [];
@@ -64,7 +64,7 @@ export function createReceipts(
     isRunning = false;
   }
 
-  /** One receipt that cannot be applied must not keep the others out: then each is tried alone. */
+  /** If receipts cannot be applied together, each is tried alone, so that one blocks no other. */
   async function applySafely(batch: readonly NewReceipt[]): Promise<Failures> {
     const failures = await apply(database, now, batch).catch(
       (thrown) => new Map(batch.map((receipt) => [receipt, thrown])),
@@ -79,7 +79,7 @@ export function createReceipts(
   }
 
   return {
-    /** Resolves when it is on disk. Again is no error, and changes nothing. */
+    /** Resolves when the receipt is on disk. A repeated receipt is no error and changes nothing. */
     receive: (receipt: NewReceipt): Promise<void> =>
       new Promise<void>((resolve, reject) => {
         waiting.push({ receipt, resolve, reject });
@@ -88,10 +88,10 @@ export function createReceipts(
   };
 }
 
-/** What was thrown for each receipt that is not on disk. */
+/** The error of each receipt that is not on disk. */
 type Failures = Map<NewReceipt, unknown>;
 
-/** An account that is locked keeps back its own receipts only. */
+/** An account that is locked delays only its own receipts. */
 async function apply(database: Database, now: () => number, batch: readonly NewReceipt[]): Promise<Failures> {
   const { matched, unmatched } = await match(database, batch);
   const failed = await failuresOfEach(database, matched.keys(), (queries, account) =>
@@ -110,13 +110,13 @@ async function hold(database: Database, now: () => number, unmatched: readonly N
     ...[connector, gatewayId ?? '', attemptId ?? '', status, at, detail?.slice(0, DETAIL_LENGTH_MAX) ?? null],
   ]);
   await database.run(sql.hold, { rows: recordsOf(rows), now: now() });
-  // The answer to its submission may have been written in the meantime.
+  // The answers to their submissions may have been written in the meantime.
   const late = await match(database, unmatched);
   const failures = await failuresOfEach(database, late.matched.keys(), (queries, account) => {
     const ids = (late.matched.get(account) ?? []).map(({ messageId }) => messageId);
     return applyHeldReceipts({ queries, account, at: now() }, ids);
   });
-  // They are held: the maintenance applies those of an account that is locked.
+  // They are held, so the maintenance will apply those of an account that is locked.
   for (const thrown of failures.values()) if (!isLockedOut(thrown)) throw thrown;
 }
 
@@ -149,15 +149,15 @@ async function match(
   return { matched, unmatched: batch.filter((_, place) => !best.has(place)) };
 }
 
-/** Our own id names one submission. A gateway may use an id again: then the newest one is meant. */
+/** Our own id names one submission. A gateway may reuse its ids, and then means the newest one. */
 const isBetter = (row: sql.MatchedRow, known: sql.MatchedRow): boolean =>
   Number(row.by_attempt_id) !== Number(known.by_attempt_id)
     ? Number(row.by_attempt_id) === 1
     : row.submitted_at > known.submitted_at;
 
 /**
- * Applies what is held for these messages: their submissions are known now. Belongs into a
- * transaction of the account.
+ * Applies the receipts that are held for these messages, whose submissions are known now. Call it
+ * in a transaction of the account.
  */
 export async function applyHeldReceipts(
   transaction: Transaction<bigint>,
@@ -181,7 +181,7 @@ export async function applyHeldReceipts(
   await applyTo(transaction, receipts);
 }
 
-/** For whoever settles submissions: receipts that came before their answers are applied. */
+/** For settlements: applies the receipts that came before the answers. */
 export const heldReceipts: OnGatewayIds = (transaction, parts) =>
   applyHeldReceipts(
     transaction,
@@ -191,12 +191,12 @@ export const heldReceipts: OnGatewayIds = (transaction, parts) =>
 /** A message while receipts are applied to it. */
 interface Changing {
   readonly attempts: Map<string, PartAttempt>;
-  /** Null where the client has deleted it. */
+  /** Null if the client has deleted the message. */
   status: string | null;
   readonly history: StatusChange[];
 }
 
-/** Few statements for many receipts. The transaction is the account's own. */
+/** Applies many receipts with few statements, in a transaction of the account. */
 async function applyTo(transaction: Transaction<bigint>, receipts: readonly MatchedReceipt[]): Promise<void> {
   const { queries, account, at: now } = transaction;
   const ids = [...new Set(receipts.map(({ messageId }) => messageId))];
@@ -246,7 +246,7 @@ async function readMessages(
   return messages;
 }
 
-/** What a receipt changes of its message. Of several parts each change is a line of the history. */
+/** Changes a message by a receipt. If it has several parts, the history shows each change. */
 function follow(message: Changing, receipt: MatchedReceipt, partStatus: string | null, now: number): void {
   if (message.status === null || isFinal(message.status)) return;
   const attempts = [...message.attempts.values()];
@@ -262,7 +262,7 @@ function follow(message: Changing, receipt: MatchedReceipt, partStatus: string |
   message.history.push({ status, at, detail: parts > 1 ? told : code });
 }
 
-/** What the client has deleted stays deleted. */
+/** The changes to write. Messages that the client has deleted stay deleted. */
 const changesOf = (messages: ReadonlyMap<bigint, Changing>, sent: ReadonlyMap<bigint, LastStatus>, now: number) =>
   [...messages].flatMap(([id, { status, history }]) => {
     const before = sent.get(id);
@@ -271,7 +271,7 @@ const changesOf = (messages: ReadonlyMap<bigint, Changing>, sent: ReadonlyMap<bi
     return [{ id, changed, history }];
   });
 
-/** No receipt came: the status of these parts is UNKNOWN. It is not final, so a late one counts. */
+/** No receipt came, so these parts are UNKNOWN. This is not final: a late receipt still counts. */
 export const applySilence = (
   transaction: Transaction<bigint>,
   parts: readonly Pick<MatchedReceipt, 'messageId' | 'attempt' | 'part'>[],
@@ -281,5 +281,5 @@ export const applySilence = (
     parts.map((part) => ({ ...part, status: 'UNKNOWN', at: LONG_AGO, detail: 'no receipt', isSilence: true })),
   );
 
-/** Before every receipt, so that any receipt tells more. */
+/** Earlier than every receipt, so that any receipt tells more. */
 const LONG_AGO = 0;

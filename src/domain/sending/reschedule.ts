@@ -2,23 +2,23 @@ import type { AccountKey, Database } from '../../store/database.ts';
 import * as sql from './dispatch.sql.ts';
 import { afterQuietHours } from './quiet-hours.ts';
 
-/** Another time for scheduled messages. */
+/** The new time of scheduled messages. */
 export interface NewTime {
   readonly at: number;
   readonly quietHours: string | null;
   readonly timeZone: string | null;
-  /** How long a message is tried that has no last time of its own. */
+  /** How long a message without `notAfter` is tried. */
   readonly tryForMs: number;
 }
 export interface Rescheduled {
   readonly moved: number;
-  /** Messages with a last time of their own, which is before the new one. */
+  /** The number of messages whose `notAfter` is before the new time. */
   readonly tooLate: number;
 }
 
 /**
- * Quiet hours hold here too. Messages that are being sent, or must not be sent so late, are left
- * alone. Returns how many have the new time, and for how many it is too late.
+ * Gives scheduled messages a new time, after quiet hours. Messages that are being sent, or must not
+ * be sent so late, are left alone.
  */
 export const reschedule = (
   database: Database,

@@ -5,17 +5,17 @@ import { addHistoryLine } from '../messages/sent.ts';
 import { isFinal } from '../messages/statuses.ts';
 import { of } from './dispatch.sql.ts';
 
-/** A message that is sent again is a new one. The history of each names the other. */
+/** Sending a message again makes a new message. The history of each names the other. */
 const FROM = 'sent again, from ';
 const AS = 'sent again, as ';
 const LINE = new RegExp(`^(?:${FROM}|${AS})(-?\\d{1,19})$`);
 
-/** The other message that a line of a history names; null where it names none. */
+/** The message that a line of a history names; null if it names none. */
 export const linkedMessage = (detail: string | null): string | null => LINE.exec(detail ?? '')?.[1] ?? null;
 
 /**
- * What is still on its way would reach its recipient twice. UNKNOWN is not final, but where no
- * carrier is asked any more nothing else may ever come.
+ * Refuses a message that is still on its way, because it would reach its recipient twice. UNKNOWN
+ * is not final, but if the message has left the queue, nothing else may ever come.
  */
 export async function requireEnded(
   queries: Pick<Queries, 'all'>,
@@ -29,7 +29,7 @@ export async function requireEnded(
   );
 }
 
-/** Call it in the transaction that accepts the new one. */
+/** Links the two messages. Call it in the transaction that accepts the new one. */
 export async function linkResent(
   queries: Pick<Queries, 'run'>,
   account: AccountKey,

@@ -5,7 +5,7 @@ import * as attemptSql from './attempts.sql.ts';
 import * as sql from './dispatch.sql.ts';
 import { end, endRefused, NEVER, NOT_SETTLED, type Requeued, reconsider, requeue } from './end.ts';
 
-/** What became of a submission is written down: the message, its attempts and its credits. */
+/** Settling writes the results of submissions: the message, its attempts and its credits. */
 
 export interface PartResult {
   readonly part: number;
@@ -35,8 +35,8 @@ export interface Settlement {
 }
 
 /**
- * Called inside of the transaction, when gateway ids are known: receipts that came before may match
- * now.
+ * Called inside of the transaction when gateway ids are known, because receipts that came before
+ * may match now.
  */
 export type OnGatewayIds = (
   transaction: Transaction<bigint>,
@@ -45,7 +45,7 @@ export type OnGatewayIds = (
 
 export type Settling = ReturnType<typeof createSettling>;
 
-/** Called inside of the transaction, for messages that a carrier refused and that wait again. */
+/** Called inside of the transaction for messages that a carrier refused, and that wait again. */
 export type OnWaiting = (transaction: Transaction<bigint>, ids: readonly bigint[]) => Promise<void>;
 
 export function createSettling(
@@ -56,7 +56,7 @@ export function createSettling(
 ) {
   const events = { onGatewayIds, onWaiting };
   return {
-    /** Those of one account in one transaction. Settled once more, they change nothing. */
+    /** Settles each account in its transaction. Settling results again changes nothing. */
     async settle(settlements: readonly Settlement[]): Promise<void> {
       const byAccount = Map.groupBy(settlements, ({ message }) => message.account);
       await eachAccount(database, byAccount.keys(), (queries, account) =>
@@ -65,8 +65,9 @@ export function createSettling(
     },
 
     /**
-     * Results of one account that cannot be settled, as where its credits do not add up. The
-     * attempts keep what is known, and an operator decides. Nothing is submitted again.
+     * Handles results of one account that cannot be settled, for example because its credits do not
+     * add up. The attempts store what is known, an operator decides, and nothing is submitted
+     * again.
      */
     async quarantine(settlements: readonly Settlement[]): Promise<void> {
       const account = settlements[0]?.message.account;
@@ -84,7 +85,7 @@ export function createSettling(
   };
 }
 
-/** Writes what each part got. Returns the rows of the dispatch and the results that count. */
+/** Writes the result of each part. Returns the rows of `dispatch` and the results that count. */
 async function settleAttempts(queries: Queries, account: bigint, settlements: readonly Settlement[]) {
   const ids = elementsOf(settlements.map(({ message }) => message.id));
   const rows = new Map((await queries.all(sql.of, { account, ids })).map((row) => [row.message_id, row]));
@@ -92,7 +93,7 @@ async function settleAttempts(queries: Queries, account: bigint, settlements: re
     own.map((each) => [message.id, message.attempt, each.part, each.state, each.gatewayId]),
   );
   await queries.run(attemptSql.settle, { account, rows: accountRecordsOf(account, parts) });
-  // Another claim has another fence: this answer comes too late for the message.
+  // If the message was claimed again, it has another fence, and this answer comes too late.
   const current = settlements.filter(({ message }) => rows.get(message.id)?.fence === message.fence);
   return { rows, current };
 }
@@ -135,8 +136,8 @@ async function settleOf(
 }
 
 /**
- * A receipt may have come before an unknown outcome. And the answer to an older claim may be the
- * last one that was missing.
+ * Looks again at messages with an unknown outcome, for which a receipt may have come before, and at
+ * answers to older claims, which may be the last ones that were missing.
  */
 async function settleLate(
   transaction: Transaction<bigint>,

@@ -1,9 +1,9 @@
 import type { DispatchRow, DispatchState } from './dispatch.sql.ts';
 
 /**
- * The states of a message on its way out, and every way from one to another. README.md of this
- * folder draws the table, and a test compares the two. Whoever moves a message names its
- * transition: the new state comes from here, and a message in another state is refused.
+ * The states of a message on its way out, and every transition between them. README.md of this
+ * folder draws the table, and a test compares the two. Code that moves a message names the
+ * transition: the new state comes from this table, and a message in any other state is refused.
  */
 export type State =
   | 'new'
@@ -19,7 +19,7 @@ export type State =
 
 export interface Transition {
   readonly from: readonly State[];
-  /** Where an answer comes after the lease has run out, or the claim itself finds the reason. */
+  /** Rarer: an answer that comes after the lease has run out, or a reason that the claim finds. */
   readonly alsoFrom?: readonly State[];
   readonly to: State;
   readonly by: string;
@@ -242,12 +242,12 @@ export type TransitionName = keyof typeof TRANSITIONS;
 type To<S extends State> = {
   [N in TransitionName]: (typeof TRANSITIONS)[N]['to'] extends S ? N : never;
 }[TransitionName];
-/** Those that leave a message in the queue. */
+/** The transitions that leave a message in the queue. */
 export type Requeue = To<'waiting' | 'unknown outcome' | 'needs decision'>;
-/** Those that take a message out of the queue. */
+/** The transitions that take a message out of the queue. */
 export type End = To<'with carrier' | 'final' | 'gone'>;
 
-/** What the column `dispatch.state` has for a state. */
+/** The value of the column `dispatch.state` for each state. */
 const STORED: Readonly<Partial<Record<State, DispatchState>>> = {
   scheduled: 'waiting',
   waiting: 'waiting',
@@ -264,7 +264,7 @@ export function stateOf({ state, is_scheduled }: Stored): State {
   return state === 'waiting' && is_scheduled === 1n ? 'scheduled' : state;
 }
 
-/** Throws where the table does not let one of these messages go this way. */
+/** Throws if one of the messages is in a state from which this transition is not allowed. */
 export function requireTransition(name: TransitionName, messages: readonly Stored[]): void {
   const { from, alsoFrom = [] }: Transition = TRANSITIONS[name];
   for (const message of messages) {
