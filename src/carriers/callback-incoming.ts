@@ -2,8 +2,8 @@ import { z } from 'zod';
 import type { IncomingMessage, ReceivedReceipt } from './connector.ts';
 
 /**
- * What a carrier posts to a connector of the kind callback: receipts or incoming messages, one or
- * many.
+ * The body that a carrier posts to a connector of the kind callback: one or many receipts or
+ * incoming messages.
  */
 export type Callback =
   | { readonly receipts: readonly ReceivedReceipt[]; readonly messages: readonly IncomingMessage[] }
@@ -86,7 +86,7 @@ const receiptOf = (each: z.output<typeof receipt>, connector: string, now: numbe
   attemptId: each.attemptId ?? null,
   gatewayId: each.gatewayId ?? null,
   status: each.status,
-  at: Math.min(each.at ?? now, now), // a clock that is ahead must not win over later receipts
+  at: Math.min(each.at ?? now, now), // a carrier's clock that is ahead must not outdo later receipts
   detail: each.code ?? null,
 });
 
@@ -100,6 +100,6 @@ function jsonOf(body: Uint8Array): unknown {
   }
 }
 
-/** Which fields are wrong, never their values. */
+/** Names the fields that are wrong, never their values. */
 const errorsOf = ({ issues }: z.ZodError): string[] =>
   issues.slice(0, ERRORS_MAX).map(({ path, code }) => `/${path.map(String).join('/')}: ${code.replaceAll('_', ' ')}`);

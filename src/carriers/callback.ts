@@ -1,7 +1,12 @@
+import { Agent as HttpAgent } from 'node:http';
+import { Agent as HttpsAgent } from 'node:https';
+import { connect, isIP } from 'node:net';
+import { connect as connectTls } from 'node:tls';
 import { z } from 'zod';
 import type { Clock } from '../base/clock.ts';
-import type { HttpOutcome } from '../base/http-client.ts';
+import { callHttp, checkedLookup, type HttpOutcome, peerOf, Refused, reasonOf } from '../base/http-client.ts';
 import { Problem } from '../base/problem.ts';
+import { isPublicAddress } from '../base/public-address.ts';
 import { createSemaphore } from '../base/semaphore.ts';
 import {
   isWebhookSecret,
@@ -10,13 +15,13 @@ import {
   signedFields,
 } from '../domain/webhooks/standard-webhooks.ts';
 import { readCallback } from './callback-incoming.ts';
-import { createPoster } from './callback-request.ts';
 import type { CarrierEvents, Connector, Submission, SubmitResult } from './connector.ts';
 import { submitWithin } from './submit-within.ts';
 
 /**
- * A carrier behind signed JSON, by Standard Webhooks. Each part is one POST to its URL. It posts
- * receipts and incoming messages to us. See docs/GATEWAYS.md.
+ * A connector to a carrier that speaks JSON, signed by Standard Webhooks. Each part is one POST to
+ * the carrier's URL, and the carrier posts receipts and incoming messages to us. See
+ * docs/GATEWAYS.md.
  */
 const secret = z.string().max(200).refine(isWebhookSecret, 'expected whsec_ and 16 to 64 bytes in base64');
 
@@ -32,7 +37,7 @@ export const callbackConfig = z.strictObject({
 });
 export type CallbackConfig = z.output<typeof callbackConfig>;
 
-/** Requests without an answer at a time, each on a connection of its own. */
+/** The most unanswered requests at a time, each on a connection of its own. */
 const WINDOW = 64;
 
 export function createCallback(name: string, config: CallbackConfig, { clock }: { readonly clock: Clock }): Connector {
@@ -89,7 +94,7 @@ export function createCallback(name: string, config: CallbackConfig, { clock }: 
   };
 }
 
-/** Waits for all of them, also where one fails. */
+/** Waits for all promises, even if one of them rejects. */
 async function allOf(told: readonly (Promise<void> | undefined)[]): Promise<void> {
   const results = await Promise.allSettled(told);
   const failed = results.find((each) => each.status === 'rejected');
@@ -127,12 +132,12 @@ const submissionBody = (part: Submission, now: number) => ({
 const RETRY_MS_MAX = 3_600_000;
 const CODE = /^[\w.:-]{1,64}$/;
 const GATEWAY_ID_LENGTH_MAX = 200;
-/** Answers about the connector, not about the message: wrong secret, wrong address. */
+/** Statuses that concern the connector, not the message: a wrong secret or a wrong address. */
 const NOT_CONFIGURED = new Set([401, 403, 404, 405, 407, 410, 415]);
 
 /**
- * 2xx: taken. 429 and 503: not taken now. Another 5xx: a proxy may have lost the answer, so nobody
- * knows. Other 4xx: never taken.
+ * 2xx: the carrier has the part. 408, 425, 429 and 503: it does not take the part now. Other 5xx: a
+ * proxy may have lost the answer, so the outcome is unknown. Other 4xx: it never takes the part.
  */
 function resultOf(outcome: HttpOutcome, isStopped: boolean): SubmitResult {
   if (outcome.kind !== 'answered') {
@@ -167,4 +172,76 @@ function objectOf(body: string): Record<string, unknown> {
   } catch {
     return {};
   }
+}
+
+/**
+ * The requests of one connector to its carrier. If anything was sent, the carrier may have the
+ * message even if no answer came.
+ */
+interface Poster {
+  /** Never rejects. Redirects are not followed. */
+  post(fields: Readonly<Record<string, string>>, body: string, signal: AbortSignal): Promise<HttpOutcome>;
+  /** Connects, with TLS if the URL has it, and sends nothing. Returns null, or why it failed. */
+  reach(): Promise<string | null>;
+  close(): void;
+}
+
+const ANSWER_BYTES_MAX = 16_384;
+// If the carrier closes a connection at the moment of a request, the outcome of that request is
+// unknown. So idle connections are closed before servers usually do it, after 2 to 75 seconds.
+const IDLE_MS = 1_000;
+
+function createPoster({ url, timeoutMs, allowPrivate }: CallbackConfig, clock: Pick<Clock, 'timeout'>): Poster {
+  const target = new URL(url);
+  const { path, ...peer } = peerOf(target);
+  const agentOptions = { keepAlive: true, timeout: IDLE_MS };
+  const agent = peer.tls ? new HttpsAgent(agentOptions) : new HttpAgent(agentOptions);
+
+  /** The address is checked at connect time, because a name may resolve to another each time. */
+  function check(address: string): void {
+    if (allowPrivate) return;
+    if (!isPublicAddress(address)) throw new Refused('the address is not public, and allowPrivate is off');
+    if (!peer.tls) throw new Refused('plain http is refused, because allowPrivate is off');
+  }
+
+  return {
+    post: (headers, body, signal) =>
+      callHttp(clock, peer, {
+        method: 'POST',
+        path,
+        headers,
+        body,
+        agent,
+        timeoutMs,
+        signal,
+        answerBytesMax: ANSWER_BYTES_MAX,
+        beyond: 'cut', // the status says enough
+        check,
+      }),
+    reach: () => connects(target, check, timeoutMs),
+    close: () => agent.destroy(),
+  };
+}
+
+/** Only connects: an unsigned request could alarm the gateway, and a signed one be a message. */
+function connects(target: URL, check: (address: string) => void, timeoutMs: number): Promise<string | null> {
+  const isEncrypted = target.protocol === 'https:';
+  return new Promise((resolve) => {
+    try {
+      const { host, port } = peerOf(target);
+      if (isIP(host) > 0) check(host);
+      const where = { host, port, lookup: checkedLookup(check), timeout: timeoutMs };
+      const named = isIP(host) === 0 ? { servername: host } : {};
+      const socket = isEncrypted ? connectTls({ ...where, ...named }) : connect(where);
+      const end = (fault: string | null) => {
+        socket.destroy();
+        resolve(fault);
+      };
+      socket.once(isEncrypted ? 'secureConnect' : 'connect', () => end(null));
+      socket.once('timeout', () => end('no answer in time'));
+      socket.once('error', (thrown) => end(reasonOf(thrown)));
+    } catch (thrown) {
+      resolve(reasonOf(thrown));
+    }
+  });
 }

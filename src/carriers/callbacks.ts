@@ -9,12 +9,13 @@ import type { Gateway } from './gateway.ts';
 import { createConnector } from './kinds.ts';
 
 /**
- * Answers carriers that call the web listener. Where the dispatchers run in this process, their
- * connectors answer. Else this process makes connectors of its own, which submit nothing. Either
- * way it writes what a carrier tells itself, so that is on disk before it is acknowledged.
+ * Answers carriers that call the web listener. If the dispatchers run in this process, their
+ * connectors answer; otherwise this process makes connectors of its own, which submit nothing.
+ * Either way this process writes what a carrier reports, so that it is on disk before it is
+ * acknowledged.
  */
 export interface CarrierCallbacks {
-  /** Whoever proves nothing gets the same answer for every name, known or not. */
+  /** A request that is not authentic gets the same answer for every name, known or not. */
   handle(name: string, request: Request, client?: string): Promise<Response>;
   stop(): Promise<void>;
 }
@@ -23,13 +24,13 @@ export interface CallbackParts {
   readonly database: Database;
   readonly clock: Clock;
   readonly events: CarrierEvents;
-  /** Connectors of dispatchers in this process. */
+  /** Finds the connectors of dispatchers in this process. */
   readonly runningOf?: Gateway['runningOf'];
   /** Connectors of the file, with their configuration. */
   readonly ofFile: readonly NewConnector[];
-  /** Told why a request was refused: for the log, as the answer does not say it. */
+  /** Called with the reason of a refusal, for the log, because the answer does not say it. */
   readonly denied?: (name: string, reason: string, client: string) => void;
-  /** For tests: connectors of their own. */
+  /** Tests make connectors of their own. */
   readonly create?: typeof createConnector;
 }
 
@@ -44,7 +45,7 @@ export function createCarrierCallbacks(parts: CallbackParts): CarrierCallbacks {
   const configs = new Map(parts.ofFile.map(({ name, config }) => [name, config]));
   const known = new Map<string, Known>();
 
-  /** The table is asked each time: a secret that was changed counts for the next request. */
+  /** Reads the table each time, so that a changed secret counts for the next request. */
   async function connectorOf(name: string): Promise<Connector | undefined> {
     const record = await connectors.show(name).catch(absent);
     const running = record && parts.runningOf?.(name);
@@ -61,19 +62,19 @@ export function createCarrierCallbacks(parts: CallbackParts): CarrierCallbacks {
   function launch(record: ConnectorRecord): Known {
     const config = record.origin === 'file' ? (configs.get(record.name) ?? {}) : record.config;
     const connector = (parts.create ?? createConnector)(record.name, record.kind, config, { clock: parts.clock });
-    // One that carriers do not call would open connections of its own.
+    // A connector that carriers do not call is not started: it would only open connections.
     const started = connector.handle ? connector.start(parts.events) : Promise.resolve();
     const launched = { revision: record.revision, connector, started };
     known.set(record.name, launched);
     return launched;
   }
 
-  /** Compares with a secret that nobody has, which takes as long as with a real one. */
+  /** Compares with a secret that nobody has, which takes as long as comparing with a real one. */
   const unknown = createCallback('', { ...NOWHERE, secret: newWebhookSecret() }, { clock: parts.clock });
 
   const compareNothing = (request: Request): Promise<unknown> | undefined =>
     unknown.handle?.(request).catch((thrown) => {
-      if (!(thrown instanceof Problem) || thrown.kind !== 'denied') throw thrown; // such as a body that is too large
+      if (!(thrown instanceof Problem) || thrown.kind !== 'denied') throw thrown; // for example, the body is too large
     });
 
   return {

@@ -6,8 +6,8 @@ import { NO_PACE, type Pace } from './pace.ts';
 import { carrierText, isAttemptId } from './submissions.ts';
 
 /**
- * Where connectors tell what carriers report. Every process that has connectors has its own: what
- * it is told is on disk when the promise resolves.
+ * Receives what carriers report to connectors. Every process that has connectors has its own. A
+ * promise resolves when the report is on disk.
  */
 export function createCarrierEvents(
   database: Database,

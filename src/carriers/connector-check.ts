@@ -20,7 +20,7 @@ export async function checkConnectors(
     ({ name, origin }) => origin !== 'file' && !names.has(name),
   );
   const checked: CheckedConnector[] = [];
-  // A default of the file is the only one when the service starts.
+  // If the file has a default, it becomes the only one when the service starts.
   const fileHasDefault = ofFile.some(({ isDefault }) => isDefault);
   const others = stored.map((each) => ({ ...each, isDefault: each.isDefault && !fileHasDefault }));
   for (const { name, kind, isDefault, config } of [...ofFile, ...others]) {
@@ -39,6 +39,6 @@ async function mistakesOf(
   try {
     return (await createConnector(name, kind, config, deps).probe?.()) ?? [];
   } catch {
-    return ['Its configuration does not fit its kind. Put it again.']; // the error may hold a secret
+    return ['Its configuration does not fit its kind. Put it again.']; // the error itself may hold a secret
   }
 }

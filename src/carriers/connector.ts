@@ -1,6 +1,6 @@
 /**
- * What a way to a carrier has to do. The dispatcher submits through a connector; the connector
- * tells what the carrier reports.
+ * The interface of a connector to a carrier. The dispatcher submits messages through the connector,
+ * and the connector passes on what the carrier reports.
  */
 
 /** One part of a message on its way to a carrier. */
@@ -18,16 +18,16 @@ export interface Submission {
   /** The same part as text. */
   readonly text: string;
   readonly encoding: 'gsm7' | 'ucs2';
-  /** 05 00 03 reference total number, where the message has several parts. */
+  /** 05 00 03 reference total number, if the message has several parts. */
   readonly udh: Uint8Array | null;
   /** 0 to 3. */
   readonly priority: number;
   /** Milliseconds since 1970. */
   readonly validUntil: number | null;
   /**
-   * A connector that makes submissions wait asks it right before the call leaves: see
-   * `submitWithin`. Null where the part may leave. Else the part stays here and this is its result:
-   * the recipient has opted out meanwhile, or the database does not tell whether they have.
+   * Called right before the part leaves by a connector in which submissions wait: see
+   * `submitWithin`. Returns null if the part may leave. Otherwise the part is not sent and gets
+   * this result: its recipient has opted out meanwhile, or the database cannot tell.
    */
   readonly withheld?: () => Promise<SubmitResult | null>;
 }
@@ -58,7 +58,7 @@ export const NOT_TOLD: SubmitResult = {
 
 export interface ReceivedReceipt {
   readonly connector: string;
-  /** Where the carrier gives it back. */
+  /** Our id of the attempt, if the carrier returns it. */
   readonly attemptId: string | null;
   readonly gatewayId: string | null;
   readonly status:
@@ -71,7 +71,7 @@ export interface ReceivedReceipt {
     | 'UNKNOWN'
     | 'REJECTED';
   readonly at: number;
-  /** A code of the carrier. Never a number or a text of a message. */
+  /** A code of the carrier; never a number or a text of a message. */
   readonly detail: string | null;
 }
 
@@ -82,13 +82,13 @@ export interface IncomingMessage {
   readonly destination: string;
   readonly text: string;
   readonly receivedAt: number;
-  /** Where the gateway did not join the parts of a long message. */
+  /** Set if the gateway did not join the parts of a long message. */
   readonly part: { readonly reference: number; readonly total: number; readonly number: number } | null;
 }
 
 /**
- * What a connector tells the domain. Each resolves when it is on disk; only then the carrier gets
- * its acknowledgement.
+ * What a connector passes on to the domain. A promise resolves when the report is on disk; only
+ * then does the carrier get its acknowledgement.
  */
 export interface CarrierEvents {
   receipt(receipt: ReceivedReceipt): Promise<void>;
@@ -102,20 +102,21 @@ export type ConnectorKind = (typeof CONNECTOR_KINDS)[number];
 export interface Connector {
   readonly name: string;
   readonly kind: ConnectorKind;
-  /** Opens what it needs. Never throws because the carrier is down. */
+  /** Opens what the connector needs. Never throws because the carrier is down. */
   start(events: CarrierEvents): Promise<void>;
   /**
-   * The result of each part, in order. Never rejects. Where the signal aborts it, what was not sent
-   * is `temporary`, and the rest is `unknown-outcome`.
+   * Returns the result of each part, in order, and never rejects. If the signal aborts, parts that
+   * were not sent are `temporary`, and the others are `unknown-outcome`.
    */
   submit(parts: readonly Submission[], signal: AbortSignal): Promise<SubmitResult[]>;
   stop(): Promise<void>;
   /**
    * Answers the carrier below /carriers/{name}/ of the web listener. The connector itself
-   * authenticates the carrier. It throws Problem `denied` where the request proves nothing, before
-   * anything else: all such requests get one answer, which does not tell which connectors exist.
+   * authenticates the carrier: before anything else, it throws Problem `denied` if the request is
+   * not authentic. All such requests get the same answer, which does not reveal which connectors
+   * exist.
    */
   readonly handle?: (request: Request) => Promise<Response>;
-  /** Looks for the usual mistakes, for `columba check`: a sentence each. */
+  /** Looks for the usual mistakes, for `columba check`, and describes each in a sentence. */
   probe?(): Promise<string[]>;
 }

@@ -10,15 +10,15 @@ import type { Settler } from './settler.ts';
 import { NO_ANSWER, outcomeOf, partResults, submissionsOf } from './submissions.ts';
 
 /**
- * Claims messages of one connector, submits them and settles what became of them, over and over.
- * Several processes do the same and share the work through the database.
+ * Claims messages of one connector, submits them and settles their results, over and over. Several
+ * processes do the same and share the work through the database.
  */
 export interface Dispatcher {
-  /** Something may be due. */
+  /** Looks for due messages at once. */
   wake(): void;
-  /** The connector was changed, paused or resumed. */
+  /** Called when the connector was changed, paused or resumed. */
   configure(record: ConnectorRecord): void;
-  /** Claims nothing more, and settles what is under way. */
+  /** Claims nothing more, and settles the submissions that are under way. */
   stop(): Promise<void>;
   readonly underWay: number;
 }
@@ -45,18 +45,18 @@ export interface DispatcherSettings {
   readonly stopTimeoutMs: number;
 }
 
-// Messages of one claim: enough that a transaction for each claim costs little.
+// The most messages of one claim: enough that the transaction of a claim costs little.
 const CLAIM_MAX = 250;
-// Where another process is in the account's transaction, or has just claimed the same.
+// The wait if another process is in the account's transaction or has just claimed the same.
 const AGAIN_MS = 20;
-// Calls are answered in between.
+// Calls are answered after this much work.
 const PAUSE_AFTER_MS = 0.5;
-// A claim has just looked at the blacklist. A submission that waited for longer looks once more.
+// A claim has looked at the blacklist. A submission that has waited for longer looks once more.
 const FRESH_MS = 50;
 const DOWN_FIRST_MS = 1_000;
 const DOWN_LAST_MS = 30_000;
-// So many submissions in a row without an answer: the carrier hangs. Each of them may need an
-// operator.
+// After this many unanswered submissions in a row the carrier counts as down, because an operator
+// may have to decide about each of them.
 const UNANSWERED_MAX = 20;
 
 export function createDispatcher(parts: DispatcherParts): Dispatcher {
@@ -70,7 +70,7 @@ export function createDispatcher(parts: DispatcherParts): Dispatcher {
   const submitting = createSubmitting(parts, {
     onResults: (results) => {
       for (const result of results) counts.add(result, now());
-      if (!stopping) outage.onResults(results); // a stop ends submissions without an answer
+      if (!stopping) outage.onResults(results); // a stop leaves submissions unanswered
     },
     onSettled: idle.wake,
   });
@@ -81,7 +81,7 @@ export function createDispatcher(parts: DispatcherParts): Dispatcher {
     while (!stopping) {
       idle.reset();
       try {
-        if (waitMs === 0) await parts.pace(); // a look that found nothing is no work to rest from
+        if (waitMs === 0) await parts.pace(); // only after work, not after a look that found nothing
         waitMs = await claims.claim();
         await counts.write(connectors);
       } catch (thrown) {
@@ -122,15 +122,16 @@ interface ClaimsState {
 function createClaims(parts: DispatcherParts, { record, outage, submitting }: ClaimsState) {
   const { connector, claiming, connectors, settings } = parts;
   const { now } = parts.clock;
-  /** Submissions that were under way when none was answered for a whole wait. */
+  /** The number of submissions that were under way when a whole wait passed without an answer. */
   let hanging = 0;
 
-  /** How many messages may be claimed now, or for how long nothing may. */
+  /** How many messages may be claimed now, or how long to wait if none may. */
   async function roomNow(): Promise<{ room: number; waitMs: number }> {
     const { submissionsMax, pausedAt, ratePerSecond } = record();
     const free = submissionsMax - submitting.count();
     const wanted = Math.min(free, CLAIM_MAX, outage.isDown() ? 1 : CLAIM_MAX);
-    // A claim of a few messages costs as much as one of many. Those that hang are not waited for.
+    // A claim of a few messages costs as much as one of many, so it waits until at least half of
+    // the places are free. Places of submissions that hang do not count.
     hanging = Math.min(hanging, submitting.count());
     const most = Math.min(CLAIM_MAX, submissionsMax - hanging);
     const isWorthwhile = wanted > 0 && (wanted >= most / 2 || outage.isDown());
@@ -146,8 +147,8 @@ function createClaims(parts: DispatcherParts, { record, outage, submitting }: Cl
     const share = { connector: connector.name, isDefault: record().isDefault };
     const claimed = await claiming.claim(share, room);
     if (claimed.length > 0) outage.onTry();
-    // Before all that may fail: a claimed message that is not submitted has an unknown outcome when
-    // its lease is over.
+    // This comes before everything that may fail: a claimed message that is not submitted has an
+    // unknown outcome when its lease runs out.
     await submitting.submit(claimed);
     const { ratePerSecond } = record();
     if (ratePerSecond !== null) {
@@ -161,19 +162,19 @@ function createClaims(parts: DispatcherParts, { record, outage, submitting }: Cl
   }
 
   return {
-    /** Resolves with the time to wait before the next claim. */
+    /** Claims and submits. Resolves with the time to wait before the next claim. */
     async claim(): Promise<number> {
       const { room, waitMs } = await roomNow();
       return room > 0 ? claimSome(room) : waitMs;
     },
-    /** A whole wait has passed without an answer. */
+    /** Called when a whole wait has passed without an answer. */
     onNoAnswer(): void {
       hanging = submitting.count();
     },
   };
 }
 
-/** A wait that a wake ends. A wake during the work before counts too. */
+/** A wait that `wake` ends. A wake during the work before the wait counts too. */
 function createIdle(clock: Clock) {
   let isWoken = false;
   let end: (() => void) | undefined;
@@ -185,7 +186,7 @@ function createIdle(clock: Clock) {
       isWoken = true;
       end?.();
     },
-    /** Whether it was woken before the time was over. */
+    /** Resolves with whether it was woken before the time was over. */
     async wait(ms: number): Promise<boolean> {
       if (isWoken) return true;
       await new Promise<void>((resolve) => {
@@ -201,7 +202,7 @@ function createIdle(clock: Clock) {
   };
 }
 
-/** While the connector is down, one message after a pause tries whether it is up again. */
+/** While the connector is down, a single message after each pause tests whether it is up again. */
 function createOutage(parts: DispatcherParts, record: () => ConnectorRecord) {
   const { connector, connectors, failed, connectorChanged } = parts;
   const { now } = parts.clock;
@@ -215,7 +216,7 @@ function createOutage(parts: DispatcherParts, record: () => ConnectorRecord) {
   function onResult(result: SubmitResult): void {
     const outage = outageOf(result, unanswered);
     if (outage !== null) {
-      if (until !== null && !isTrying) return; // of the same outage
+      if (until !== null && !isTrying) return; // another result of the same outage
       isTrying = false;
       if (until === null) {
         connectorChanged(connector.name, outage);
@@ -224,7 +225,7 @@ function createOutage(parts: DispatcherParts, record: () => ConnectorRecord) {
       connectors.setDown(connector.name, outage).catch(failed);
       return;
     }
-    // A carrier that refuses a message for good has answered.
+    // A carrier that refuses a message permanently has answered, so it is up.
     const hasAnswered = result.kind === 'accepted' || result.kind === 'permanent';
     if (!hasAnswered || (until === null && record().downSince === null)) return;
     if (until !== null) connectorChanged(connector.name, null);
@@ -236,18 +237,18 @@ function createOutage(parts: DispatcherParts, record: () => ConnectorRecord) {
 
   return {
     isDown: (): boolean => until !== null,
-    /** Of a time that is farther ahead than any pause the clock was put back since. */
+    /** A time that is farther ahead than any pause means that the clock was put back. */
     remainingMs(): number {
       const remaining = until === null ? 0 : until - now();
       return remaining > DOWN_LAST_MS ? 0 : remaining;
     },
-    /** A message tries it now. The next one follows after a pause, also where no answer comes. */
+    /** Called when a message tests the connector. The next test follows after a pause. */
     onTry(): void {
       if (until === null) return;
       isTrying = true;
       pause();
     },
-    /** Of the parts of one message. */
+    /** Takes the results of the parts of one message. */
     onResults(results: readonly SubmitResult[]): void {
       unanswered = results.every(({ kind }) => kind === 'unknown-outcome') ? unanswered + 1 : 0;
       for (const result of results) onResult(result);
@@ -255,7 +256,7 @@ function createOutage(parts: DispatcherParts, record: () => ConnectorRecord) {
   };
 }
 
-/** Why the carrier does not work, where the result is no verdict on the message; else null. */
+/** Why the carrier is down, if the result says nothing about the message; else null. */
 function outageOf(result: SubmitResult, unanswered: number): string | null {
   if (result.kind === 'temporary' && result.connectorDown) return result.reason;
   return result.kind === 'unknown-outcome' && unanswered >= UNANSWERED_MAX ? result.reason : null;
@@ -263,7 +264,7 @@ function outageOf(result: SubmitResult, unanswered: number): string | null {
 
 const NO_RESULTS: LastResults = { lastAcceptedAt: null, lastError: null, lastErrorAt: null };
 
-/** Results since the last write. */
+/** Counts the results since the last write. */
 function createCounts({ connector, clock: { now }, settings }: DispatcherParts) {
   let counts = { accepted: 0, temporary: 0, permanent: 0, unknownOutcome: 0 };
   let last = NO_RESULTS;
@@ -274,7 +275,7 @@ function createCounts({ connector, clock: { now }, settings }: DispatcherParts) 
       if (result.kind === 'accepted') last = { ...last, lastAcceptedAt: at };
       else last = { ...last, lastError: result.reason, lastErrorAt: at };
     },
-    /** At most once a second: all processes write to one row. */
+    /** Writes at most once a second, because all processes write to one row. */
     async write(connectors: Connectors, isLast = false): Promise<void> {
       const sum = counts.accepted + counts.temporary + counts.permanent + counts.unknownOutcome;
       const age = Math.abs(now() - writtenAt);
@@ -290,12 +291,12 @@ function createCounts({ connector, clock: { now }, settings }: DispatcherParts) 
 }
 
 interface SubmittingEvents {
-  /** Of the parts of one message. */
+  /** Called with the results of the parts of one message. */
   readonly onResults: (results: readonly SubmitResult[]) => void;
   readonly onSettled: () => void;
 }
 
-/** Each message by itself: a slow one holds up no other. */
+/** Submits each message by itself, so that a slow one does not delay the others. */
 function createSubmitting(parts: DispatcherParts, { onResults, onSettled }: SubmittingEvents) {
   const { connector, claiming, settler, clock, settings, failed } = parts;
   const { now, random } = clock;
@@ -329,14 +330,14 @@ function createSubmitting(parts: DispatcherParts, { onResults, onSettled }: Subm
       const results = await connector.submit(submissions, signal);
       return message.parts.map((_, index) => results[index] ?? NO_ANSWER);
     } catch (thrown) {
-      failed(thrown); // a bug of the connector: what it has sent is not known
+      failed(thrown); // a bug of the connector: nobody knows what it has sent
       return message.parts.map(() => NO_ANSWER);
     }
   }
 
   return {
     count: () => underWay.size,
-    /** Messages of one claim share a signal: one for each cost as much as the submission. */
+    /** Messages of one claim share a signal, because a signal costs as much as a submission. */
     async submit(messages: readonly ClaimedMessage[]): Promise<void> {
       if (messages.length === 0) return; // most looks find nothing, and need no timer
       const signal = AbortSignal.any([clock.timeout(settings.submitTimeoutMs), stopped.signal]);

@@ -6,7 +6,6 @@ import { createClaiming } from '../domain/sending/claim.ts';
 import {
   BUILTIN_NAME,
   type ConnectorRecord,
-  type Connectors,
   createConnectors,
   type NewConnector,
 } from '../domain/sending/connectors.ts';
@@ -17,22 +16,22 @@ import type { CarrierEvents, Connector } from './connector.ts';
 import { createDispatcher, type Dispatcher, type DispatcherSettings } from './dispatcher.ts';
 import { type ConnectorDependencies, createConnector } from './kinds.ts';
 import { NO_PACE, type Pace } from './pace.ts';
-import { createSettler, type Settler } from './settler.ts';
+import { createSettler } from './settler.ts';
 import { newAttemptId } from './submissions.ts';
 
 /**
- * All connectors of a process, each with its dispatcher. It follows the table of connectors: what
- * is added, changed, paused or removed there takes effect within a poll.
+ * All connectors of a process, each with its dispatcher. The gateway follows the table of
+ * connectors: every change of it takes effect within a poll.
  */
 export interface Gateway {
   start(): Promise<void>;
-  /** Something may be due: messages were accepted or requeued. */
+  /** Called when messages were accepted or requeued, so that some may be due. */
   wake(): void;
   /** A connector that runs in this process, and the revision of its configuration. */
   runningOf(name: string): { readonly revision: string; readonly connector: Connector } | undefined;
-  /** Resolves when every answer of a carrier that has come is on disk. */
+  /** Resolves when every answer that has come from a carrier is on disk. */
   settled(): Promise<void>;
-  /** Claims nothing more, settles what is under way, closes the connectors. */
+  /** Claims nothing more, settles the submissions that are under way, and closes the connectors. */
   stop(): Promise<void>;
 }
 
@@ -41,17 +40,17 @@ export interface GatewayParts {
   readonly clock: Clock;
   readonly events: CarrierEvents;
   readonly onGatewayIds?: OnGatewayIds;
-  /** The country of local numbers on a blacklist, for accounts that name none. */
+  /** The region of local numbers on a blacklist, for accounts without one. */
   readonly defaultRegion: string | null;
   /** Connectors of the file, with their configuration. */
   readonly ofFile: readonly NewConnector[];
   readonly settings?: Partial<GatewaySettings>;
   readonly failed: (thrown: unknown) => void;
-  /** A connector is down, with its reason, or up again. */
+  /** Called when a connector is down, with the reason, or up again. */
   readonly connectorChanged?: (name: string, downReason: string | null) => void;
-  /** Nothing but the built-in loopback is there. */
+  /** Called if there is no connector but the built-in loopback. */
   readonly builtinUsed?: () => void;
-  /** For tests: connectors of their own. */
+  /** Tests make connectors of their own. */
   readonly create?: typeof createConnector;
   /** Lets calls go first. */
   readonly pace?: Pace;
@@ -92,13 +91,44 @@ export function createGateway(parts: GatewayParts): Gateway {
   const connectors = createConnectors(database, now);
   const settling = createSettling(database, now, parts.onGatewayIds, optOutsOf(defaultRegion));
   const settler = createSettler(settling, clock.sleep, failed, pace);
-  const running = createRunningConnectors(parts, settings, connectors, settler);
+  const { leaseMs, unknownOutcomeMs } = settings;
+  const owner = `${hostname()}:${process.pid}:${randomBytes(4).toString('hex')}`;
+  const claimSettings = { now, owner, newAttemptId, leaseMs, unknownOutcomeMs, defaultRegion, failed };
+  const claiming = createClaiming(database, claimSettings);
+  const deps = parts.log ? { clock, log: parts.log } : { clock };
+  const configs = new Map(ofFile.map(({ name, config }) => [name, config]));
+  const running = new Map<string, Running>();
   let isPrepared = false;
   let isTold = false;
 
+  async function launch(record: ConnectorRecord): Promise<void> {
+    const config = record.origin === 'file' ? (configs.get(record.name) ?? {}) : record.config;
+    const connector = (parts.create ?? createConnector)(record.name, record.kind, config, deps);
+    await connector.start(parts.events);
+    const dispatcher = createDispatcher({
+      connector,
+      record,
+      claiming,
+      settler,
+      connectors,
+      clock,
+      pace,
+      settings,
+      failed,
+      connectorChanged: parts.connectorChanged ?? (() => {}),
+    });
+    running.set(record.name, { record, connector, dispatcher });
+  }
+
+  async function end({ record, connector, dispatcher }: Running): Promise<void> {
+    running.delete(record.name);
+    await dispatcher.stop();
+    await connector.stop();
+  }
+
   /**
-   * As the table has it now. It is prepared at the start, or as soon as the database answers. It is
-   * so again where the last connector was removed.
+   * Makes the running connectors match the table. The table is prepared at the start, or as soon as
+   * the database answers, and again when the last connector was removed.
    */
   async function follow(isStopping: () => boolean): Promise<void> {
     let records = isPrepared ? await connectors.list() : [];
@@ -110,14 +140,14 @@ export function createGateway(parts: GatewayParts): Gateway {
     if (!isTold && records.every(({ origin }) => origin === 'builtin')) parts.builtinUsed?.();
     isTold = true;
     const names = new Set(records.map(({ name }) => name));
-    for (const each of running.all()) if (!names.has(each.record.name)) await running.end(each);
+    for (const [name, each] of [...running]) if (!names.has(name)) await end(each);
     for (const record of records) {
       if (isStopping()) return;
-      const known = running.find(record.name);
+      const known = running.get(record.name);
       if (known && known.record.revision === record.revision) known.dispatcher.configure(record);
       else {
-        if (known) await running.end(known);
-        await running.launch(record).catch(failed); // the others go on
+        if (known) await end(known);
+        await launch(record).catch(failed); // the other connectors continue
       }
     }
   }
@@ -126,74 +156,21 @@ export function createGateway(parts: GatewayParts): Gateway {
 
   return {
     async start() {
-      await follows.run(); // a stop in the meantime waits for it
+      await follows.run(); // a stop meanwhile waits for this run
       follows.start();
     },
     wake() {
-      for (const { dispatcher } of running.all()) dispatcher.wake();
+      for (const { dispatcher } of running.values()) dispatcher.wake();
     },
     runningOf(name) {
-      const found = running.find(name);
+      const found = running.get(name);
       return found && { revision: found.record.revision, connector: found.connector };
     },
     settled: () => settler.empty(),
     async stop() {
       await follows.stop();
-      await Promise.all(running.all().map(running.end));
+      await Promise.all([...running.values()].map(end));
       await settler.empty();
-    },
-  };
-}
-
-/** Connectors of this process that are started, each with its dispatcher. */
-function createRunningConnectors(
-  parts: GatewayParts,
-  settings: GatewaySettings,
-  connectors: Connectors,
-  settler: Settler,
-) {
-  const { database, clock, failed, defaultRegion } = parts;
-  const { now } = clock;
-  const { leaseMs, unknownOutcomeMs } = settings;
-  const owner = `${hostname()}:${process.pid}:${randomBytes(4).toString('hex')}`;
-  const claiming = createClaiming(database, {
-    now,
-    owner,
-    newAttemptId,
-    leaseMs,
-    unknownOutcomeMs,
-    defaultRegion,
-    failed,
-  });
-  const deps = parts.log ? { clock, log: parts.log } : { clock };
-  const configs = new Map(parts.ofFile.map(({ name, config }) => [name, config]));
-  const running = new Map<string, Running>();
-
-  return {
-    all: (): Running[] => [...running.values()],
-    find: (name: string): Running | undefined => running.get(name),
-    async launch(record: ConnectorRecord): Promise<void> {
-      const config = record.origin === 'file' ? (configs.get(record.name) ?? {}) : record.config;
-      const connector = (parts.create ?? createConnector)(record.name, record.kind, config, deps);
-      await connector.start(parts.events);
-      const dispatcher = createDispatcher({
-        connector,
-        record,
-        claiming,
-        settler,
-        connectors,
-        clock,
-        pace: parts.pace ?? NO_PACE,
-        settings,
-        failed,
-        connectorChanged: parts.connectorChanged ?? (() => {}),
-      });
-      running.set(record.name, { record, connector, dispatcher });
-    },
-    async end({ record, connector, dispatcher }: Running): Promise<void> {
-      running.delete(record.name);
-      await dispatcher.stop();
-      await connector.stop();
     },
   };
 }

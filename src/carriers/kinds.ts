@@ -8,7 +8,7 @@ import { type KannelDependencies, kannelBoxConfig, kannelSendsmsConfig } from '.
 import { createKannelSendsms } from './kannel/sendsms.ts';
 import { createLoopback } from './loopback.ts';
 
-/** What every connector gets. */
+/** The dependencies of every connector. */
 export interface ConnectorDependencies {
   readonly clock: Clock;
   readonly log?: KannelDependencies['log'];
@@ -17,9 +17,9 @@ export interface ConnectorDependencies {
 interface KindOf<S extends z.ZodObject> {
   readonly summary: string;
   readonly config: S;
-  /** Fields of the configuration that nobody gets to see. */
+  /** The fields of the configuration that are never shown. */
   readonly secrets: readonly (keyof z.output<S> & string)[];
-  /** Messages between claim and settlement, where nothing else is configured. */
+  /** The default for the most messages between claim and settlement. */
   readonly submissionsMax: number;
   readonly create: (name: string, config: z.output<S>, deps: ConnectorDependencies) => Connector;
 }
@@ -27,7 +27,7 @@ type Kind = KindOf<z.ZodObject>;
 
 const kindOf = <S extends z.ZodObject>(kind: KindOf<S>): Kind => kind as unknown as Kind;
 
-/** Every kind of connector: what its configuration is, and how it is made. */
+/** Every kind of connector, with its configuration and how it is made. */
 export const kinds: Readonly<Record<ConnectorKind, Kind>> = {
   loopback: kindOf({
     summary: 'A carrier that is not there: it accepts, and sends receipts after a moment.',
@@ -79,7 +79,7 @@ export const currentKind = (kind: string): string => FORMER_KINDS.get(kind) ?? k
 /** A kind as it is given, by its name or a former one. */
 export const kindField = z.preprocess((given) => FORMER_KINDS.get(given) ?? given, z.enum(kindNames));
 
-/** Throws ZodError where the configuration does not fit the kind. */
+/** Throws ZodError if the configuration does not fit the kind. */
 export function createConnector(
   name: string,
   kind: string,
@@ -99,7 +99,7 @@ export const shownConfig = (kind: string, config: Readonly<Record<string, unknow
   );
 };
 
-/** The configuration with its defaults. Problem `bad-argument` names every field that is wrong. */
+/** Adds the defaults. Throws Problem `bad-argument`, which names every field that is wrong. */
 export function checkConfig(kind: ConnectorKind, config: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const found = kinds[kind];
   if (!found) throw badField('kind', `expected one of ${kindNames.join(', ')}`);

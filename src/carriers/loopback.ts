@@ -2,9 +2,9 @@ import type { Clock } from '../base/clock.ts';
 import type { CarrierEvents, Connector, ReceivedReceipt, Submission, SubmitResult } from './connector.ts';
 
 /**
- * A carrier that is not there: it accepts, and sends receipts after a moment. The last four digits
- * of a recipient choose a scripted outcome, so that every case can be tried without a carrier. A
- * message whose text begins with "reply " is answered by its recipient.
+ * A simulated carrier, which accepts messages and sends receipts after a moment. The last four
+ * digits of a recipient choose a scripted outcome, so that every case can be tried without a
+ * carrier. A message whose text begins with "reply " is answered by its recipient.
  */
 export interface LoopbackConfig {
   /** How long a receipt takes. */
@@ -20,7 +20,7 @@ interface ScriptedOutcome {
 
 const DELIVERED = [[1, 'DELIVERED']] as const;
 
-/** By the last four digits of the recipient. */
+/** The scripted outcomes by the last four digits of the recipient. */
 export const SCRIPTED_OUTCOMES: Readonly<Record<string, ScriptedOutcome>> = {
   '9001': { meaning: 'UNDELIVERABLE', receipts: [[1, 'UNDELIVERABLE']] },
   '9002': { meaning: 'EXPIRED by the carrier', receipts: [[1, 'EXPIRED']] },
@@ -72,7 +72,7 @@ export const SCRIPTED_OUTCOMES: Readonly<Record<string, ScriptedOutcome>> = {
 const USUAL: ScriptedOutcome = { meaning: 'DELIVERED', receipts: DELIVERED };
 const THROTTLED_ONCE = '9013';
 const REPLY = 'reply ';
-// Of numbers that were throttled once. More are forgotten, and throttled once more.
+// The most numbers that are remembered as throttled. Then they are forgotten and throttled again.
 const REMEMBERED_MAX = 10_000;
 const AGAIN_MS = 100;
 
@@ -87,7 +87,7 @@ export function createLoopback(
   const timers = createSharedTimers(clock);
   let isStopped = false;
 
-  /** A carrier brings again what was not taken. */
+  /** Repeats a report that was not taken, as a carrier does. */
   function bring(work: (to: CarrierEvents) => Promise<void>): void {
     if (!events) return;
     work(events).catch(() => {
@@ -140,14 +140,14 @@ export function createLoopback(
       events = given;
     },
     submit: async (parts) => parts.map(submitOne),
-    /** What it still has to bring comes: a connector that is changed is stopped too. */
+    /** Pending reports still come, because a connector is also stopped when it is changed. */
     async stop() {
       isStopped = true;
     },
   };
 }
 
-/** Receipts of one moment share a timer. */
+/** Timers that receipts of the same moment share. */
 function createSharedTimers({ now, after }: Pick<Clock, 'now' | 'after'>) {
   const waiting = new Map<number, (() => void)[]>();
   return {

@@ -1,14 +1,14 @@
 /**
- * Sending shares the event loop with the calls of the contract. While calls come, it rests after
- * each piece of work. A rest ends when the event loop was idle for as long as it was busy before.
- * So most calls find an idle event loop. Where calls leave no idle time, a rest takes 25 times as
- * long as the loop was busy. Calls without a pause then keep nine tenths of their rate
- * (bench/RESULTS.md). Without calls nothing rests.
+ * Sending shares the event loop with the calls of the contract. While calls come, sending rests
+ * after each piece of work, until the event loop was idle for as long as it was busy before. So
+ * most calls find an idle event loop. If calls leave no idle time, a rest takes 25 times as long as
+ * the loop was busy; calls without a pause then keep nine tenths of their rate (bench/RESULTS.md).
+ * Without calls, sending does not rest.
  */
 export interface PaceParts {
   /** Grows with every response to a call. */
   readonly bytesSent: () => number;
-  /** Of the event loop since its start, as perf_hooks measures it. */
+  /** The utilization of the event loop since its start, as perf_hooks measures it. */
   readonly utilization: () => { readonly idle: number; readonly active: number };
   /** A clock that is never put back. */
   readonly monotonicMs: () => number;
@@ -18,14 +18,15 @@ export interface PaceParts {
 /** Awaited before each piece of work. */
 export type Pace = () => Promise<void> | undefined;
 
-// A caller that polls every second is no reason to rest.
+// Sending rests only if a call came within this time: a client that polls every second is no
+// reason to rest.
 const CALLS_WITHIN_MS = 250;
 const REST_LEAST_MS = 1;
 const RESTS_PER_WORK = 25;
-// Nothing waits longer. Work that comes after so long without any does not wait at all: calls alone
-// kept the loop busy.
+// No rest is longer than this. Work that comes after this long without work does not rest at all,
+// because calls alone kept the loop busy.
 const REST_MOST_MS = 2_000;
-// Under load a timer takes a turn of the event loop, however short it is.
+// A shorter pause is useless: under load, every timer takes a turn of the event loop.
 const PAUSE_LEAST_MS = 5;
 
 export function createPace({ bytesSent, utilization, monotonicMs, sleep }: PaceParts): Pace {

@@ -4,13 +4,13 @@ import type { Settlement, Settling } from '../domain/sending/settle.ts';
 import { NO_PACE, type Pace } from './pace.ts';
 
 /**
- * Collects what became of submissions and settles it in batches: while one batch is being written,
- * the next one gathers.
+ * Collects the results of submissions and settles them in batches: while one batch is being
+ * written, the next one gathers.
  */
 export interface Settler {
-  /** Resolves when it is on disk, or in quarantine because its account cannot be settled. */
+  /** Resolves when the result is on disk, or in quarantine because it cannot be settled. */
   add(settlement: Settlement): Promise<void>;
-  /** Resolves when nothing waits. */
+  /** Resolves when no result waits. */
   empty(): Promise<void>;
 }
 
@@ -19,17 +19,17 @@ interface Waiting {
   readonly resolve: () => void;
 }
 
-// Bounds how long a transaction holds up the calls of its accounts.
+// The size of a batch bounds how long a transaction delays the calls of its accounts.
 const BATCH_MAX = 500;
 const RETRY_MS = 1_000;
 
-// A conflict may pass; what fails so often alone fails for good.
+// A conflict may pass, but an account that fails this often alone fails permanently.
 const TRIES_ALONE_MAX = 3;
 
 /**
- * While the database does not answer, a batch is tried again: its results are known nowhere else.
- * Where the database refuses a batch, or an account of it is locked, each account is settled alone.
- * So one account whose results cannot be written keeps back no other.
+ * While the database does not answer, a batch is tried again, because its results are known nowhere
+ * else. If the database refuses a batch, or an account of it is locked, each account is settled
+ * alone, so that one account whose results cannot be written delays no other.
  */
 export function createSettler(
   settling: Settling,
@@ -38,16 +38,32 @@ export function createSettler(
   pace: Pace = NO_PACE,
 ): Settler {
   const waiting: Waiting[] = [];
-  /** Accounts that are settled alone, with what waits for each. */
+  /** Accounts that are settled alone, with the results that wait for each. */
   const apart = new Map<bigint, Waiting[]>();
   const alone = new Set<Promise<void>>();
-  const attempted = createAttempted(sleep, failed);
   let running: Promise<void> | undefined;
+
+  /**
+   * Returns the error with which the database refused the work, or undefined. It tries again while
+   * the error is one that passes.
+   */
+  async function attempted(work: () => Promise<void>, isPassing = isUnavailable): Promise<unknown> {
+    for (;;) {
+      try {
+        await work();
+        return undefined;
+      } catch (thrown) {
+        failed(thrown);
+        if (!isPassing(thrown)) return thrown ?? new Error('the database refused it');
+        await sleep(RETRY_MS);
+      }
+    }
+  }
 
   async function settleAll(): Promise<void> {
     while (waiting.length > 0) {
       await pace();
-      await nextTurn(); // results of this turn come along
+      await nextTurn(); // results of this turn join the batch
       const batch = waiting.splice(0, BATCH_MAX);
       const thrown = await attempted(() => settling.settle(settlementsOf(batch)), isOutage);
       if (thrown === undefined) for (const { resolve } of batch) resolve();
@@ -56,7 +72,7 @@ export function createSettler(
     running = undefined;
   }
 
-  /** Later batches do not wait for these, and have nothing of their accounts. */
+  /** Later batches do not wait for these results, and contain none of their accounts. */
   function settleApart(batch: readonly Waiting[]): void {
     for (const [account, own] of Map.groupBy(batch, ({ settlement }) => settlement.message.account)) {
       apart.set(account, own);
@@ -74,13 +90,13 @@ export function createSettler(
     apart.delete(account);
   }
 
-  /** An account that cannot be settled is left to an operator: nothing of it is submitted again. */
+  /** Results that cannot be settled are left to an operator, and are not submitted again. */
   async function settleAlone(own: readonly Settlement[]): Promise<void> {
     for (let tries = 1; tries <= TRIES_ALONE_MAX; tries++) {
       if ((await attempted(() => settling.settle(own))) === undefined) return;
       if (tries < TRIES_ALONE_MAX) await sleep(RETRY_MS);
     }
-    await attempted(() => settling.quarantine(own)); // else the lease runs out
+    await attempted(() => settling.quarantine(own)); // if this fails too, the leases run out
   }
 
   return {
@@ -93,24 +109,6 @@ export function createSettler(
     async empty() {
       while (running || alone.size > 0) await Promise.all([running, ...alone]);
     },
-  };
-}
-
-/** What the database refused, if it did. Waits for as long as the reason is one that passes. */
-type Attempted = (work: () => Promise<void>, isPassing?: (thrown: unknown) => boolean) => Promise<unknown>;
-
-function createAttempted(sleep: (ms: number) => Promise<void>, failed: (thrown: unknown) => void): Attempted {
-  return async (work, isPassing = isUnavailable) => {
-    for (;;) {
-      try {
-        await work();
-        return undefined;
-      } catch (thrown) {
-        failed(thrown);
-        if (!isPassing(thrown)) return thrown ?? new Error('the database refused it');
-        await sleep(RETRY_MS);
-      }
-    }
   };
 }
 

@@ -6,12 +6,10 @@ import type { Outcome, PartResult } from '../domain/sending/settle.ts';
 import { encodePart, partHeader, splitText } from '../sms/parts.ts';
 import type { Submission, SubmitResult } from './connector.ts';
 
-/** A claimed message as the submissions of its parts, and their results as what became of it. */
+/** Turns a claimed message into submissions of its parts, and their results into its outcome. */
 
 export const isAttemptId = (id: string): boolean => /^[0-9a-f]{32}$/.test(id);
-/**
- * 48 bits of time and 80 random ones. Nobody guesses it, and new ones are neighbours in an index.
- */
+/** 48 bits of time and 80 random bits: new ids are neighbours in an index and cannot be guessed. */
 export const newAttemptId = (now: number): string =>
   Math.max(0, now).toString(16).padStart(12, '0').slice(-12) + randomBytes(10).toString('hex');
 
@@ -31,9 +29,10 @@ export function submissionsOf(message: ClaimedMessage): Submission[] {
 }
 
 /**
- * A phone joins the parts of one sender by it, so it is the same in every attempt. Accounts may
- * share a sender and number their messages alike, so each begins elsewhere, by a hash. Within an
- * account 256 messages in a row have different ones, which a hash of the id would not give.
+ * The reference by which a phone joins the parts of a message, so it is the same in every attempt.
+ * Accounts may share a sender and number their messages alike, so each account starts at a hash of
+ * its id. Within an account 256 messages in a row have different references, which a hash of the
+ * message id would not ensure.
  */
 function referenceOf({ account, id }: Pick<ClaimedMessage, 'account' | 'id'>): number {
   const begin = createHash('sha256').update(String(account)).digest().readUInt8(0);
@@ -50,14 +49,17 @@ export interface RetryTimes {
 const FIRST_RETRY_MS = 5_000;
 const LAST_RETRY_MS = 15 * 60_000;
 
-/** Doubles with every attempt, up to 15 minutes. The half of it is random, so that peaks spread. */
+/**
+ * The delay doubles with every attempt, up to 15 minutes. Half of it is random, to spread peaks.
+ */
 export function retryDelayMs(attempt: number, random: () => number): number {
   return Math.round(spread(backOffMs(attempt, FIRST_RETRY_MS, LAST_RETRY_MS), random));
 }
 
 /**
- * The parts of a message have one outcome. An unknown one counts before all others, because
- * nobody may submit such a part again. Then comes what is permanent, then what may go later.
+ * Combines the results of parts into one outcome. An unknown outcome counts before all others,
+ * because such a part must not be submitted again. Then a permanent refusal counts, then a
+ * temporary one.
  */
 export function outcomeOf(
   { attempt, expiresAt }: Pick<ClaimedMessage, 'attempt' | 'expiresAt'>,
@@ -73,7 +75,7 @@ export function outcomeOf(
   }
   for (const result of results) {
     if (result.kind !== 'temporary') continue;
-    const wanted = Math.round(result.retryAfterMs ?? 0); // what a carrier says may be no number
+    const wanted = Math.round(result.retryAfterMs ?? 0); // the carrier's value may be no number
     const delay = Math.max(retryDelayMs(attempt, random), Number.isNaN(wanted) ? 0 : wanted);
     return { kind: 'waiting', dueAt: Math.min(now + delay, expiresAt), reason: reasonOf(result) };
   }
@@ -94,10 +96,10 @@ export const partResults = (message: ClaimedMessage, results: readonly SubmitRes
     return { part: number, state: STATES[result.kind], gatewayId };
   });
 
-/** Of a connector that returns fewer results than it got parts. */
+/** The result of a part for which a connector returned none. */
 export const NO_ANSWER: SubmitResult = { kind: 'unknown-outcome', reason: 'no answer' };
 
 export const TEXT_MAX = 200;
-/** What a carrier says goes into the database: short, and without control characters. */
+/** Texts of a carrier are stored, so they are shortened and lose control characters. */
 export const carrierText = (text: string): string => text.slice(0, TEXT_MAX).replace(/[\p{Cc}\p{Cs}]/gu, '');
 const reasonOf = ({ reason }: { readonly reason: string }): string => carrierText(reason);

@@ -5,8 +5,9 @@ const ABORTED: SubmitResult = { kind: 'temporary', reason: 'aborted before it wa
 
 /**
  * Submits a part as soon as the semaphore has a place, unless the recipient has opted out while the
- * part waited. `beforehand` runs first in that place; a result of it is the result of the part.
- * Nothing may wait between the question about opt-outs and the call, so `send` begins with it.
+ * part waited. `beforehand` runs first; if it returns a result, that is the result of the part.
+ * `send` begins with the call itself, because nothing may wait between the check for opt-outs and
+ * the call.
  */
 export async function submitWithin(
   unanswered: Semaphore,

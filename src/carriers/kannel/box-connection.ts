@@ -1,23 +1,24 @@
 import { createBackOff, spread } from '../../base/back-off.ts';
 import type { CarrierEvents } from '../connector.ts';
-import { receiveSms } from './box-events.ts';
 import { type BoxLink, openBoxLink } from './box-link.ts';
-import { ACK, ADMIN, type BoxFrame, type BoxSms, textOf } from './box-protocol.ts';
+import { ACK, ADMIN, type BoxFrame, type BoxSms, SMS_TYPE, textOf } from './box-protocol.ts';
 import type { BoxAnswer, Unanswered } from './box-unanswered.ts';
 import type { KannelBoxConfig, KannelDependencies } from './config.ts';
+import { readAddress, readPart, readText } from './incoming.ts';
+import { readReceipt, readUnixTime } from './receipts.ts';
 import type { Refusals } from './refusals.ts';
 
-/** The connection to bearerbox, which is opened again whenever it ends. */
+/** The connection to bearerbox, which is reopened whenever it ends. */
 export interface BoxConnection {
-  /** Opens it again and again. Resolves when the box is stopped. */
+  /** Opens the connection again and again. Resolves when the connector is stopped. */
   keepConnected(events: CarrierEvents, firstTried: () => void): Promise<void>;
   /** The link on which submissions are sent now, or the reason why there is none. */
   linkOrReason(): BoxLink | string;
-  /** The link as long as it is open, also while bearerbox shuts down. */
+  /** The link while it is open, even while bearerbox shuts down. */
   readonly link: BoxLink | null;
-  /** A bearerbox that has answered understands us. Until then one message at a time is risked. */
+  /** Whether bearerbox has answered, and so understands us. Until then one message is risked. */
   readonly isProved: boolean;
-  /** Resolves when what is being stored is acknowledged. */
+  /** Resolves when everything that is being stored is acknowledged. */
   stored(): Promise<unknown>;
 }
 
@@ -56,7 +57,7 @@ export function createBoxConnection(parts: BoxParts): BoxConnection {
     } else if (frame.type === 'sms') receiver.receive(from, frame, events);
   }
 
-  /** Resolves with its reason when the connection has ended. */
+  /** Resolves with the reason when the connection has ended. */
   async function connection(events: CarrierEvents, opened: () => void): Promise<string> {
     let own: BoxLink | null = null;
     const early: BoxFrame[] = [];
@@ -107,8 +108,8 @@ export function createBoxConnection(parts: BoxParts): BoxConnection {
 }
 
 /**
- * bearerbox takes nothing new, and ends when its boxes have left. It still answers what it has, and
- * what is stored here is acknowledged.
+ * Leaves a bearerbox that shuts down: it takes nothing new, and ends when its boxes have left.
+ * Until then it still answers what it has, and what is stored here is acknowledged.
  */
 async function leave(
   from: BoxLink,
@@ -122,16 +123,16 @@ async function leave(
   from.close();
 }
 
-/** bearerbox hands over 100 without an acknowledgement (smsbox-max-pending), unless told else. */
+/** By default bearerbox sends 100 messages without an acknowledgement (smsbox-max-pending). */
 const EVENTS_MAX = 1_000;
-/** bearerbox repeats what we refuse for the moment at once. So the refusal comes late. */
+/** A temporary refusal is sent late, because bearerbox repeats a refused message at once. */
 const REFUSAL_DELAY_MS = 1_000;
 
 /** Stores receipts and messages from phones, and acknowledges them. */
 function createReceiver({ name, deps, refusals, stopping }: BoxParts) {
   const underWay = new Set<Promise<void>>();
 
-  /** Acknowledges only what is on disk. */
+  /** Stores a message and acknowledges it when it is on disk. */
   async function store(from: BoxLink, frame: BoxSms, events: CarrierEvents): Promise<void> {
     let nack: number = ACK.success;
     try {
@@ -156,6 +157,45 @@ function createReceiver({ name, deps, refusals, stopping }: BoxParts) {
     },
     stored: () => Promise.allSettled(underWay),
   };
+}
+
+/**
+ * Passes a frame of bearerbox on to the domain, and resolves when it is on disk. Returns false if
+ * the frame is neither a receipt nor a message from a phone.
+ */
+async function receiveSms(
+  connector: string,
+  frame: BoxSms,
+  events: CarrierEvents,
+  refusals: Refusals,
+  now: number,
+): Promise<boolean> {
+  if (frame.smsType === SMS_TYPE.receipt) {
+    const read = readReceipt(frame.receiptMask ?? 0, textOf(frame.body) ?? '');
+    const attemptId = textOf(frame.receiptUrl);
+    if (read === null || attemptId === null) return false;
+    if (await refusals.explains(attemptId, read)) return true;
+    await events.receipt({
+      connector,
+      attemptId,
+      gatewayId: textOf(frame.foreignId),
+      status: read.status,
+      at: readUnixTime(frame.time, now),
+      detail: read.detail,
+    });
+    return true;
+  }
+  if (frame.smsType !== SMS_TYPE.incoming) return false;
+  await events.incoming({
+    connector,
+    gatewayId: textOf(frame.id),
+    sender: readAddress(textOf(frame.sender)),
+    destination: readAddress(textOf(frame.receiver)),
+    text: readText({ coding: frame.coding, charset: textOf(frame.charset), body: frame.body ?? new Uint8Array() }),
+    receivedAt: readUnixTime(frame.time, now),
+    part: readPart(frame.udh),
+  });
+  return true;
 }
 
 const endsBearerbox = (command: number | null): boolean => command === ADMIN.shutdown || command === ADMIN.restart;

@@ -5,9 +5,9 @@ import { ADMIN, type BoxFrame, encodeFrame, FrameReader, octetsOf } from './box-
 
 /** One connection to bearerbox's box port, from identify to its end. */
 export interface BoxLink {
-  /** False where the connection has ended: then nothing was written. */
+  /** Returns false if the connection has ended; then nothing was written. */
   send(frame: BoxFrame): boolean;
-  /** Frames are held back while it is true. */
+  /** Stops or resumes reading frames. */
   hold(isHeld: boolean): void;
   close(): void;
   /** Resolves to the reason when the connection has ended. Never rejects. */
@@ -16,12 +16,12 @@ export interface BoxLink {
 
 const CONNECT_TIMEOUT_MS = 10_000;
 /**
- * bearerbox accepts a connection from an address that it denies, and closes it at once. A message
- * written before that would have an unknown outcome. So the first message waits this long.
+ * bearerbox accepts a connection from an address that it denies, and then closes it at once. A
+ * message written before that would have an unknown outcome, so the first message waits this long.
  */
 const SETTLE_MS = 200;
 
-/** Rejects with a reason where there is no connection, or bearerbox closes it at once. */
+/** Rejects with a reason if there is no connection, or if bearerbox closes it at once. */
 export async function openBoxLink(
   peer: HttpPeer,
   boxId: string,
@@ -70,7 +70,7 @@ function linkOf(socket: Socket, onFrame: (frame: BoxFrame) => void): BoxLink {
     try {
       for (const frame of reader.push(chunk)) onFrame(frame);
     } catch (error) {
-      // What follows cannot be told apart into frames any more.
+      // The rest of the stream cannot be divided into frames any more.
       socket.destroy(error instanceof Error ? error : undefined);
     }
   });

@@ -5,7 +5,7 @@ import { adminOf, type KannelBoxConfig, type KannelDependencies } from './config
 import { RECEIPT_MASK } from './receipts.ts';
 import { askStatus, faultsOfRoute, type KannelStatus } from './status.ts';
 
-/** Finds the usual mistakes of the way through the box port. It sends no message to a phone. */
+/** Finds the usual mistakes in the setup of the box port. It sends no message to a phone. */
 
 const LOOKS = 50;
 const LOOK_EVERY_MS = 100;
@@ -20,8 +20,9 @@ export async function probeBox(config: KannelBoxConfig, deps: KannelDependencies
 }
 
 /**
- * Another box than ours gives bearerbox a message whose validity is over. bearerbox refuses it
- * before it looks for a carrier. The refusal shows that both understand each other.
+ * Connects as a box of another name and submits a message whose validity is over. bearerbox refuses
+ * the message before it looks for a carrier, and the refusal shows that both sides understand each
+ * other.
  */
 async function faultsOfLink(config: KannelBoxConfig, { now, sleep }: KannelDependencies): Promise<string[]> {
   const peer = `bearerbox at ${config.host}:${config.port}`;
@@ -51,7 +52,7 @@ async function faultsOfLink(config: KannelBoxConfig, { now, sleep }: KannelDepen
     });
     const receipt = () => frames.find((frame) => frame.type === 'sms' && frame.smsType === SMS_TYPE.receipt);
     for (let look = 0; look < LOOKS && end === undefined && !receipt(); look++) await sleep(LOOK_EVERY_MS);
-    // Unacknowledged, it would stay in Kannel's store.
+    // A receipt that is not acknowledged would stay in Kannel's store.
     for (const frame of frames) {
       if (frame.type === 'sms' && frame.id) link.send({ type: 'ack', nack: ACK.success, time: seconds, id: frame.id });
     }

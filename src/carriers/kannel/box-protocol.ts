@@ -1,8 +1,8 @@
 /**
- * The protocol of bearerbox's box port, as Kannel 1.4.5 speaks it. A frame has its length and its
- * type, 4 octets each. The fields of that type follow in a fixed order. Integers are signed,
- * big-endian, 4 octets; −1 stands for an absent one. A string is its length and its octets; the
- * length −1 stands for an absent one.
+ * The protocol of bearerbox's box port, as Kannel 1.4.5 speaks it. A frame begins with its length
+ * and its type, 4 octets each. The fields of that type follow in a fixed order. Integers are signed
+ * and big-endian in 4 octets; −1 stands for an absent integer. A string is its length and its
+ * octets; the length −1 stands for an absent string.
  */
 
 export class BoxProtocolError extends Error {
@@ -77,9 +77,9 @@ type Fields<Type extends BoxType> = {
 export type BoxFrame = { [Type in BoxType]: { readonly type: Type } & Fields<Type> }[BoxType];
 export type BoxSms = Extract<BoxFrame, { type: 'sms' }>;
 
-/** The commands of an admin frame that are used. Bearerbox sends all but `identify`. */
+/** The commands of admin frames that are used. bearerbox sends all of them but `identify`. */
 export const ADMIN = { shutdown: 0, suspend: 1, resume: 2, identify: 3, restart: 4 } as const;
-/** What an ack says in its field `nack`. */
+/** The values of the field `nack` of an ack. */
 export const ACK = { success: 0, failed: 1, failedTemporarily: 2, buffered: 3 } as const;
 /** The directions of an sms frame. */
 export const SMS_TYPE = { incoming: 0, outgoing: 2, receipt: 3 } as const;
@@ -92,10 +92,10 @@ export const textOf = (field: Uint8Array | null): string | null =>
 
 const NO_SMS = Object.fromEntries(FIELDS.sms.map(([name]) => [name, null])) as unknown as Fields<'sms'>;
 
-/** An sms frame. What is not given is absent. */
+/** An sms frame. Fields that are not given are absent. */
 export const smsFrame = (fields: Partial<Fields<'sms'>>): BoxSms => ({ type: 'sms', ...NO_SMS, ...fields });
 
-/** The frame with its length in front. */
+/** Encodes a frame with its length in front. */
 export function encodeFrame(frame: BoxFrame): Buffer {
   const pieces: Uint8Array[] = [integer(TYPES.indexOf(frame.type))];
   const values = frame as unknown as Record<string, number | Uint8Array | null>;
@@ -119,8 +119,8 @@ function integer(value: number): Buffer {
 }
 
 /**
- * The frame without its length. Null for a type that is not for us. Octets behind the last field
- * are ignored: a later Kannel may have more fields.
+ * Decodes a frame without its length; null for an unknown type. Octets after the last field are
+ * ignored, because a later Kannel may have more fields.
  */
 export function decodeFrame(octets: Buffer): BoxFrame | null {
   if (octets.length < 4) throw new BoxProtocolError('A frame is shorter than its type.');
@@ -141,14 +141,14 @@ export function decodeFrame(octets: Buffer): BoxFrame | null {
   return values as unknown as BoxFrame;
 }
 
-/** Puts frames together from the pieces that a socket delivers. */
+/** Assembles frames from the pieces that a socket delivers. */
 export class FrameReader {
   #chunks: Buffer[] = [];
   #length = 0;
-  /** Octets that must be there before there is anything to do. */
+  /** The octets that must have arrived before there is anything to do. */
   #needed = 4;
 
-  /** The frames that are complete now. Throws at what can be no frame; then the stream is lost. */
+  /** Returns the frames that are complete now. Throws for an invalid frame; the stream is lost. */
   push(chunk: Buffer): BoxFrame[] {
     this.#chunks.push(chunk);
     this.#length += chunk.length;

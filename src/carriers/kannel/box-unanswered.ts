@@ -1,6 +1,6 @@
 import type { SubmitResult } from '../connector.ts';
 
-/** `no route` stands for a refusal whose reason a receipt tells. */
+/** `no route` is a refusal whose reason comes in a receipt. */
 export type BoxAnswer = SubmitResult | 'no route';
 
 /** Submissions that were sent to bearerbox and that it has not acknowledged yet. */
@@ -10,13 +10,13 @@ export interface Unanswered {
   settle(id: string, answer: BoxAnswer): void;
   settleAll(answer: BoxAnswer): void;
   readonly size: number;
-  /** Makes all one tick older, and returns the age of the oldest in ticks. */
+  /** Adds a tick to the age of all submissions, and returns the age of the oldest. */
   tick(): number;
 }
 
 interface Waiting {
   readonly settle: (answer: BoxAnswer) => void;
-  /** In ticks: jumps of the wall clock do not count. */
+  /** The age in ticks, so that jumps of the wall clock do not matter. */
   age: number;
 }
 

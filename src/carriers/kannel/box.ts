@@ -12,8 +12,8 @@ import { createRefusals } from './refusals.ts';
 import { isRefusal, type Prepared, prepare } from './submission.ts';
 
 /**
- * The recommended way to Kannel: a box of our own at bearerbox's box port. bearerbox keeps receipts
- * and incoming messages in its store until we acknowledge them.
+ * The recommended connection to Kannel: Columba is a box at bearerbox's box port. bearerbox keeps
+ * receipts and incoming messages in its store until we acknowledge them.
  */
 
 const TICK_MS = 1_000;
@@ -49,7 +49,7 @@ export function createKannelBox(name: string, config: KannelBoxConfig, deps: Kan
     });
   }
 
-  /** Sends heartbeats, and ends a connection on which an acknowledgement does not come. */
+  /** Sends heartbeats, and closes a connection on which an acknowledgement is overdue. */
   async function watch(): Promise<void> {
     for (let tick = 1; ; tick++) {
       await deps.sleep(TICK_MS, stopping.signal);
@@ -70,7 +70,7 @@ export function createKannelBox(name: string, config: KannelBoxConfig, deps: Kan
     submit: (parts, signal) =>
       Promise.all(parts.map((part) => submitOne(part, AbortSignal.any([signal, stopping.signal])))),
     async stop() {
-      // What is being stored is acknowledged before the connection ends.
+      // Messages that are being stored are acknowledged before the connection ends.
       await connection.stored();
       stopping.abort();
       connection.link?.close();
@@ -91,7 +91,7 @@ function outgoingFrame(
     sender: octetsOf(sender),
     receiver: octetsOf(part.recipient),
     udh: part.udh,
-    // bearerbox itself makes GSM 7-bit of UTF-8.
+    // bearerbox itself converts UTF-8 to GSM 7-bit.
     body: coding === 2 ? part.body : octetsOf(part.text),
     time: Math.floor(now / 1000),
     smscId: config.smscId === undefined ? null : octetsOf(config.smscId),
@@ -113,7 +113,7 @@ const away = (reason: string): SubmitResult => ({
   connectorDown: true,
 });
 
-/** bearerbox takes an id only in this form. */
+/** bearerbox takes an id only as a UUID. */
 const uuidOf = (attemptId: string): string =>
   /^[0-9a-f]{32}$/.test(attemptId)
     ? attemptId.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')

@@ -9,8 +9,8 @@ import { readAddress, readPart, readText } from './incoming.ts';
 import { type ReadReceipt, readReceipt, readUnixTime } from './receipts.ts';
 
 /**
- * What smsbox calls: receipts (`…/SECRET/dlr`) and messages from phones (`…/SECRET/mo`). smsbox
- * takes only 200 and 202 as an answer; it repeats the callback after any other.
+ * Answers the callbacks of smsbox: receipts (`…/SECRET/dlr`) and messages from phones
+ * (`…/SECRET/mo`). smsbox accepts only 200 and 202; it repeats the callback after any other answer.
  */
 
 /** A message of 255 UCS-2 parts has 34,170 octets. */
@@ -18,16 +18,16 @@ const BODY_BYTES_MAX = 64 * 1024;
 const QUERY_LENGTH_MAX = 16 * 1024;
 const FIELDS_MAX = 100;
 const PROBES_MAX = 1_000;
-/** Ids and addresses. Two ids that differ only behind the part that is stored would be one. */
+/** Ids and addresses, which are short. Two ids that differ only beyond TEXT_MAX would be equal. */
 const SHORT = ['id', 'f', 'from', 'to'];
-/** An id in a dlr-url with this beginning belongs to `columba check`, not to an attempt. */
+/** An id in a dlr-url that begins with this belongs to `columba check`, not to an attempt. */
 const PROBE_PREFIX = 'probe-';
 
 export interface CallbackParts extends KannelDependencies {
   readonly name: string;
   readonly secret: string;
   readonly events: () => CarrierEvents | null;
-  /** True where the receipt only says why a submission was refused. */
+  /** Returns true if the receipt only says why a submission was refused. */
   readonly explainsRefusal: (attemptId: string, receipt: ReadReceipt) => Promise<boolean>;
 }
 
@@ -70,7 +70,7 @@ async function receipt(parts: CallbackParts, query: Query, events: CarrierEvents
   const id = textOf(query, 'id');
   const read = readReceipt(Number(textOf(query, 'd')), textOf(query, 'a'));
   if (read === null || id === '') {
-    // A refusal would be repeated for as long as smsbox is told to, and never get better.
+    // smsbox would repeat a refused receipt for as long as it is configured to, in vain.
     parts.log.warn({ connector: parts.name }, 'kannel: a receipt without id or kind');
     return reply(200, '');
   }
@@ -123,7 +123,7 @@ const isProbe = (query: Query): boolean => textOf(query, 'id').startsWith(PROBE_
 const reply = (status: number, text: string): Response =>
   new Response(text, { status, headers: { 'Content-Type': 'text/plain; charset=utf-8', 'Cache-Control': 'no-store' } });
 
-/** Takes the same time for every wrong secret. */
+/** Compares in the same time for every wrong secret. */
 function isEqual(given: string, secret: string): boolean {
   const digest = (text: string): Buffer => createHash('sha256').update(text, 'utf8').digest();
   return timingSafeEqual(digest(given), digest(secret));
@@ -131,7 +131,7 @@ function isEqual(given: string, secret: string): boolean {
 
 type Query = ReadonlyMap<string, Buffer>;
 
-/** Values as octets: texts and headers of messages need not be UTF-8. Null for too many. */
+/** Reads values as octets, because texts need not be UTF-8. Returns null for too many fields. */
 function readQuery(search: string): Query | null {
   const pairs = splitFields(search.slice(1), FIELDS_MAX);
   return pairs && new Map(pairs.map(([name, value]) => [fieldBytes(name).toString('utf8'), fieldBytes(value)]));
@@ -139,7 +139,7 @@ function readQuery(search: string): Query | null {
 
 const textOf = (query: Query, name: string): string => query.get(name)?.toString('utf8') ?? '';
 
-/** Null where it is too long. */
+/** Returns null if the body is too long. */
 async function bodyOf(request: Request): Promise<Buffer | null> {
   if (Number(request.headers.get('content-length') ?? 0) > BODY_BYTES_MAX) return null;
   const chunks: Uint8Array[] = [];

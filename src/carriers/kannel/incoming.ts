@@ -1,6 +1,6 @@
 import type { IncomingMessage } from '../connector.ts';
 
-/** What a message from a phone says, in the codings that Kannel hands on. */
+/** Reads messages from phones in the codings that Kannel passes on. */
 
 /** The longest text of a message from a phone: 255 parts of 153 characters. */
 const TEXT_LENGTH_MAX = 39_015;
@@ -15,25 +15,25 @@ export interface Content {
 }
 
 /**
- * The text. Binary content is given as hexadecimal digits. Phones cut a surrogate pair between two
- * parts, so UCS-2 is given unit by unit: whoever has all parts makes the text well-formed.
+ * Reads the text. Binary content becomes hexadecimal digits. Phones may cut a surrogate pair
+ * between two parts, so UCS-2 is read unit by unit, and only the joined text is made well-formed.
  */
 export function readText({ coding, charset, body }: Content): string {
   if (coding === 1) return Buffer.from(body).toString('hex').toUpperCase().slice(0, TEXT_LENGTH_MAX);
-  // Kannel recodes where it is told to, and then names another charset.
+  // Kannel can be configured to recode texts, and then names another charset.
   const isRecoded = coding === 2 && charset !== null && /^utf-?8$/i.test(charset);
   const text = coding === 2 && !isRecoded ? utf16Units(body) : decoderOf(charset ?? 'utf-8').decode(body);
   return withoutNul(text).slice(0, TEXT_LENGTH_MAX);
 }
 
-/** An octet that is left over is no unit. */
+/** An octet that is left over becomes U+FFFD. */
 function utf16Units(body: Uint8Array): string {
   const even = body.length - (body.length % 2);
   const text = Buffer.from(body.subarray(0, even)).swap16().toString('utf16le');
   return even === body.length ? text : `${text}\ufffd`;
 }
 
-/** UTF-8 for a charset that nobody knows. Neither decoder throws, and neither removes a mark. */
+/** An unknown charset counts as UTF-8. The decoder neither throws nor removes a byte order mark. */
 function decoderOf(charset: string): { decode(octets: Uint8Array): string } {
   try {
     return new TextDecoder(charset, { ignoreBOM: true });
@@ -42,7 +42,7 @@ function decoderOf(charset: string): { decode(octets: Uint8Array): string } {
   }
 }
 
-/** A sender or a destination. Some phones hide theirs: it is empty, and the message counts. */
+/** Reads a sender or a destination. Some phones hide their number; then the sender is empty. */
 export const readAddress = (text: string | null): string =>
   withoutNul(text ?? '')
     .trim()

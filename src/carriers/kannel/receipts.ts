@@ -1,19 +1,19 @@
 import type { ReceivedReceipt } from '../connector.ts';
 
-/** What Kannel reports about a submission: its kind (%d) and its words (%A). */
+/** Reads what Kannel reports about a submission: the kind (%d) and the words (%A). */
 
 /** Bits of Kannel's receipt mask. */
 const KIND = { delivered: 1, failed: 2, buffered: 4, accepted: 8, refused: 16, expired: 32 } as const;
 
-/** Every receipt there is, except the mark of expiry, which sendsms refuses. */
+/** All kinds of receipts, except expiry, which sendsms refuses in a mask. */
 export const RECEIPT_MASK = KIND.delivered | KIND.failed | KIND.buffered | KIND.accepted | KIND.refused;
 
 export interface ReadReceipt {
   readonly status: ReceivedReceipt['status'];
   readonly detail: string | null;
-  /** A refusal, by Kannel itself or by the carrier's answer to the submission. */
+  /** Whether Kannel itself, or the carrier's answer to the submission, refused it. */
   readonly isRefusal: boolean;
-  /** Kannel gave the message back: no carrier took it. That is no verdict on the message. */
+  /** Whether no carrier of Kannel took the message, which says nothing about the message. */
   readonly noRoute: boolean;
 }
 
@@ -29,14 +29,14 @@ const WORDS: Readonly<Record<string, ReceivedReceipt['status']>> = {
   BUFFRED: 'ENROUTE',
 };
 
-/** Kannel's own reasons; all others are refusals. */
+/** Kannel's own reasons. All other reasons are refusals. */
 const REASONS: Readonly<Record<string, ReceivedReceipt['status']>> = {
   'validity expired': 'EXPIRED',
   'Retries Exceeded': 'UNDELIVERABLE',
   'no SMSC': 'UNKNOWN',
 };
 
-/** Null where the kind is none of Kannel's. */
+/** Returns null if the kind is none of Kannel's. */
 export function readReceipt(kind: number, words: string): ReadReceipt | null {
   const word = /\bstat:(\w{1,10})/.exec(words)?.[1] ?? null;
   const code = /\berr:(\w{1,8})/.exec(words)?.[1] ?? null;
@@ -51,11 +51,11 @@ export function readReceipt(kind: number, words: string): ReadReceipt | null {
   if (kind & KIND.expired) return carrier('EXPIRED');
   if (kind & KIND.failed) {
     const status = WORDS[word ?? ''];
-    // A word that Kannel does not know is a failure for it, and the last that is heard.
+    // For Kannel an unknown word is a failure, and the last receipt that it passes on.
     return carrier(status === undefined || status === 'DELIVERED' ? 'UNKNOWN' : status);
   }
   if (kind & KIND.buffered) return carrier(word === 'ACCEPTD' ? 'ACCEPTED' : 'ENROUTE');
-  // The carrier answered the submission, so its text is no receipt.
+  // The text is the carrier's answer to the submission, not a receipt.
   if (kind & KIND.accepted) return { status: 'ENROUTE', detail: null, isRefusal: false, noRoute: false };
   return null;
 }
@@ -65,12 +65,12 @@ function readRefusal(words: string): ReadReceipt {
   const reason = words.replace(/^NACK\//, '');
   const code = /^0x[0-9a-f]{8}\b/i.exec(reason)?.[0];
   if (code) return { status: 'REJECTED', detail: code.toLowerCase(), isRefusal: true, noRoute: false };
-  // A reason has letters only. So no number and no text of a message gets into a detail.
+  // Only letters are taken as a reason, so that no number or text of a message gets into a detail.
   const detail = /^[A-Za-z][A-Za-z -]{0,59}$/.test(reason) ? reason : null;
   return { status: REASONS[reason] ?? 'REJECTED', detail, isRefusal: true, noRoute: reason === 'no SMSC' };
 }
 
-/** Kannel's unix time as milliseconds; `otherwise` for what is no time. */
+/** Kannel's unix time in milliseconds; `otherwise` if the text is no time. */
 export function readUnixTime(seconds: string | number | null, otherwise: number): number {
   const value = typeof seconds === 'string' && /^\d{1,10}$/.test(seconds) ? Number(seconds) : seconds;
   return typeof value === 'number' && value > 0 ? value * 1000 : otherwise;

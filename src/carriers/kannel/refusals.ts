@@ -5,37 +5,38 @@ import type { ReadReceipt } from './receipts.ts';
 import { askStatus, isOnline } from './status.ts';
 
 /**
- * Kannel tells twice that it does not take a submission: by its answer, and by a receipt with the
- * reason. The receipt may come before the answer. Only the answer says that the submission was not
- * taken; only the receipt says why. Together they are one result, and no receipt of the message.
+ * Kannel reports twice that it does not take a submission: by its answer, and by a receipt with the
+ * reason, which may come before the answer. Only the answer says that the submission was not taken,
+ * and only the receipt says why. Together they are one result, and the receipt is not one of the
+ * message.
  */
 
 /** The receipt comes within milliseconds of the answer, unless another process gets it. */
 const REASON_WAIT_MS = 1_000;
 /**
- * With several processes the receipt may reach another one than the answer. There it waits until
- * the answer is on disk.
+ * With several processes, the receipt may reach another process than the answer. That process waits
+ * this long, until the answer is on disk.
  */
 const STRANGER_WAIT_MS = 3_000;
 const REMEMBERED_MAX = 10_000;
 
 interface InFlight {
   readonly reason: PromiseWithResolvers<ReadReceipt>;
-  /** True where Kannel did not take it. */
+  /** Resolves with whether Kannel refused the submission. */
   readonly isRefused: PromiseWithResolvers<boolean>;
 }
 
 /**
- * Submissions of this process by their attempt, which is unique for ever. A connector does not keep
- * them: in one process, one instance of it submits and another one is called back.
+ * The submissions of this process by attempt id, which is unique for ever. They are not kept in a
+ * connector, because within one process one instance may submit and another one be called back.
  */
 const inFlight = new Map<string, InFlight>();
 const known = new BoundedMap<string, 'refused' | 'not refused'>(REMEMBERED_MAX);
 
 export interface Refusals {
-  /** Runs a submission. `no route` stands for a refusal whose reason a receipt tells. */
+  /** Runs a submission. `no route` is a refusal whose reason comes in a receipt. */
   during(attemptId: string, signal: AbortSignal, work: () => Promise<SubmitResult | 'no route'>): Promise<SubmitResult>;
-  /** True where the receipt is the reason of a refusal. Waits for the answer, if there is none. */
+  /** Whether the receipt is the reason of a refusal. Waits for an answer that has not come. */
   explains(attemptId: string, receipt: ReadReceipt): Promise<boolean>;
 }
 
@@ -54,7 +55,7 @@ export function createRefusals(config: KannelBoxConfig | KannelSendsmsConfig, de
     return { kind: 'temporary', reason: 'no route', retryAfterMs: 30_000, connectorDown: !(await isCarrierOnline()) };
   }
 
-  /** With a carrier online only this number has no route. Without an admin port nobody knows. */
+  /** If a carrier is online, only this number has no route. Without an admin port nobody knows. */
   async function isCarrierOnline(): Promise<boolean> {
     if (!admin) return false;
     const status = await askStatus(deps, admin);

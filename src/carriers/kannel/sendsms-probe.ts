@@ -6,13 +6,13 @@ import { adminOf, type KannelDependencies, type KannelSendsmsConfig } from './co
 import { RECEIPT_MASK } from './receipts.ts';
 import { askStatus, faultsOfRoute, isOnline, type KannelStatus } from './status.ts';
 
-/** Finds the usual mistakes of the way through sendsms. It sends no message to a phone. */
+/** Finds the usual mistakes in the setup of sendsms. It sends no message to a phone. */
 
 const TIMEOUT_MS = 5_000;
 const ANSWER_BYTES_MAX = 64 * 1024;
 const LOOKS = 40;
 const LOOK_EVERY_MS = 250;
-/** One octet more than SMPP allows: Kannel's SMPP driver refuses it before it is sent. */
+/** One octet longer than SMPP allows, so Kannel's SMPP driver refuses it before it is sent. */
 const IMPOSSIBLE_SENDER = 'columba-check-columba';
 const NO_SMSC = 'columba-check';
 
@@ -33,7 +33,7 @@ const faultsOfStatus = (status: KannelStatus, { smscId }: KannelSendsmsConfig): 
   ...faultsOfRoute(status, smscId),
 ];
 
-/** A request without a recipient is refused, but only after the password was found right. */
+/** sendsms refuses a request without a recipient, but only after it has checked the password. */
 async function faultsOfAccess(config: KannelSendsmsConfig, deps: KannelDependencies): Promise<string[]> {
   const peer = `smsbox at ${config.host}:${config.port}`;
   const outcome = await ask(config, deps, {});
@@ -61,7 +61,7 @@ const ask = (config: KannelSendsmsConfig, clock: Clock, more: Record<string, str
     answerBytesMax: ANSWER_BYTES_MAX,
   });
 
-/** `seen`, `not seen`, or why there is no answer. */
+/** Returns `seen`, `not seen`, or why there is no answer. */
 async function askCallback(config: KannelSendsmsConfig, clock: Clock, id: string): Promise<string> {
   const url = new URL(config.callbackUrl);
   const outcome = await callHttp(clock, peerOf(url), {
@@ -84,9 +84,10 @@ async function faultsOfCallbackAddress(config: KannelSendsmsConfig, clock: Clock
 }
 
 /**
- * Kannel is made to report a refusal, and the running service is asked whether the report came. The
- * submission names no carrier that exists. A Kannel that ignores that fails at the sender, which is
- * too long for SMPP. Other carriers might send it, so with them this is left out.
+ * Makes Kannel report a refusal, and asks the running service whether the report came. The
+ * submission names a carrier that does not exist. A Kannel that ignores the name fails at the
+ * sender, which is too long for SMPP. Other carriers might send the message, so with them this
+ * check is left out.
  */
 async function faultsOfCallback(config: KannelSendsmsConfig, status: KannelStatus, clock: Clock): Promise<string[]> {
   const isSafe = status.carriers.every(({ name }) => name.startsWith('SMPP:')) && isOnline(status, undefined);

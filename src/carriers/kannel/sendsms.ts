@@ -8,20 +8,19 @@ import { createCallbacks } from './callbacks.ts';
 import { adminOf, type KannelDependencies, type KannelSendsmsConfig } from './config.ts';
 import { RECEIPT_MASK } from './receipts.ts';
 import { createRefusals } from './refusals.ts';
-import { readAnswer } from './sendsms-answer.ts';
 import { probeSendsms } from './sendsms-probe.ts';
 import { askStatus } from './status.ts';
 import { isRefusal, minutesUntil, type Prepared, prepare } from './submission.ts';
 
-/** The documented way to Kannel: requests to smsbox's sendsms, and callbacks from smsbox. */
+/** The documented interface of Kannel: requests to smsbox's sendsms, and callbacks from smsbox. */
 
 /**
- * smsbox closes idle connections after 60 s. A request on a closed one would have an unknown
- * outcome.
+ * smsbox closes idle connections after 60 s. A request on a connection that is just closed would
+ * have an unknown outcome, so they are closed earlier.
  */
 const IDLE_CONNECTION_MS = 30_000;
 const ANSWER_BYTES_MAX = 64 * 1024;
-/** smsbox may crash where a request comes while it starts. So a refused port is left alone. */
+/** A port that refused is left alone this long, because a request may crash a starting smsbox. */
 const AWAY_MS = 1_000;
 
 export function createKannelSendsms(name: string, config: KannelSendsmsConfig, deps: KannelDependencies): Connector {
@@ -74,7 +73,7 @@ export function createKannelSendsms(name: string, config: KannelSendsmsConfig, d
   };
 }
 
-/** A port that refused is left alone for a moment. Then a known admin port is asked first. */
+/** After a refused connection, smsbox is left alone for AWAY_MS; then the admin port is asked. */
 function createAvailability(config: KannelSendsmsConfig, deps: KannelDependencies, stopping: AbortSignal) {
   const admin = adminOf(config);
   let away: 'no' | 'resting' | 'to be looked at' = 'no';
@@ -141,6 +140,36 @@ const awayResult = (reason: string): SubmitResult => ({
   connectorDown: true,
 });
 
-/** Kannel replaces each % and its letter. What we put in has no percent sign. */
+/** Kannel replaces each % and its letter. The texts that we insert have no percent sign. */
 export const receiptUrl = (config: KannelSendsmsConfig, id: string): string =>
   `${config.callbackUrl.replace(/\/$/, '')}/${config.callbackSecret}/dlr?id=${id}&d=%d&a=%A&f=%F&e=%I&t=%T&s=%i`;
+
+/**
+ * Reads an answer of sendsms. `no route` has two meanings: Kannel's lists refuse the number, or the
+ * carrier is away. Only a callback tells which of them applies.
+ */
+export function readAnswer(status: number, body: string): SubmitResult | 'no route' {
+  const words = wordsOf(body);
+  if (status === 202) return { kind: 'accepted', gatewayId: null };
+  if (status === 403 && /^Not routable\b/.test(words)) return 'no route';
+  if (status === 503) return { kind: 'temporary', reason: 'the queue of Kannel is full', retryAfterMs: 5_000 };
+  // An answer without a body is not from sendsms: smsbox did not understand the request.
+  if (status === 400 && words !== '') return { kind: 'permanent', reason: words };
+  // A proxy between us and smsbox does not know whether smsbox took the part.
+  if (status < 400 || status >= 500) return { kind: 'unknown-outcome', reason: `status ${status}` };
+  // The password, the user, the address or the path is wrong, which says nothing about the message.
+  return {
+    kind: 'temporary',
+    reason: words === '' ? `status ${status}` : words,
+    retryAfterMs: 60_000,
+    connectorDown: true,
+  };
+}
+
+/** Kannel's words are ASCII. Digits that could be a phone number are replaced. */
+const wordsOf = (body: string): string =>
+  body
+    .trim()
+    .slice(0, 120)
+    .replace(/[^\x20-\x7e]/g, '?')
+    .replace(/\d{4,}/g, '…');

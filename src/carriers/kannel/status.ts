@@ -2,7 +2,7 @@ import type { Clock } from '../../base/clock.ts';
 import { callHttp } from '../../base/http-client.ts';
 import type { KannelAdmin } from './config.ts';
 
-/** What bearerbox's admin port tells about boxes and carriers. */
+/** The boxes and carriers that bearerbox's admin port lists. */
 export interface KannelStatus {
   readonly boxes: readonly { readonly type: string; readonly id: string }[];
   readonly carriers: readonly { readonly id: string; readonly name: string; readonly status: string }[];
@@ -23,7 +23,7 @@ export async function askStatus(clock: Clock, admin: KannelAdmin): Promise<Kanne
   });
   if (outcome.kind !== 'answered') return `${peer} does not answer (${outcome.reason}).`;
   const xml = outcome.body.toString('utf8');
-  // A refusal has the status 200, too.
+  // A refusal has the HTTP status 200 too.
   if (/\bDenied\s*<\/gateway>/.test(xml)) return `${peer} refuses the password.`;
   if (!/<gateway>/.test(xml)) return `${peer} does not answer with a status of Kannel.`;
   return readStatus(xml);

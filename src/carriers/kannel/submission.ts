@@ -1,6 +1,6 @@
 import type { Submission, SubmitResult } from '../connector.ts';
 
-/** What both ways to Kannel check and work out of a submission. */
+/** What both connectors to Kannel check and derive from a submission. */
 
 interface Defaults {
   readonly defaultSender?: string | undefined;
@@ -11,15 +11,15 @@ export interface Prepared {
   readonly sender: string;
   /** Milliseconds since 1970. */
   readonly validUntil: number;
-  /** 0: GSM 7-bit. 2: UCS-2. Kannel never chooses it by itself. */
+  /** 0 for GSM 7-bit, 2 for UCS-2. Kannel never chooses the coding by itself. */
   readonly coding: 0 | 2;
 }
 
 const MINUTE_MS = 60_000;
-/** SMPP 3.4, 5.2.8. Kannel accepts a longer one and fails afterwards. */
+/** SMPP 3.4 §5.2.8. Kannel accepts a longer sender and fails afterwards. */
 const SENDER_OCTETS_MAX = 20;
 
-/** A refusal where Kannel would accept the submission and then spoil it. */
+/** Prepares a submission. Refuses one that Kannel would accept and then spoil. */
 export function prepare(part: Submission, defaults: Defaults, now: number): Prepared | SubmitResult {
   const sender = part.sender ?? defaults.defaultSender;
   if (sender === undefined || sender === '') {
@@ -38,6 +38,6 @@ export function prepare(part: Submission, defaults: Defaults, now: number): Prep
 
 export const isRefusal = (prepared: Prepared | SubmitResult): prepared is SubmitResult => 'kind' in prepared;
 
-/** Whole minutes, at least one: Kannel refuses zero. */
+/** Whole minutes, at least 1, because Kannel refuses 0. */
 export const minutesUntil = (validUntil: number, now: number): number =>
   Math.max(1, Math.floor((validUntil - now) / MINUTE_MS));

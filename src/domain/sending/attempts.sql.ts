@@ -31,8 +31,9 @@ export const add = statement<
   { affects: 'none' },
 );
 /**
- * After the answer. A receipt that came before has proved more than an unknown outcome. The report
- * of a refusal, which came before the refusal itself, has proved nothing.
+ * Writes the answers to submissions. A receipt that came before proves more than an unknown
+ * outcome, so `accepted` stays. But the report of a refusal that came before the refusal itself
+ * proves nothing.
  */
 export const settle = statement<One & { rows: string }>(
   'attempts.settle',

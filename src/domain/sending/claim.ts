@@ -257,8 +257,8 @@ function claimedOf(
 const LEASE_OVER = 'the process that submitted it ended without an answer';
 
 /**
- * A lease that ran out: nobody knows whether the carrier has the message. After a while without a
- * receipt the policy of the account decides. Without a policy an operator does.
+ * Decides about leases that ran out, where nobody knows whether the carrier has the message. After
+ * a while without a receipt, the policy of the account decides; without a policy, an operator does.
  */
 async function decideOverdue(
   transaction: Transaction<bigint>,

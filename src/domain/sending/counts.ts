@@ -8,7 +8,7 @@ export interface SendingCounts {
   readonly due: number;
   /** Claimed messages whose answers are awaited; at most COUNTED_MAX. */
   readonly submitting: number;
-  /** Nobody knows whether the carrier has them. */
+  /** Messages of which nobody knows whether the carrier has them. */
   readonly unknownOutcome: number;
   readonly oldestDueMs: number;
   /** Messages from phones that no route takes. */

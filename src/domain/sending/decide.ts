@@ -10,10 +10,10 @@ import { watchedTo } from './receipts.sql.ts';
 import { applySilence } from './receipts.ts';
 
 /**
- * What an operator decides about a message of which nobody knows whether the carrier has it.
- * submitted: it has what was not answered, and parts that it refused still go. not-submitted: it
- * has not, and these credits are free again. submit-again: it goes out once more, which may be the
- * second time.
+ * What an operator decides about a message whose outcome is unknown. `submitted`: the carrier has
+ * the unanswered parts; parts that it refused are submitted again. `not-submitted`: it does not
+ * have them, and their credits are released. `submit-again`: they are submitted once more, and may
+ * reach the recipient twice.
  */
 export const DECISIONS = ['submitted', 'not-submitted', 'submit-again'] as const;
 export type Decision = (typeof DECISIONS)[number];

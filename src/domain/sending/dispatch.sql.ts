@@ -266,7 +266,7 @@ const queue = `select dispatch.account_id, username, message_id, state, due_at, 
 const inOrder = 'order by dispatch.account_id, message_id {limit :limit}';
 
 export const queueAfter = statement<QueuePage, QueueRow>('queue.after', `${queue} ${inOrder}`);
-/** Those of which nobody knows whether the carrier has them: they have an index of their own. */
+/** Messages of which nobody knows whether the carrier has them, which have their own index. */
 export const queueOpenAfter = statement<QueuePage, QueueRow>(
   'queue.openAfter',
   `${queue} and state in ('unknown-outcome', 'needs-decision') ${inOrder}`,

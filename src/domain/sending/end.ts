@@ -158,7 +158,7 @@ export async function endTaken(
   }
 }
 
-/** Nobody knows whether the carrier has these: an operator decides, or a receipt. */
+/** Leaves messages whose outcome is unknown to an operator, unless a receipt decides first. */
 export async function escalate(
   transaction: Transaction<bigint>,
   messages: readonly { readonly row: sql.DispatchRow; readonly reason: string }[],

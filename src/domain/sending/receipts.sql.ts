@@ -115,7 +115,7 @@ export interface SilentRow {
   attempt_id: string;
   state: string;
   status: string | null;
-  /** 1 where its message is in the dispatch and its outcome is not known. */
+  /** 1 if the message is still in `dispatch` and the outcome of the attempt is unknown. */
   is_open: bigint;
 }
 /** Attempts in the order of their ids, which is that of their times. */

@@ -13,8 +13,9 @@ export interface PartResult {
   readonly gatewayId: string | null;
 }
 /**
- * submitted: the carrier has all of it. rejected: it will never take it. waiting: it is tried again
- * at a time. unknown-outcome: nobody knows; the account's policy decides at that time.
+ * `submitted`: the carrier has the whole message. `rejected`: it will never take the message.
+ * `waiting`: the message is tried again at `dueAt`. `unknown-outcome`: nobody knows whether the
+ * carrier has it; the account's policy decides at `dueAt`.
  */
 export type Outcome =
   | { readonly kind: 'submitted' }
