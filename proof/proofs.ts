@@ -33,8 +33,13 @@ export const proofs: Readonly<Record<string, Proof>> = {
     slice: ['proof/attack'],
     campaign: 'proof/attack/run.ts',
   },
+  lists: {
+    proves: 'A list of any length has the same bytes, whether it is written in one go or in pages.',
+    slice: ['proof/lists'],
+  },
   scaling: {
-    proves: 'A whole installation is moved between databases and backed up while it is used.',
+    proves:
+      'A whole installation is moved between databases and backed up while it is used; processes share limits and keys.',
     slice: ['proof/scaling'],
   },
   postgres: {
@@ -68,7 +73,8 @@ export const proofs: Readonly<Record<string, Proof>> = {
     slice: ['proof/browser'],
   },
   deploy: {
-    proves: 'The image, the compose file, the unit, the manifests and the proxies of the examples work as they are.',
+    proves:
+      'The image, the compose file, the unit, the manifests, the proxies and the monitoring of the examples work as they are.',
     slice: ['proof/deploy'],
   },
   mutations: {

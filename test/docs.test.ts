@@ -98,7 +98,11 @@ describe('links and names', () => {
       const rows = tables.get(heading) ?? [];
       assert.ok(rows.length > 0, heading);
       for (const row of rows)
-        assert.match(row.at(-1) ?? '', /^`test\/[\w/-]+\.test\.ts`(, `test\/[\w/-]+\.test\.ts`)*$/, row[0]);
+        assert.match(
+          row.at(-1) ?? '',
+          /^`(?:test|proof)\/[\w/-]+\.test\.ts`(, `(?:test|proof)\/[\w/-]+\.test\.ts`)*$/,
+          row[0],
+        );
     }
   });
 

@@ -40,7 +40,7 @@ onEveryEngine('long answers, over a socket', (engine) => {
   });
   after(() => serving.app.stop());
 
-  /** The same bytes as the endpoint's own, which test/asmx/results/long-lists.test.ts holds against one piece. */
+  /** The same bytes as the endpoint's own, which proof/lists/long-lists.test.ts holds against one piece. */
   const isExpected = (answer: Received | undefined) => {
     assert.equal(answer?.status, 200);
     assert.ok(textOf(answer).replace(/^<\?xml[^>]*>\s*/, '') === expected);

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { isWhole, type Reply } from '../../../src/base/exchange.ts';
-import { adopt, protocolsFor } from '../../support/contract-client.ts';
-import { createTestEndpoint } from '../../support/endpoint.ts';
-import { type Engine, engines, onEveryEngine } from '../../support/engines.ts';
-import { ends, load, type Many, manyOf, mixed, QUESTIONS, START, TOGETHER } from '../../support/long-lists.ts';
-import { type Arguments, type Phrased, PROTOCOLS, type Protocol, requestOf } from '../../support/protocols.ts';
-import { type Service, startService, textOf } from '../../support/service.ts';
+import { isWhole, type Reply } from '../../src/base/exchange.ts';
+import { adopt, protocolsFor } from '../../test/support/contract-client.ts';
+import { createTestEndpoint } from '../../test/support/endpoint.ts';
+import { type Engine, engines, onEveryEngine } from '../../test/support/engines.ts';
+import { ends, load, type Many, manyOf, mixed, QUESTIONS, START, TOGETHER } from '../../test/support/long-lists.ts';
+import { type Arguments, type Phrased, PROTOCOLS, type Protocol, requestOf } from '../../test/support/protocols.ts';
+import { type Service, startService, textOf } from '../../test/support/service.ts';
 
 /** Lists that are too long for one go: they are read and written in pages, and nobody can tell. */
 const SIZES = [0, 1, 199, 200, 201, 400, 499, 500, 501, 700, 701, 2_500];
