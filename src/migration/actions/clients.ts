@@ -40,12 +40,12 @@ const toOutput = ({ accountName, username: name, firstAt, lastAt, calls, ...clie
   calls: calls.map(({ lastAt: lastSeen, ...call }) => ({ ...call, lastSeen })),
 });
 
-/** With the other columns a line has at most some 190 characters. */
+/** With this limit, a line with all columns has at most some 190 characters. */
 const CELL_LENGTH_MAX = 40;
 const bounded = (text: string): string =>
   text.length > CELL_LENGTH_MAX ? `${text.slice(0, CELL_LENGTH_MAX - 1)}…` : text;
 
-/** A line for each operation and protocol of the client. */
+/** The lines of a client, one for each operation and protocol. */
 const clientLines = ({ agent, address, account, silentDays, calls }: ClientOutput): string[][] =>
   calls.map(({ operation, protocol, callsPerDay, lastSeen }) => [
     bounded(agent),

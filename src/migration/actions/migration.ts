@@ -82,7 +82,7 @@ export const migrateStage = action({
   },
 });
 
-/** The accounts that a change of the default leaves as they are; a person reads no more of them. */
+/** The most accounts with a stage of their own that a change of the default lists. */
 const KEPT_SHOWN_MAX = 20;
 const kept = z.strictObject({
   accounts: z.array(z.strictObject({ username: z.string(), stage })),
@@ -240,7 +240,7 @@ export const migrateReport = action({
   run: async ({ database, now }, { query: { days, calls } }) => {
     const found = await migrationReport(database, now, { days, callsMin: calls });
     const { rules, operations, knownDifferences, examples, neverSeen, unknown, acceptances } = found;
-    // The lists of the report cannot be changed, and those of an output can.
+    // The lists of the report are readonly, and those of an output are not.
     const lists = {
       rules: [...rules],
       operations: [...operations],

@@ -101,7 +101,7 @@ const nextOutput = z.strictObject({
   notes: z.array(z.string()),
 });
 
-/** The commands of most steps remove what blocks them. Those of the last stage must wait. */
+/** The commands of most steps remove what blocks the step. Those of the last stage must wait. */
 const shown = ({ step, title, isReady, blocks, commands }: DueStep): string[] => [
   `${title}: ${isReady ? 'ready' : 'not yet'}`,
   ...blocks.map((block) => `  blocked: ${block}`),

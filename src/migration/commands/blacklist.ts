@@ -9,7 +9,7 @@ import { type FileFlags, runFile, withFileOptions } from './files.ts';
 import { readUsers } from './options.ts';
 import { folderOption, migrationSettings, writeText } from './settings.ts';
 
-/** `columba migrate blacklist`: no operation lists the blacklist of the old server. */
+/** `columba migrate blacklist`, because no operation lists the blacklist of the old server. */
 interface BlacklistOptions extends FileFlags {
   readonly users?: string;
   readonly words: string;

@@ -38,7 +38,7 @@ async function runCheck(session: Session, users: Users, options: CheckOptions): 
   const isEqual = checked.every((each) => each.isEqual);
   const unread = checked.filter(({ problem }) => problem !== null).length;
   const isWhole = checked.some(({ differences }) => differences.length > 0) || unread === 0;
-  await createMigrationCounts(database, systemClock.now).setCheck(isEqual, isWhole); // the verdict asks for it
+  await createMigrationCounts(database, systemClock.now).setCheck(isEqual, isWhole); // for the verdict
   if (options.json) print(JSON.stringify({ isEqual, accounts: checked }, null, 2));
   else for (const line of checked.flatMap(checkLines)) print(harmless(line));
   if (unread > 0) remark(`columba: ${unread} of ${checked.length} accounts could not be checked: see above.`);
@@ -49,7 +49,7 @@ function checkLines({ line, username, isEqual, differences, problem }: CheckedAc
   const name = username ?? `line ${line}`;
   if (problem !== null) return [`${name}: not checked. ${problem}`];
   if (isEqual) return [`${name}: equal`];
-  // Of templates the order is compared too.
+  // For templates, the order is compared too.
   const order = (each: AccountDifference) =>
     each.here === each.there && [each.onlyHere, each.onlyThere, each.different].every((ids) => ids.length === 0)
       ? '; only their order differs'

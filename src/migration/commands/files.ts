@@ -10,7 +10,7 @@ import type { CsvFile } from '../../transfer/csv-file.ts';
 import { FILE_KINDS, type FileKind, type FileReport, fileColumns } from '../copy/files.ts';
 import { dialectOf, jsonOption } from './settings.ts';
 
-/** `columba migrate files`: what no operation of the old server gives, from CSV files. */
+/** `columba migrate files`: imports from CSV files what no operation of the old server returns. */
 export interface FileFlags {
   readonly username?: string;
   readonly column?: ReadonlyMap<string, string>;
@@ -91,7 +91,7 @@ function readDelimiter(text: string): string {
   return mark;
 }
 
-/** The exit code. */
+/** Resolves with the exit code. */
 export async function runFile(kind: FileKind, file: string, flags: FilesFlags, command: Command): Promise<number> {
   const { timeReader } = await import('../copy/file-dates.ts');
   const { config } = configOf(command);
@@ -139,7 +139,7 @@ async function opened(kind: FileKind, file: string, flags: FilesFlags): Promise<
   });
 }
 
-/** What is wrong with the columns or the format is a mistake in the command line: exit code 2. */
+/** Wrong columns or a wrong format are mistakes in the command line, with the exit code 2. */
 async function usage<T>(command: Command, work: () => Promise<T>): Promise<T> {
   try {
     return await work();

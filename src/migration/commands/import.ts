@@ -23,7 +23,7 @@ import { jsonOption, readUrl, writeText } from './settings.ts';
 
 /** `columba migrate probe` and `import`. They mark and delete nothing at the old server. */
 
-/** The old server asked for a pause or does not answer: the same command goes on later. */
+/** The exit code if the old server asked for a pause or does not answer: repeat it later. */
 export const LATER = 4;
 
 export const probeCommand = (): Command =>
@@ -66,7 +66,7 @@ async function runProbe(url: string, options: ProbeOptions, command: Command): P
   const report = await laterInWords(() => probe({ ...settings, userId }));
   if (typeof report === 'string') return told(report);
   const { dialect } = report.learned;
-  parseDialect(dialect); // or serve would refuse what was learned
+  parseDialect(dialect); // throws here what `serve` would refuse later
   const { out } = options;
   if (out !== undefined) await writeText(out, options.force === true, `${JSON.stringify(dialect, null, 2)}\n`);
   if (options.json) print(JSON.stringify(report, null, 2));
@@ -92,13 +92,13 @@ const EFFECTS = {
   untested: 'not tested whether it marks',
 } as const;
 
-/** The sentence of an old server that asks for a pause or does not answer. */
+/** Returns a sentence if the old server asks for a pause or does not answer. */
 export async function laterInWords<T>(work: () => Promise<T>): Promise<T | string> {
   const { OldServerBusy, OldServerUnreachable } = await import('../old-server/old-server.ts');
   try {
     return await work();
   } catch (thrown) {
-    // No later try helps where a person has to decide whether to trust a certificate.
+    // Trying later does not help if a person has to decide whether to trust a certificate.
     if (thrown instanceof OldServerUnreachable && !thrown.isTemporary)
       throw new Problem('bad-argument', thrown.message);
     if (thrown instanceof OldServerBusy || thrown instanceof OldServerUnreachable) return thrown.message;
@@ -132,7 +132,7 @@ export const importCommand = (): Command =>
       const users = await readUsers(options.users);
       const { config } = configOf(command);
       const path = sqlitePath(config);
-      // Before the first import there is no database, and a dry run makes none.
+      // Before the first import there is no database, and a dry run does not create one.
       const isMissing = options.dryRun === true && path !== undefined && !existsSync(path);
       process.exitCode = isMissing
         ? await runImport({ config }, users, options)
@@ -199,7 +199,7 @@ function importLines(report: ImportReport, links: number, { links: file, dryRun 
   return lines;
 }
 
-/** One-time links; the file is for its owner only. */
+/** Writes one-time links to a file that only its owner can read. */
 async function linksFor(
   { services, config }: Session,
   accounts: readonly AccountReport[],
@@ -220,7 +220,7 @@ async function linksFor(
   return lines;
 }
 
-/** More messages take more calls: one of Read for each full answer, and one for each group. */
+/** An estimate for small accounts: more messages and groups take more calls. */
 export function estimateOf(accounts: number, callsOfOne: number, rate: number): string {
   const calls = accounts * callsOfOne;
   const time = rate > 0 ? `, ${duration(calls / rate)} at --rate ${rate}` : '';

@@ -35,7 +35,7 @@ interface LearnOptions {
 async function runLearn(files: readonly string[], options: LearnOptions, timeZone: string): Promise<number> {
   const { out, update } = options;
   if (update !== undefined) requireFile(update);
-  if (out !== undefined) refuseExisting(out, options.force === true); // before minutes of reading
+  if (out !== undefined) refuseExisting(out, options.force === true); // before reading, which takes minutes
   const { learnDialect } = await import('../learn/learn.ts');
   const { openDoubts } = await import('../learn/learned.ts');
   const { readRecording } = await import('../compare/recording.ts');
@@ -56,7 +56,7 @@ async function runLearn(files: readonly string[], options: LearnOptions, timeZon
   if (learned.answers === 0) {
     throw new Problem('bad-argument', 'No answer of the old server is in these recordings. Record some calls first.');
   }
-  parseDialect(learned.dialect); // or serve would refuse what was learned
+  parseDialect(learned.dialect); // throws here what `serve` would refuse later
   if (out !== undefined) {
     await writeText(out, options.force === true, `${JSON.stringify(learned.dialect, null, 2)}\n`);
   }

@@ -10,8 +10,8 @@ import { harCommand, recordingsCommand, replayCommand } from './recordings.ts';
 import { reportCommand, verdictCommand } from './verdict.ts';
 
 /**
- * Commands of `columba migrate` that are no actions of the operator, and `report`, which shows more
- * than its action. Each is declared in a file of its own and loads what it does when it is run.
+ * The commands of `columba migrate` that are no actions of the operator, and `report`, which shows
+ * more than its action. Each is declared in a file of its own and loads its code when it is run.
  */
 export const migrateCommands = (dependencies: CommandDependencies): Command[] => [
   probeCommand(),

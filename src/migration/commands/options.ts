@@ -51,7 +51,7 @@ export const withUsersOptions = (command: Command): Command =>
     )
     .addOption(settingOption('dialect'));
 
-/** Repeated, it names further reads. */
+/** Each repetition of the option names further reads. */
 function readMarks(text: string, before: ReadEffects = {}): ReadEffects {
   const marking = text === 'none' ? [] : text.split(',').map((name) => name.trim());
   const unknown = marking.find((name) => !(TESTED as readonly string[]).includes(name));
@@ -67,7 +67,7 @@ export const readInstant = (text: string): number => {
   return at;
 };
 
-// A read that got no answer is tried again so often.
+// How often a read without an answer is tried again.
 const RETRIES_MAX = 3;
 
 export const oldServerOptions = (url: string, options: OldOptions, config: Config): OldServerOptions => ({
@@ -84,7 +84,7 @@ export const oldServerOptions = (url: string, options: OldOptions, config: Confi
   },
 });
 
-/** Without services: a dry run before there is a database. */
+/** `services` is absent in a dry run before there is a database. */
 export interface CopySession extends Pick<Session, 'config'> {
   readonly services?: Session['services'];
 }
@@ -104,7 +104,7 @@ export async function copyDependencies(
   return { database, old, dialect, effects, now: systemClock.now };
 }
 
-/** A dry run asks it nothing. */
+/** Stands for the database in a dry run without one, which never uses it. */
 const NO_DATABASE = new Proxy({} as MigrationDatabase, {
   get(_, name) {
     throw new Error(`a dry run without a database has asked for ${String(name)}`);
@@ -113,7 +113,7 @@ const NO_DATABASE = new Proxy({} as MigrationDatabase, {
 
 const USERS_MAX = 100_000;
 
-/** The line of each user_id is shown in its place. */
+/** Reads user_ids with their line numbers, which are shown instead of the user_ids. */
 export async function readUsers(path: string): Promise<ImportedUser[]> {
   if (path !== '-' && isOpenToOthers(path)) {
     remark(`columba: ${path} holds secrets and others may read it. Run: chmod 600 ${path}`);

@@ -19,7 +19,7 @@ import {
   readUrl,
 } from './settings.ts';
 
-/** `columba migrate proxy`: until a signal ends it. */
+/** `columba migrate proxy`, which runs until a signal ends it. */
 interface ProxyOptions {
   readonly old: string;
   readonly new?: string;
@@ -85,12 +85,12 @@ async function runProxy(session: Session, command: Command): Promise<number> {
   const created = await createProxyOf(session, command, log);
   if (options.dryRun) return dryRun(created, options);
   await offerStages(session, options);
-  // Before the address is told: a signal without a handler would end the proxy.
+  // Installed before the address is told, because a signal without a handler ends the process.
   let changing = Promise.resolve();
   const toggle = (): void => {
     const isOn = !created.proxy.isPassThrough;
-    if (isOn) created.proxy.isPassThrough = true; // at once, though an earlier change is not stored yet
-    // The end of the pass-through is logged when it has ended, which takes a write to the database.
+    if (isOn) created.proxy.isPassThrough = true; // at once, even if an earlier change is not stored yet
+    // The end of the pass-through is logged only after the write to the database that ends it.
     const tell = () => log.warn({ passThrough: isOn }, 'SIGUSR2');
     if (isOn) tell();
     changing = changing
@@ -152,7 +152,7 @@ async function createProxyOf({ services, config }: Session, command: Command, lo
     trustedProxies: config.trustedProxies,
     oldReadingIsSafe: options.oldReadingIsSafe === true,
     failed: atMostOncePerSecond((thrown) => {
-      if (isNoAnswer(thrown)) return; // told once for the whole outage
+      if (isNoAnswer(thrown)) return; // an outage is logged once
       const { server } = thrown as { server?: string };
       const err = describeError(thrown);
       if (server === undefined) log.warn({ err }, 'the proxy goes on');
@@ -167,7 +167,7 @@ async function createProxyOf({ services, config }: Session, command: Command, lo
   });
 }
 
-/** What goes wrong at every call must not fill the disk with lines. */
+/** An error that happens at every call must not fill the disk with log lines. */
 function atMostOncePerSecond(tell: (thrown: unknown) => void): (thrown: unknown) => void {
   let toldAt = 0;
   return (thrown) => {
@@ -188,7 +188,7 @@ async function offerStages({ services }: Session, { stage, account }: ProxyOptio
   for (const name of account) stays(name, await stages.offer(name, stage));
 }
 
-/** Whether both servers answer. */
+/** Checks whether both servers answer. */
 async function dryRun({ probe, stop }: MigrationProxy, { json }: ProxyOptions): Promise<number> {
   const found = await probe();
   await stop();

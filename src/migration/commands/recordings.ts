@@ -109,7 +109,7 @@ export const recordingsCommand = (): Command =>
 
 const KEY_STAYS = `${KEY_FILE} stays: it names the accounts in recordings, and it encrypts writes that wait for a server. When the move is over, remove it with --with-key.`;
 
-/** Whether there was one. Writes that wait could not be read any more without it. */
+/** Returns whether there was a key. Without the key, waiting writes could not be read any more. */
 async function removeKey(command: Command, folder: string, dryRun: boolean): Promise<boolean> {
   const path = join(folder, KEY_FILE);
   if (!existsSync(path)) return false;
@@ -128,7 +128,7 @@ async function removeKey(command: Command, folder: string, dryRun: boolean): Pro
   return true;
 }
 
-/** All recordings of the folder, oldest first. */
+/** Reads all recordings of the folder, oldest first. */
 async function showClients(folder: string, json: boolean): Promise<void> {
   const { listRecordings } = await import('../compare/recorder.ts');
   const { readRecording } = await import('../compare/recording.ts');

@@ -28,7 +28,7 @@ export const knownDifferenceOption = (): Option =>
     .argParser(addKnownDifference)
     .default([]);
 
-/** The name that `--without-known-difference` had before. */
+/** The former name of `--without-known-difference`. */
 export const formerKnownDifferenceOption = (): Option =>
   new Option('--without-mask <NAME>').argParser(addKnownDifference).default([]).hideHelp();
 
@@ -91,7 +91,7 @@ export function readText(path: string, option: string): string {
   return readFileSync(path, 'utf8');
 }
 
-/** A file for its owner only. */
+/** Writes a file that only its owner can read. */
 export async function writeText(path: string, force: boolean, text: string): Promise<void> {
   await writeWhole(path, { force }, async (temporary) => {
     const file = await open(temporary, 'wx', 0o600);

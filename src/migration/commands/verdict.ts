@@ -8,7 +8,7 @@ import type { MigrationReport } from '../stages/report.ts';
 import { VERDICT_DEFAULTS, type VerdictSettings } from '../stages/verdict.ts';
 import { jsonOption, readCount, writeText } from './settings.ts';
 
-/** `columba migrate verdict`: the exit code is 0 only where it is safe. */
+/** `columba migrate verdict`: the exit code is 0 only if it is safe to leave the old server. */
 interface VerdictOptions {
   readonly days: number;
   readonly calls: number;
@@ -33,7 +33,7 @@ const withOptions = (command: Command): Command =>
     .option('--force', 'replace the file if it exists')
     .addOption(jsonOption());
 
-/** `columba migrate report`: for people who decide, as text, as a page to print, or as JSON. */
+/** `columba migrate report`, for people who decide: as text, as a page to print, or as JSON. */
 export const reportCommand = ({ withServices, actor }: CommandDependencies): Command =>
   withOptions(new Command('report'))
     .description('show where each account is, what blocks, what differs, and who accepted what and why')

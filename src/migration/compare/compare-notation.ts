@@ -24,7 +24,7 @@ interface Notation {
   /** The declared prefixes. */
   readonly prefixes: string;
   readonly rowIds: string;
-  /** Start tags with their attributes, without all of the above. */
+  /** The start tags with their attributes, without what the other fields have. */
   readonly tags: string;
   readonly sortedTags: string;
 }
@@ -58,7 +58,7 @@ function notationOf(text: string): Notation {
 const sortedTag = (_: string, name: string, attributes: string, end: string): string =>
   `<${name} ${(attributes.match(/[\w.:-]+\s*=\s*(?:"[^"]*"|'[^']*')/g) ?? []).sort().join(' ')}${end.trim()}>`;
 
-/** The pieces as one text. */
+/** Joins the pieces of all matches. */
 function joined(matches: Iterable<RegExpMatchArray>, pieceOf: (match: RegExpMatchArray) => string): string {
   const pieces: string[] = [];
   for (const match of matches) pieces.push(pieceOf(match));

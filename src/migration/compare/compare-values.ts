@@ -11,11 +11,11 @@ import type { Pseudonym } from './pseudonyms.ts';
 /** Compares results by the contract's types: names and texts of the wire, field by field. */
 export interface CompareSettings {
   readonly dialect: Dialect;
-  /** The zone of dates without one, where the dialect names none. */
+  /** The zone of dates without one, if the dialect names none. */
   readonly zone: string;
   /** Known differences that are switched off. */
   readonly disabled: ReadonlySet<KnownDifference>;
-  /** Writes values of people so that they can be shown. */
+  /** Replaces personal values, so that examples can be shown. */
   readonly pseudonym: Pseudonym;
   /** The most rows of our lists. */
   readonly listLimit: number;
@@ -24,7 +24,7 @@ export interface CompareSettings {
 type Values = Extract<ReadAnswer, { kind: 'value' }>;
 
 interface Results {
-  /** With its group: `sent.FetchSentDS`. */
+  /** The operation with its group: `sent.FetchSentDS`. */
   readonly name: string;
   readonly result: ResultType;
   readonly theirs: Values;
@@ -66,7 +66,7 @@ function fieldsOf(result: ResultType, operation: string, { dialect }: Settings):
   if (!columns) return result.columns;
   const types = columns.flatMap(({ name, from }) => {
     const type = from === undefined ? undefined : result.columns[from];
-    // A column keeps its own name in messages, and the status is found by it.
+    // Messages name a column by its own name, so a mark tells which one has the status.
     return type ? [[name, from === STATUS_FIELD ? STATUS : type] as const] : [];
   });
   return Object.fromEntries(types);
@@ -124,7 +124,7 @@ const sorted = (rows: readonly Row[], keyOf: (row: Row) => string): readonly Row
     .sort((one, other) => (one.key < other.key ? -1 : one.key > other.key ? 1 : 0))
     .map(({ row }) => row);
 
-/** Where one list ends at the limit of its server, the other is compared so far. */
+/** If one list ends at the limit of its server, the other list is compared only so far. */
 function withinCap({ name, theirs, own }: Lists, keyOf: (row: Row) => string, settings: Settings, findings: Findings) {
   const shorter = Math.min(theirs.length, own.length);
   if (theirs.length === own.length) return { theirs, own };

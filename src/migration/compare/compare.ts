@@ -17,7 +17,7 @@ export interface ComparedCall {
 export interface Comparison {
   readonly outcome: 'equal' | 'order' | 'by design' | 'different' | 'failed';
   readonly knownDifferences: ReadonlyMap<KnownDifference, string>;
-  /** At most five, with what is personal replaced. */
+  /** At most five differences, with personal values replaced. */
   readonly differences: readonly string[];
 }
 
@@ -48,7 +48,7 @@ function outcomeOf({ differences, knownDifferences }: Findings): Comparison['out
   return knownDifferences.has('list-order') ? 'order' : 'equal';
 }
 
-/** The result of a call that changes data; undefined where the answer has none. */
+/** The result of a call that changes data; undefined if the answer has none. */
 export function booleanResult(call: ComparedCall, answer: RawAnswer, settings: CompareSettings): boolean | undefined {
   const read = readRaw(call, answer, settings);
   return read.kind === 'value' && typeof read.value === 'boolean' ? read.value : undefined;
@@ -72,7 +72,7 @@ export function readRaw(
 
 const SERVER_CODES = ['Server', 'Receiver'];
 
-/** An error that is ours: a fault of the server, or a plain 5xx or 429. */
+/** Whether the error is Columba's own: a fault of the server, or a plain 5xx or 429. */
 function isOurFault({ status }: RawAnswer, read: ReadAnswer): boolean {
   if (read.kind === 'fault' && !read.code.startsWith('HTTP ')) return SERVER_CODES.includes(read.code);
   return status >= 500 || status === 429;
@@ -81,7 +81,7 @@ function isOurFault({ status }: RawAnswer, read: ReadAnswer): boolean {
 const describe = ({ status }: RawAnswer, read: ReadAnswer): string =>
   read.kind === 'fault' ? `${status} ${read.code}` : String(status);
 
-/** Content-Type is compared by its meaning, and every other field may differ in a known way. */
+/** Content-Type is compared by its meaning; every other field may have a known difference. */
 function compareHeads(old: RawAnswer, ours: RawAnswer, findings: Findings): void {
   const [theirs, own] = [fieldsOf(old.rawHeaders), fieldsOf(ours.rawHeaders)];
   for (const name of new Set([...Object.keys(theirs), ...Object.keys(own)])) {

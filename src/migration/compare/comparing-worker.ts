@@ -12,7 +12,7 @@ parentPort?.on('message', ({ id, task }: { id: number; task: Task }) => {
   try {
     parentPort?.postMessage({ id, value: done(task) });
   } catch (thrown) {
-    // The message may hold what was compared.
+    // The message of the error may hold what was compared, so only its name is passed on.
     parentPort?.postMessage({ id, error: `${(thrown as Error).name} while comparing` });
   }
 });

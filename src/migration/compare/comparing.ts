@@ -11,8 +11,8 @@ import { formatExchange } from './recording.ts';
 import type { RawAnswer } from './redaction.ts';
 
 /**
- * Compares and redacts. Long answers are worked on in a thread, because clients would wait: an
- * answer of 4 MB takes 0.3 s. The thread is started for the first of them.
+ * Compares and redacts answers. Long answers are handled in a thread, because clients would have to
+ * wait: an answer of 4 MB takes 0.3 s. The thread is started for the first long answer.
  */
 export interface ComparingSettings {
   readonly dialect: Dialect;
@@ -20,7 +20,7 @@ export interface ComparingSettings {
   readonly disabled: readonly KnownDifference[];
   readonly key: Uint8Array;
   readonly listLimit: number;
-  /** In recordings. */
+  /** Whether recordings get pseudonyms. */
   readonly pseudonyms: boolean;
 }
 
@@ -32,7 +32,7 @@ export interface Comparing {
   close(): Promise<void>;
 }
 
-/** What the thread is asked. */
+/** The work that a thread is given. */
 export type Task =
   | { readonly kind: 'compare'; readonly call: ComparedCall; readonly old: RawAnswer; readonly ours: RawAnswer }
   | { readonly kind: 'line'; readonly observed: Observed };
@@ -40,7 +40,7 @@ export type Task =
 /** Beside this file, with the same extension: `.ts` in a checkout, `.js` in the npm package. */
 const WORKER = new URL(`./comparing-worker${extname(import.meta.url)}`, import.meta.url);
 
-/** Shorter ones take less than the way to the thread and back. */
+/** Handling a shorter answer takes less time than passing it to the thread and back. */
 const SHORT_BYTES = 32_768;
 
 export function createInlineWork({ dialect, zone, disabled, key, listLimit, pseudonyms }: ComparingSettings) {
@@ -82,7 +82,7 @@ interface Waiting {
   readonly reject: (thrown: Error) => void;
 }
 
-/** One thread, started when it is needed, and again after it died. */
+/** One thread, which is started when it is needed, and again after it died. */
 function createThread(settings: ComparingSettings) {
   const waiting = new Map<number, Waiting>();
   let worker: Worker | undefined;

@@ -5,8 +5,8 @@ import type { Observed } from './recorder.ts';
 import { fieldsOf } from './redaction.ts';
 
 /**
- * Reads HAR 1.2, as Fiddler, mitmproxy and Chromium write it. Each has its own habits: a byte order
- * mark, bodies as Base64, forms as parameters only, pseudo-fields of HTTP/2.
+ * Reads HAR 1.2 as Fiddler, mitmproxy and Chromium write it. Each has its own habits: a byte order
+ * mark, bodies in Base64, forms as parameters only, or pseudo-fields of HTTP/2.
  */
 interface Named {
   readonly name?: unknown;
@@ -31,7 +31,7 @@ interface HarEntry {
 export interface HarExchanges {
   readonly exchanges: Observed[];
   readonly entries: number;
-  /** Of other services, or without an answer. */
+  /** The number of entries for other services, or without an answer. */
   readonly skipped: number;
 }
 
@@ -100,7 +100,7 @@ function exchangeOf({ startedDateTime, time, request, response }: HarEntry): Obs
   };
 }
 
-/** Bodies in a HAR are decompressed. Pseudo-fields of HTTP/2 are no fields. */
+/** Leaves out the encoding, because bodies in a HAR are decompressed, and HTTP/2 pseudo-fields. */
 function rawOf(headers: readonly Named[] | undefined): string[] {
   if (!Array.isArray(headers)) return [];
   return headers.flatMap(({ name, value }) => {
@@ -114,13 +114,13 @@ type PostData = NonNullable<NonNullable<HarEntry['request']>['postData']>;
 function requestBody(postData: PostData | undefined): Uint8Array {
   if (!postData) return new Uint8Array();
   if (typeof postData.text === 'string' && postData.text !== '') return bytesOf(postData.text, postData.encoding);
-  // Only the parameters, decoded.
+  // The tool has written only the decoded parameters.
   const pairs = Array.isArray(postData.params) ? postData.params : [];
   const fields = pairs.map(({ name, value }): [string, string] => [String(name ?? ''), String(value ?? '')]);
   return Buffer.from(new URLSearchParams(fields).toString());
 }
 
-/** Undefined where the tool did not save the content. */
+/** Returns undefined if the tool did not save the content. */
 function answerBody(content: { readonly text?: unknown; readonly encoding?: unknown } | undefined) {
   return typeof content?.text === 'string' ? bytesOf(content.text, content.encoding) : undefined;
 }

@@ -1,7 +1,7 @@
 /**
- * Known differences between two servers that no client depends on, each by its name. They are
- * counted and do not make a comparison fail, unless they are switched off. Ids, texts, numbers,
- * counts, true and false are always compared.
+ * Known differences between two servers on which no client depends, by name. They are counted and
+ * do not make a comparison fail, unless they are switched off. Ids, texts, numbers, counts, true
+ * and false are always compared.
  */
 export const KNOWN_DIFFERENCES = {
   'header-date': 'The Date field.',
@@ -41,7 +41,7 @@ export const BY_DESIGN: readonly KnownDifference[] = ['error-status', 'plain-err
 
 export const isKnownDifference = (name: string): name is KnownDifference => Object.hasOwn(KNOWN_DIFFERENCES, name);
 
-/** Fields of the head, by name in lower case. */
+/** Known differences of header fields, by name in lower case. */
 export const HEADER_DIFFERENCES: Readonly<Record<string, KnownDifference>> = {
   date: 'header-date',
   server: 'header-server',
@@ -57,14 +57,14 @@ export const HEADER_DIFFERENCES: Readonly<Record<string, KnownDifference>> = {
   vary: 'header-compression',
 };
 
-/** Fields of a profile. */
+/** Known differences of the fields of a profile. */
 export const FIELD_DIFFERENCES: Readonly<Record<string, KnownDifference>> = {
   userID: 'field-userID',
   password: 'field-password',
   datetimeLastLoggedIn: 'field-last-login',
 };
 
-/** What one comparison found. Examples never hold a number of a phone, a text or a secret. */
+/** The findings of one comparison. Examples never hold a phone number, a text or a secret. */
 export class Findings {
   readonly knownDifferences = new Map<KnownDifference, string>();
   readonly differences: string[] = [];
@@ -74,7 +74,7 @@ export class Findings {
     this.#disabled = disabled;
   }
 
-  /** Counts a known difference. One that is switched off is a difference like any other. */
+  /** Counts a known difference. If it is switched off, it is a difference like any other. */
   known(name: KnownDifference, example: string): void {
     if (this.#disabled.has(name)) this.differ(`${example} (the known difference ${name} is switched off)`);
     else if (!this.knownDifferences.has(name)) this.knownDifferences.set(name, clipped(example));

@@ -3,7 +3,7 @@ import type { RecordedExchange, RecordedMessage, RecordedRequest } from './recor
 
 /**
  * Replaces numbers and texts of a recording by others of the same length and alphabet. Equal values
- * get equal pseudonyms, also in other files of the same key. Ids, counts, dates and words of the
+ * get equal pseudonyms, even in other files of the same key. Ids, counts, dates and words of the
  * contract stay, so that a case can be shared and still be replayed.
  */
 export type Pseudonym = (value: string) => string;
@@ -46,7 +46,7 @@ function textPseudonym(key: Uint8Array, value: string): string {
 
 const byteStream = (key: Uint8Array, value: string): Buffer => createHmac('sha512', key).update(value).digest();
 
-/** Of the GSM 7-bit alphabet, so that the parts of a message stay as many. */
+/** All are in the GSM 7-bit alphabet, so that a message keeps its number of parts. */
 const ALPHABETS = [
   '0123456789',
   'abcdefghijklmnopqrstuvwxyz',
@@ -74,7 +74,7 @@ function kindOf(character: string): string {
   return /\p{L}/u.test(character) ? 'letter' : 'other';
 }
 
-/** Names whose values are no person's: ids, counts, words. Columns of other names are replaced. */
+/** The names of values that are not personal: ids, counts and words. Other values are replaced. */
 const OPEN_NAMES =
   /^(?:(?:\w+_)?id|userid|user_?id|contact_id|group_?id|message_?id|user_message_id|\w*status\w*|total|credits|usedcredits|transmissionpriority|tag|max|max_count|from|to|boolean|long|int|code|faultcode|value|read|marked|short_code|\w*timestamp\w*|datetime\w+)$/i;
 
@@ -98,7 +98,7 @@ const inTarget = ({ method, target }: RecordedRequest, pseudonym: Pseudonym) => 
 function inMessage<M extends RecordedMessage>(message: M, pseudonym: Pseudonym): M {
   const { body } = message;
   if (body === '') return message;
-  // The page of an error may repeat what was sent, in any place.
+  // An error page may repeat what was sent in any place, so its body is withheld.
   if (HTML.test(body)) return { ...message, body: '', withheld: 'not readable' };
   return { ...message, body: body.trimStart().startsWith('<') ? inXml(body, pseudonym) : inText(body, pseudonym) };
 }
@@ -132,7 +132,6 @@ const CDATA = /<!\[CDATA\[([\s\S]*?)(?:\]\]>|$)/g;
 /** A text, and the tag before it. The name of a start tag tells what the text is. */
 const TEXT = /(<(?:[\w.-]+:)?([\w.-]+)(?:\s[^<>]*)?>|>)([^<>]+)/g;
 
-/** What is of XML Schema has no text. */
 const inXml = (text: string, pseudonym: Pseudonym): string =>
   text
     .replaceAll(COMMENT, '')

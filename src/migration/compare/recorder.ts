@@ -39,7 +39,7 @@ export const RECORDER_LIMITS = {
   daysMax: 30,
 } as const;
 
-/** What is to be recorded, with its secrets. */
+/** An exchange to record, still with its secrets. */
 export interface Observed
   extends Pick<RecordedExchange, 'group' | 'operation' | 'protocol' | 'outcome' | 'knownDifferences'> {
   readonly at: number;
@@ -97,7 +97,7 @@ export function createRecorder(settings: RecorderSettings): Recorder {
       .catch(failed);
   }
 
-  /** In one write and at once: a process that is killed leaves whole lines. */
+  /** Writes a line at once and whole, so that a killed process leaves no partial line. */
   function write(line: string): void {
     if (open && (open.bytes >= settings.fileBytesMax || now() - open.openedAt >= settings.fileAgeMsMax)) rotate();
     open ??= openFile(settings.folder, now());
@@ -145,11 +145,11 @@ function openFile(folder: string, at: number): OpenFile {
   const stamp = new Date(at).toISOString().replaceAll(/[:.]/g, '-');
   const path = join(folder, `${stamp}-${process.pid}-${++count}.ndjson`);
   const fd = openSync(path, 'ax', 0o600);
-  fchmodSync(fd, 0o600); // whatever the umask is
+  fchmodSync(fd, 0o600); // independent of the umask
   return { fd, path, openedAt: at, bytes: 0 };
 }
 
-/** The plain file is removed only after the compressed one is whole. */
+/** Removes the plain file only after the compressed file is complete. */
 export async function compress(path: string): Promise<void> {
   const temporary = `${path}.tmp`;
   await pipeline(createReadStream(path), createGzip(), createWriteStream(temporary, { mode: 0o600 }));
@@ -165,7 +165,7 @@ export interface RecordingFile {
   readonly isCompressed: boolean;
 }
 
-/** Oldest first. */
+/** Lists recordings, oldest first. */
 export function listRecordings(folder: string): RecordingFile[] {
   return globSync('*.ndjson{,.gz}', { cwd: folder })
     .flatMap((name) => {
@@ -178,7 +178,7 @@ export function listRecordings(folder: string): RecordingFile[] {
     .sort((one, other) => one.changedAt - other.changedAt || (one.name < other.name ? -1 : 1));
 }
 
-/** Files that are older than the limit, and the oldest beyond the limit of the folder's size. */
+/** Files beyond the limit of age, and the oldest files beyond the limit of the folder's size. */
 export function recordingsToPrune(
   files: readonly RecordingFile[],
   { daysMax, folderBytesMax }: Pick<RecorderSettings, 'daysMax' | 'folderBytesMax'>,

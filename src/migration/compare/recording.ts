@@ -5,37 +5,39 @@ import type { ProtocolName } from '../../asmx/protocols/protocol.ts';
 import { Problem } from '../../base/problem.ts';
 
 /**
- * Recorded exchanges: NDJSON, one exchange a line, gzip when the file is closed. A recording never
- * has a user_id: the name of its account stands in its place. Passwords are empty.
+ * Recorded exchanges: NDJSON with one exchange per line, compressed with gzip when the file is
+ * closed. A recording never has a user_id: the name of its account replaces it. Passwords are
+ * empty.
  */
 export interface RecordedExchange {
   readonly version: 1;
   /** When the request had arrived, as RFC 3339 has it. */
   readonly at: string;
-  /** `account-` and 16 digits of an HMAC of the user_id; null where no user_id was read. */
+  /** `account-` and 16 digits of an HMAC of the user_id; null if no user_id was read. */
   readonly account: string | null;
-  /** The group, operation and protocol of a call; null for what is no call, such as a WSDL. */
+  /** The group, operation and protocol of a call; null for another request, such as a WSDL. */
   readonly group: string | null;
   readonly operation: string | null;
   readonly protocol: ProtocolName | null;
   readonly request: RecordedRequest;
-  /** The address of the client, where it is known and no pseudonyms were asked for. */
+  /** The address of the client, if it is known and pseudonyms are off. */
   readonly client?: string;
-  /** Null where the old server was not asked, or did not answer. */
+  /** Null if the old server was not asked or did not answer. */
   readonly old: RecordedAnswer | null;
-  /** Null where Columba was not asked, or did not answer. */
+  /** Null if Columba was not asked or did not answer. */
   readonly ours: RecordedAnswer | null;
   readonly outcome: ExchangeOutcome;
   /** The names of the known differences that were found. */
   readonly knownDifferences: readonly string[];
-  /** Numbers and texts are not those that were sent. */
+  /** Whether numbers and texts are pseudonyms. */
   readonly pseudonyms?: true;
 }
 
 /**
- * recorded: only the old server was asked. lag: equal after a sync. order: equal but for an order
- * that nobody promises. failed: Columba did not answer, or with an error of its own. skipped: a
- * write that the old server refused, so it was not applied here. led: Columba answered the client.
+ * `recorded`: only the old server was asked. `lag`: equal after a sync. `order`: equal except for
+ * an order that neither server promises. `failed`: Columba did not answer, or answered with an
+ * error of its own. `skipped`: a write that the old server refused, so it was not applied here.
+ * `led`: Columba answered the client.
  */
 export const EXCHANGE_OUTCOMES = [
   'recorded',
@@ -50,16 +52,16 @@ export const EXCHANGE_OUTCOMES = [
 ] as const;
 export type ExchangeOutcome = (typeof EXCHANGE_OUTCOMES)[number];
 
-/** Names and values in their order, as sent. */
+/** Names and values in the order in which they were sent. */
 export type RecordedFields = readonly (readonly [name: string, value: string])[];
 
 export interface RecordedMessage {
   readonly headers: RecordedFields;
-  /** Decompressed and without chunks. Empty where it is withheld. */
+  /** The decompressed body without chunks; empty if it is withheld. */
   readonly body: string;
   /** How `body` becomes bytes again: UTF-8, or one byte for each character. */
   readonly encoding: 'utf8' | 'latin1';
-  /** Why the body is not here. */
+  /** Why the body was left out. */
   readonly withheld?: 'too long' | 'not readable';
 }
 
@@ -71,13 +73,13 @@ export interface RecordedRequest extends RecordedMessage {
 
 export interface RecordedAnswer extends RecordedMessage {
   readonly status: number;
-  /** From the end of the request to the end of the answer. */
+  /** The time from the end of the request to the end of the answer. */
   readonly ms: number;
 }
 
 export const bodyBytes = ({ body, encoding }: RecordedMessage): Buffer => Buffer.from(body, encoding);
 
-/** The first value of a field; its name in lower case. */
+/** The first value of a field, whose name is given in lower case. */
 export const fieldOf = (fields: RecordedFields, name: string): string | undefined =>
   fields.find(([each]) => each.toLowerCase() === name)?.[1];
 
@@ -87,7 +89,7 @@ export const formatExchange = (exchange: RecordedExchange): string => JSON.strin
 /** The longest line that is read: a request and two answers, in the worst notation of JSON. */
 const LINE_LENGTH_MAX = 64 * 1_048_576;
 
-/** Throws Problem `bad-argument` with the line for what is no exchange. */
+/** Throws Problem `bad-argument`, which names the line, if it is no exchange. */
 export function parseExchange(line: string, place: string): RecordedExchange {
   const wrong = (why: string) => new Problem('bad-argument', `${place}: ${why}`);
   if (line.length > LINE_LENGTH_MAX) throw wrong('the line is too long');
@@ -109,7 +111,7 @@ const isObject = (value: unknown): value is Json =>
 const isTextOrNull = (value: unknown): boolean => value === null || typeof value === 'string';
 const PROTOCOLS: readonly unknown[] = ['soap11', 'soap12', 'get', 'post', null];
 
-/** Recordings of the version before have `masks` instead of `knownDifferences`. */
+/** Recordings of the previous version have `masks` instead of `knownDifferences`. */
 function withPresentNames(value: unknown): unknown {
   if (!isObject(value) || !('masks' in value)) return value;
   const { masks, ...rest } = value;
@@ -174,14 +176,14 @@ async function* linesOf(path: string): AsyncGenerator<{ line: string; isLast: bo
   yield { line: rest + decoder.decode(), isLast: true };
 }
 
-/** The bytes of a file, decompressed where its name ends in .gz. */
+/** Reads the bytes of a file, decompressed if its name ends in .gz. */
 export function bytesOf(path: string): AsyncIterable<Uint8Array> {
   const file = createReadStream(path);
-  // The error of either stream reaches whoever reads.
+  // The reader gets the error of either stream.
   return path.endsWith('.gz') ? pipeline(file, createGunzip(), () => {}) : file;
 }
 
-/** A process that was killed may have left half a line. */
+/** A killed process may have left half a line. */
 function isWholeLine(line: string): boolean {
   try {
     JSON.parse(line);

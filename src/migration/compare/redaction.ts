@@ -3,15 +3,15 @@ import { plainBody } from '../old-server/call-reader.ts';
 import type { RecordedAnswer, RecordedFields, RecordedMessage, RecordedRequest } from './recording.ts';
 
 /**
- * Takes secrets out of what is recorded. A user_id that was read is replaced wherever it occurs, in
- * any encoding. Where none could be read, neither query nor bodies are recorded.
+ * Removes secrets from recordings. A user_id that was read is replaced wherever it occurs, in any
+ * encoding. If none could be read, neither the query nor the bodies are recorded.
  */
 export interface RawRequest {
   readonly method: string;
   readonly target: string;
   /** Names and values in turn, as node:http has them. */
   readonly rawHeaders: readonly string[];
-  /** Undefined where it was longer than what is kept. */
+  /** Undefined if the body was longer than what is kept. */
   readonly body: Uint8Array | undefined;
 }
 
@@ -24,11 +24,11 @@ export interface RawAnswer {
 
 export interface Secret {
   readonly userId: string;
-  /** What stands in its place. */
+  /** The name that replaces the secret. */
   readonly name: string;
 }
 
-/** `null`: the request is no call that could be read, so anything in it may be a secret. */
+/** A secret of null means that no call could be read, so anything in it may be a secret. */
 export function redactRequest(raw: RawRequest, secret: Secret | null): RecordedRequest {
   const [path = ''] = raw.target.split('?', 1);
   const replace = replacing(secret);
@@ -86,10 +86,10 @@ export function fieldsOf(rawHeaders: readonly string[]): Record<string, string> 
   return fields;
 }
 
-// Credentials of a proxy, and sessions. What the body was framed and compressed by is not true of
-// the recorded body.
+// Credentials and sessions, which are never recorded. Fields that frame or compress the body are
+// left out too, because they do not describe the recorded body.
 const SECRET_FIELD = /^(?:(?:proxy-)?authorization|(?:set-)?cookie2?|x-api-key)$/i;
-// Where no user_id is known: fields that name programs and formats.
+// The only fields that are recorded if no user_id is known: those that name programs and formats.
 const OPEN_FIELD =
   /^(?:host|accept(?:-.*)?|user-agent|soapaction|content-type|date|server|cache-control|x-aspnet-version|x-powered-by|allow|vary)$/i;
 const FRAMING_FIELD =
@@ -110,10 +110,10 @@ function redactFields(rawHeaders: readonly string[], secret: Secret | null): Rec
 
 const unchanged = (text: string): string => text;
 
-// A shorter one is also a part of other words. It is replaced only where its name stands.
+// A shorter user_id may be a part of other words, so it is replaced only as a named value.
 const SEARCHED_LENGTH_MIN = 6;
 
-/** Whether every occurrence in any encoding is found by a pattern. */
+/** Whether a pattern can find every occurrence of the user_id in any encoding. */
 export const isSearchable = (userId: string): boolean => /^[!-~]{1,128}$/.test(userId);
 
 function replacing(secret: Secret | null): (text: string) => string {
@@ -131,7 +131,7 @@ function replacing(secret: Secret | null): (text: string) => string {
 
 const ENTITIES: Readonly<Record<string, string>> = { '&': 'amp', '<': 'lt', '>': 'gt', '"': 'quot', "'": 'apos' };
 
-/** A character as it is, percent-encoded, and as a reference of XML. */
+/** Matches a character as it is, percent-encoded, or as an XML reference. */
 function anyEncoding(character: string): string {
   const code = character.codePointAt(0) as number;
   const hex = code.toString(16).padStart(2, '0');
@@ -149,7 +149,7 @@ const elements = (name: string) =>
 const PASSWORD_ELEMENT = elements('password');
 const USER_ID_ELEMENT = elements('user_?id');
 
-/** What holds a secret by its name, whatever the secret is. */
+/** Removes values whose names say that they are secret, whatever the values are. */
 const withoutPasswords = (text: string, secret: Secret | null): string =>
   text
     .replace(PASSWORD_ELEMENT, '$1')

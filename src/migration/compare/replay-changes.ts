@@ -10,14 +10,14 @@ import { bodyBytes, fieldOf, type RecordedAnswer, type RecordedExchange } from '
 import type { RawAnswer } from './redaction.ts';
 
 /**
- * Whether the data changed after a recorded call, so that its answer cannot come back. It is
- * decided from what the recordings show afterwards, and from what arrived at the server since.
+ * Decides whether the data changed after a recorded call, so that its answer cannot come again. It
+ * looks at what later recordings show, and at what has arrived at the server since.
  */
 export class RecordedChanges {
   readonly #answers = new Map<string, { hash: string; changedAt: number }>();
   readonly #writtenAt = new Map<string, number>();
 
-  /** Every exchange, in the order of the recordings. `old` is its answer. */
+  /** Takes every exchange in the order of the recordings. `old` is its answer. */
   see(exchange: RecordedExchange, old: RawAnswer, settings: CompareSettings): void {
     const { group, operation, protocol, account } = exchange;
     if (group === null || operation === null || protocol === null || account === null) return;
@@ -35,7 +35,7 @@ export class RecordedChanges {
     } else if (this.#answers.size < CALLS_MAX) this.#answers.set(key, { hash, changedAt: Number.NEGATIVE_INFINITY });
   }
 
-  /** The old server itself answered the same call in another way later. */
+  /** Whether the old server itself answered the same call differently later. */
   isAnsweredOtherwise = (exchange: RecordedExchange): boolean =>
     (this.#answers.get(callKey(exchange))?.changedAt ?? Number.NEGATIVE_INFINITY) > Date.parse(exchange.at);
 
@@ -43,14 +43,14 @@ export class RecordedChanges {
     (this.#writtenAt.get(`${account} ${area}`) ?? Number.NEGATIVE_INFINITY) >= Date.parse(at);
 }
 
-/** A week of many clients has fewer different calls. Beyond, only writes and arrivals tell. */
+/** The most calls that are remembered; a week of many clients has fewer different calls. */
 const CALLS_MAX = 200_000;
 
 const later = (map: Map<string, number>, key: string, at: number): void =>
   void map.set(key, Math.max(map.get(key) ?? at, at));
 const digest = (text: string): string => createHash('sha256').update(text).digest('base64').slice(0, 22);
 
-/** The call without its protocol's notation: account, operation and arguments. */
+/** Identifies a call in any protocol by account, operation and arguments. */
 function callKey({ account, group, operation, protocol, request }: RecordedExchange): string {
   const headers = { 'content-type': fieldOf(request.headers, 'content-type') };
   const call = readCall({ method: request.method, target: request.target, headers, body: bodyBytes(request) });
@@ -58,7 +58,7 @@ function callKey({ account, group, operation, protocol, request }: RecordedExcha
   return digest(JSON.stringify([account, group, operation, protocol, texts.sort()]));
 }
 
-/** What a read shows. The address book, templates and profile change apart from each other. */
+/** The part of an account that a read shows. Contacts, templates and profile change separately. */
 export function areaOf(name: string): string {
   const [group = '', operation = ''] = name.split('.');
   if (group !== 'account') return group;
@@ -66,7 +66,7 @@ export function areaOf(name: string): string {
   return /Template|SavedMessages/.test(operation) ? 'templates' : 'contacts';
 }
 
-/** A number on the blacklist cancels what is scheduled for it. */
+/** Adding a number to the blacklist cancels the messages that are scheduled for it. */
 const writtenAreas = (name: string): readonly string[] =>
   name === 'account.BlackListNumber' ? ['compose'] : [areaOf(name)];
 
@@ -75,8 +75,8 @@ const MUTABLE = ['read', 'marked', 'delivery_status', 'timestamp_updated', 'grou
 const BALANCES = ['credits', 'usedCredits'];
 
 /**
- * Whether two answers differ by nothing but rows that only one of them has, and by fields that
- * change while a row stays. A count may have any value.
+ * Whether two answers differ only in rows that one of them lacks, and in fields that change while a
+ * row stays. A count may have any value.
  */
 export function differsByData(call: ComparedCall, old: RawAnswer, ours: RawAnswer, settings: CompareSettings): boolean {
   const [theirs, own] = [old, ours].map((answer) => readRaw(call, answer, settings)) as [ReadAnswer, ReadAnswer];
@@ -104,7 +104,7 @@ export function differsByData(call: ComparedCall, old: RawAnswer, ours: RawAnswe
 type Row = RawRecord | string | null;
 type Values = Extract<ReadAnswer, { kind: 'value' }>;
 
-/** The rows with what tells them apart: their id, or all that does not change. */
+/** The rows, each with its key: its id, or all of its fields that do not change. */
 function rowsOf({ value, raw }: Values): { key: string; raw: Row }[] {
   const rows = (Array.isArray(raw) ? raw : ((raw as Partial<RawDataSet> | null)?.rows ?? [])) as readonly Row[];
   const values = value as readonly (ValueRecord | string | null)[];
@@ -128,7 +128,7 @@ function wireNames(
   return columns ? columns.flatMap((column) => (fields.includes(column.from ?? '') ? [column.name] : [])) : fields;
 }
 
-/** One row with the fields that change taken from the other. */
+/** Returns one row with the changeable fields taken from the other. */
 function aligned(row: Row, other: Row, fields: readonly string[]): Row {
   if (row === null || other === null || typeof row === 'string' || typeof other === 'string') return row;
   const taken = fields.filter((name) => name in other).map((name) => [name, other[name]]);

@@ -12,7 +12,7 @@ export interface ReplaySettings {
   readonly server: Pick<Upstream, 'exchange'>;
   readonly compare: CompareSettings;
   readonly users: UserIds;
-  /** Writes are left out. */
+  /** Whether writes are left out. */
   readonly readsOnly: boolean;
   /** What the recordings show of later changes. */
   readonly changes: RecordedChanges;
@@ -28,11 +28,11 @@ export interface ReplayRow {
 
 export interface ReplayReport {
   sent: number;
-  /** By the reason why a call was left out. */
+  /** How many calls were left out, by the reason. */
   readonly left: Map<string, number>;
   readonly rows: Map<string, ReplayRow>;
   readonly knownDifferences: Map<string, { total: number; example: string }>;
-  /** Different or failed; at most 50. */
+  /** At most 50 answers that differ or failed. */
   readonly differences: { outcome: string; operation: string; protocol: string; at: string; example: string }[];
 }
 
@@ -56,13 +56,13 @@ export const CLASSES: Readonly<Record<string, string>> = {
   failed: 'no answer, or an error of the server itself where the old server gave a result; this has to be 0',
 };
 
-/** All operations together. */
+/** The counts of all operations together. */
 export function totalsOf({ rows }: ReplayReport): Map<string, number> {
   const of = (name: string): number => [...rows.values()].reduce((sum, { counts }) => sum + (counts.get(name) ?? 0), 0);
   return new Map(Object.keys(CLASSES).map((name) => [name, of(name)]));
 }
 
-/** Whether every answer that was compared is as it was. */
+/** Whether every compared answer equals the recorded one. */
 export const isReplayEqual = (report: ReplayReport): boolean => {
   const totals = totalsOf(report);
   return report.sent > 0 && totals.get('different') === 0 && totals.get('failed') === 0;
@@ -125,7 +125,7 @@ export async function replayOne(
   differ(outcome, [differences[0], ...texts].join('; '));
 }
 
-/** What the faults say, where one of the answers is one. */
+/** The texts of faults among the two answers. */
 function faultTexts(call: ComparedCall, old: RawAnswer, ours: RawAnswer, compare: CompareSettings): string[] {
   const [theirs, own] = [old, ours].map((answer) => readRaw(call, answer, compare));
   return [
@@ -136,7 +136,7 @@ function faultTexts(call: ComparedCall, old: RawAnswer, ours: RawAnswer, compare
 
 const TEXT_LENGTH_MAX = 200;
 
-/** A fault may repeat the user_id, or a number of a phone. */
+/** Removes the user_id and phone numbers, which a fault may repeat. */
 function withoutSecrets(text: string, { account }: RecordedExchange, { users }: ReplaySettings): string {
   const userId = users.get(account ?? '');
   const open = userId ? text.replaceAll(userId, '…') : text;
@@ -144,14 +144,14 @@ function withoutSecrets(text: string, { account }: RecordedExchange, { users }: 
   return shown.length > TEXT_LENGTH_MAX ? `${shown.slice(0, TEXT_LENGTH_MAX)} …` : shown;
 }
 
-/** Answers that cannot come back, because the data changed after they were recorded. */
+/** The class of answers that cannot come again, because the data changed since. */
 export const CHANGED = 'data changed since';
 
 /** The clock of the old server may be behind that of the recording. */
 const CLOCK_MARGIN_MS = 60_000;
 
 /**
- * The last answer to each call is held against the data, and an earlier one only where the old
+ * The last answer to each call is compared with the data, and an earlier answer only if the old
  * server did not change its answer itself.
  */
 async function isChangedSince(
@@ -188,7 +188,7 @@ export const rawOf = ({ status, headers, ms, ...message }: RecordedAnswer): RawA
   body: bodyBytes({ headers, ...message }),
 });
 
-/** The recorded answer has the name of the account in the place of its user_id. */
+/** Puts the name of the account in place of its user_id, as the recorded answer has it. */
 function withName(answer: RawAnswer, { account, old }: RecordedExchange, users: UserIds): RawAnswer {
   const userId = account === null ? undefined : users.get(account);
   if (userId === undefined || account === null || !old) return answer;

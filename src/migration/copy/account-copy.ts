@@ -17,8 +17,8 @@ import {
 } from '../stages/migrated-accounts.ts';
 
 /**
- * An account of an old server, as it shows it. The account here is made equal: rows are added,
- * changed and removed. Rows that were made here stay.
+ * An account as an old server shows it. Copying makes the account here equal: rows are added,
+ * changed and removed, but rows that were made here stay.
  */
 export interface CopiedAccount extends Pick<AccountArchive, 'groups' | 'contacts' | 'templates'> {
   readonly account: Account;
@@ -35,9 +35,9 @@ export const lastWriteOf = (queries: Queries, account: bigint): Promise<bigint> 
   snapshotOf(queries, account, 'write');
 
 /**
- * Finds the account by its user_id, then by its username; else makes it. `lastWrite` is the last
- * write of its clients before the old server was asked: see lastWriteOf. Throws where there is
- * a later one, which the copy may lack.
+ * Finds the account by its user_id, then by its username, and otherwise creates it. `lastWrite` is
+ * the last write of its clients before the old server was asked: see lastWriteOf. Throws if there
+ * is a later write, which the copy may lack.
  */
 export async function copyAccount(
   database: Database,
@@ -85,7 +85,7 @@ async function targetOf(database: Database, username: string, hash: string): Pro
 
 const REASON = 'import';
 
-/** Both balances as the old server shows them, by movements. */
+/** Sets both balances as the old server shows them, by movements. */
 async function setCredits(
   queries: TransactionQueries,
   account: bigint,
@@ -148,7 +148,7 @@ function gone(here: readonly bigint[], there: readonly bigint[], highest: bigint
   return here.filter((id) => id <= highest && !kept.has(id));
 }
 
-/** The order is that of saving, so another order is another list. */
+/** Templates are in the order of saving, so another order is another list. */
 async function copyTemplates(queries: TransactionQueries, account: bigint, texts: readonly string[]): Promise<void> {
   const here = await allTemplates(queries, account);
   if (here.length === texts.length && here.every((text, index) => text === texts[index])) return;

@@ -19,7 +19,7 @@ export function createArrivals(
     const list = LISTS[area];
     if (!list) return null;
     const [group, operation, limit] = list;
-    // Whatever the order is, the newest one is among all of them.
+    // The whole list is read, because its order is not known.
     const { result } = await server.call(group, operation, { user_id: userId, [limit]: listLimit });
     if (result.kind !== 'value') return null;
     const times = (result.value as readonly ValueRecord[]).flatMap((row) => TIMES.map((name) => row[name]));
@@ -34,7 +34,7 @@ const SENT = ['sent', 'FetchSentDS', 'max'] as const;
 const LISTS: Readonly<Record<string, readonly [group: string, operation: string, limit: string]>> = {
   inbox: ['inbox', 'InboxDS', 'max_count'],
   sent: SENT,
-  // What was scheduled is sent afterwards, and what is sent costs credits.
+  // A scheduled message is sent later, and a sent one costs credits.
   compose: SENT,
   profile: SENT,
 };

@@ -11,23 +11,23 @@ import { readCall } from '../old-server/call-reader.ts';
 import type { MigrationDatabase } from './database.ts';
 
 /**
- * No operation of the old server lists its blacklist. So it is proposed: from calls of
- * BlackListNumber in recordings, and from received messages that are a STOP word. A person reads
- * the file, changes it, and has it added.
+ * No operation of the old server lists its blacklist. So entries are proposed from recorded calls
+ * of BlackListNumber and from received messages that are a STOP word. A person reads and changes
+ * the file before it is imported.
  */
 export interface Proposal {
   readonly username: string;
   readonly number: string;
-  /** user: a recorded call. STOP: a received message. */
+  /** `user` for a recorded call, `STOP` for a received message. */
   readonly origin: 'user' | 'STOP' | 'import';
   readonly at: string;
   readonly evidence: string;
 }
 
-/** Calls that the old server has done. A number that was given twice is proposed once. */
+/** Proposals from calls that the old server carried out. A repeated number is proposed once. */
 export class Proposals {
   readonly #found = new Map<string, Proposal>();
-  /** Calls that cannot be used, by the reason. */
+  /** How many calls cannot be used, by the reason. */
   readonly left = new Map<string, number>();
 
   add(proposal: Proposal): void {
@@ -42,10 +42,10 @@ export class Proposals {
   }
 }
 
-/** As many as a file of CSV has rows. */
+/** The most rows of a CSV file. */
 const PROPOSALS_MAX = 100_000;
 
-/** `usernames` has them by the name of the account in recordings. */
+/** `usernames` maps the names of accounts in recordings to usernames. */
 export function proposeFromCall(
   exchange: RecordedExchange,
   usernames: ReadonlyMap<string, string>,
@@ -67,7 +67,7 @@ export function proposeFromCall(
   else proposals.add({ username, number, origin: 'user', at, evidence: call?.texts.sample_message?.[0] ?? '' });
 }
 
-/** Received messages of one account that are nothing but one of the words. */
+/** Proposes the senders of received messages that consist of one of the words. */
 export async function proposeFromTexts(
   database: MigrationDatabase,
   { account, username, words }: { readonly account: bigint; readonly username: string; readonly words: string },

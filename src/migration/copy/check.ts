@@ -23,12 +23,12 @@ import { type Digest, Digests } from './digests.ts';
 import type { ImportedUser } from './import.ts';
 import { receivedCounts, unmarkedCount } from './message-copy.ts';
 
-/** Holds both sides against each other, account by account: counts, and all contents. */
+/** Compares both servers account by account: counts, and all contents. */
 export interface AccountDifference {
   readonly what: string;
   readonly here: number;
   readonly there: number;
-  /** Ids that only one side has, and ids whose contents differ: the first ones. */
+  /** The first ids that only one side has, and the first ids whose contents differ. */
   readonly onlyHere: readonly string[];
   readonly onlyThere: readonly string[];
   readonly different: readonly string[];
@@ -99,7 +99,7 @@ async function readThere(from: OldAccount, copied: CopiedAccount, now: number) {
   };
 }
 
-/** A capped list has only a part of the oldest second, so that one is left out on both sides. */
+/** A capped list may lack messages of its oldest second, which is left out on both sides. */
 async function readSent(from: OldAccount) {
   const list = await openSent(from);
   const { taken, isCapped } = await list.read(async (batches) => {
@@ -184,7 +184,7 @@ async function collected<T>(items: AsyncIterable<T>): Promise<T[]> {
   return all;
 }
 
-/** Not the password, and not the last sign-in, which differ by design. */
+/** Leaves out the password and the last sign-in, which differ by design. */
 function profileDifference(here: AccountReading, { copied: { account: there } }: There): AccountDifference | null {
   const names = ['contactName', 'contactSurname', 'company', 'email', 'tel', 'fax', 'mobile', 'address'] as const;
   const numbers = ['credits', 'usedCredits', 'priority', 'tag', 'createdAt'] as const;
@@ -199,8 +199,8 @@ const receivedDifference = (here: AccountReading, { received, unread }: There): 
   merged('received', here.received, received.inOrder(), receivedFields, ({ id, read }) => read !== unread.has(id));
 
 /**
- * Older messages than the list of the old server goes back may be here, from a file or from an
- * earlier copy. Of the oldest time in a list that ends at a cap, some may be missing.
+ * Columba may have messages that are older than the old server's list, from a file or an earlier
+ * copy. A list that ends at a cap may lack some messages of its oldest time.
  */
 function sentDifference(here: AccountReading, { sent }: There): Promise<AccountDifference | null> {
   const { digests, isCapped, oldest } = sent;
@@ -249,7 +249,7 @@ function counted(what: string, here: number, there: number): AccountDifference |
   return here === there ? null : { what, here, there, onlyHere: [], onlyThere: [], different: [] };
 }
 
-/** Texts are never shown: a difference has ids, and templates their numbers. */
+/** Texts are never shown: a difference shows ids, and for templates their numbers. */
 function listed<T>(
   what: string,
   here: readonly T[],

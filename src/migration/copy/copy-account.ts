@@ -20,7 +20,7 @@ import {
   removeReceived,
 } from './message-copy.ts';
 
-/** What every copy from the old server works with. */
+/** The dependencies of every copy from the old server. */
 export interface CopyDependencies {
   readonly database: MigrationDatabase;
   readonly old: OldServer;
@@ -32,19 +32,19 @@ export interface CopyDependencies {
 export interface InboxCopy {
   readonly added: number;
   readonly counts: InboxCounts;
-  /** Whether both counts are the same here and there. */
+  /** Whether both counts are the same on both servers. */
   readonly fits: boolean;
 }
 
-// A message may arrive during each pass. A third pass finds that nothing fits.
+// A message may arrive during each pass. If the third pass does not fit, no other would.
 const PASSES_MAX = 3;
 // Windows of an interrupted copy are read again from this much before its end.
 const RESUME_MARGIN_MS = 3_600_000;
-// No server gives fewer at once. A smaller cap would read every message by a call of its own.
+// No server returns fewer rows at once. A smaller cap would take a call for every message.
 const GUESSED_CAP_MIN = 5;
 
 export interface InboxPlan {
-  /** Received messages from this time on; earlier ones only where the counts do not fit. */
+  /** Messages are read from this time on; earlier ones only if the counts do not fit. */
   readonly start: number;
   readonly passesMax?: number;
   /**
@@ -52,7 +52,9 @@ export interface InboxPlan {
    * only when it is known whether it is unread.
    */
   readonly isComplete: boolean;
-  /** Whether Columba answers clients: a mark that only Columba has is one of theirs, and stays. */
+  /**
+   * Whether Columba answers clients. Then a mark that only Columba has came from them and stays.
+   */
   readonly isLed: boolean;
   readonly progress?: (added: number) => void;
 }
@@ -75,7 +77,7 @@ export async function copyInbox(
     const { counts, here } = found;
     const fits = here.read === counts.read && here.unread === counts.unread;
     const isFromFirst = first <= FIRST_INSTANT;
-    // Where another pass over the whole inbox found the same, a third one would not fit either.
+    // If another pass over the whole inbox found the same, a third one would not fit either.
     const result = JSON.stringify([counts, here]);
     if (fits || pass >= passesMax || (isFromFirst && result === earlier)) return { added, counts, fits };
     if (isFromFirst) earlier = result;
@@ -85,7 +87,7 @@ export async function copyInbox(
 }
 export type CopyTarget = Pick<CopyContext, 'account' | 'username'>;
 
-/** Where the server has a cap that nobody named, the fullest window shows it. */
+/** If the server has a cap that is not in the dialect, the fullest window reveals it. */
 export const guessedCap = (cap: number, largest: number): number =>
   largest < GUESSED_CAP_MIN ? cap : Math.min(cap, largest);
 
@@ -97,7 +99,7 @@ interface PassPlan {
   readonly tell: (added: number) => void;
 }
 
-/** Reads the windows, then which messages are unread, and writes both. */
+/** Reads the windows of time, then which messages are unread, and writes both. */
 async function copyPass(
   { database, now }: CopyDependencies,
   from: OldAccount,
@@ -128,14 +130,14 @@ async function copyPass(
   for (const id of unread.ids) seen.add(id);
   const readThere = missing.filter(({ id }) => !unread.ids.has(id));
   const stale = [...marks.unread].filter((id) => !unread.ids.has(id));
-  // More may have arrived than the server gives at once, so that an unread one is not in the list.
+  // If more messages arrived than the server returns at once, the list lacks some unread ones.
   const isListWhole = readThere.length + stale.length === 0 || (await countUnread(from)) <= unread.ids.size;
   const arrived = isListWhole ? [...readThere, ...unread.messages] : unread.messages;
   added += (await copyReceived(database, context, arrived, unread.ids)).length;
   if (!isLed) await copyUnread(database, account, unread.ids, marks);
   if (isListWhole) await copyMarks(database, account, stale);
   const isWhole = seen.size >= counts.read + counts.unread;
-  // Where not everything could be read, what was not seen may still be there.
+  // If not everything could be read, a message that was not seen may still be there.
   const gone = isWhole ? [...before].filter((id) => !seen.has(id)) : [];
   await removeReceived(database, account, gone);
   const here = await receivedCounts(database, account);
@@ -143,7 +145,7 @@ async function copyPass(
   return { added, largest, isWhole, here, counts: isSame ? counts : await readCounts(from) };
 }
 
-/** All sent messages. Those that are not in a whole list any more are removed here. */
+/** Copies all sent messages. Messages that a whole list lacks are removed here. */
 export async function copyAllSent(
   database: MigrationDatabase,
   context: CopyContext,
@@ -154,7 +156,7 @@ export async function copyAllSent(
   return { added: taken.added, count, isCapped };
 }
 
-/** By Read; where it marks, the whole inbox by InboxDS. */
+/** Reads windows of time by Read, or the whole inbox by InboxDS if Read marks messages. */
 export async function* windowsOf(
   from: OldAccount,
   start: number,

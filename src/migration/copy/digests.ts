@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
 
 /**
- * A long list of messages to be held against another one, in 28 bytes a message: its id, its time,
- * 64 bits of a hash of its contents, and its place in the order of the ids.
+ * A long list of messages that is compared with another one. A message takes 28 bytes: its id, its
+ * time, 64 bits of a hash of its contents, and its place in the order of ids.
  */
 export class Digests {
   #ids = new BigInt64Array(1_024);
@@ -11,7 +11,7 @@ export class Digests {
   #order = new Uint32Array();
   #size = 0;
 
-  /** Where an id comes again, the last one counts. */
+  /** If an id is added again, the last one counts. */
   add(id: bigint, at: number, fields: readonly unknown[]): void {
     if (this.#size === this.#ids.length) this.#grow();
     this.#ids[this.#size] = id;
@@ -30,7 +30,7 @@ export class Digests {
     this.#times.set(times);
   }
 
-  /** By id, each once. Nothing is added afterwards. */
+  /** Yields each message once, by id. Nothing is added afterwards. */
   *inOrder(): Generator<Digest> {
     for (const place of this.#sorted()) {
       const [id, hashed] = [this.#ids[place] as bigint, this.#hashes[place] as bigint];

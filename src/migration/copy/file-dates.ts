@@ -1,10 +1,10 @@
 import { parseDateBy } from '../../asmx/contract/dates.ts';
 import { Problem } from '../../base/problem.ts';
 
-/** Times in files. A format is written as in .NET and Java: dd.MM.yyyy HH:mm:ss */
+/** Reads times in files. A format is written as in .NET and Java: dd.MM.yyyy HH:mm:ss */
 export interface FileTime {
   readonly at: number;
-  /** Milliseconds: the file says no more than which second or minute it was. */
+  /** The precision in milliseconds, because a file may tell only the second or the minute. */
   readonly unit: number;
 }
 export type ReadTime = (text: string) => FileTime | null;
@@ -28,7 +28,7 @@ const PARTS: Readonly<Record<string, string>> = {
 };
 const FRACTION = String.raw`(?<fraction>\d{1,9})`;
 
-/** Year first, or with dots, which nobody writes with the month first. */
+/** Dates with the year first, or with dots, which nobody writes with the month first. */
 const CLEAR = [
   String.raw`(?<year>\d{4})[-/.](?<month>\d{1,2})[-/.](?<day>\d{1,2})`,
   String.raw`(?<day>\d{1,2})\.(?<month>\d{1,2})\.(?<year>\d{4})`,
@@ -40,7 +40,7 @@ const CLEAR = [
     ),
 );
 
-/** Without a format: those that can be read in one way only. */
+/** Without a format, only times that can be read in one way are accepted. */
 export function timeReader(format: string | null, zone: string): ReadTime {
   const formats = format === null ? CLEAR : [compiled(format)];
   const context = { now: 0, zone };

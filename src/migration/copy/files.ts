@@ -14,8 +14,8 @@ import type { FileTime, ReadTime } from './file-dates.ts';
 import { importSent, type SentRow } from './sent-import.ts';
 
 /**
- * What no operation of the old server gives, from files: the blacklist, older sent messages, and
- * contacts. Each row is joined with what is here, so a file can be given again.
+ * Imports from files what no operation of the old server returns: the blacklist, older sent
+ * messages, and contacts. Each row is merged with what is here, so a file can be imported again.
  */
 export const FILE_KINDS = ['contacts', 'sent', 'blacklist'] as const;
 export type FileKind = (typeof FILE_KINDS)[number];
@@ -23,15 +23,15 @@ export type FileKind = (typeof FILE_KINDS)[number];
 export interface FileReport {
   rows: number;
   added: number;
-  /** Rows that were here before, or in an earlier row of the file. */
+  /** Rows that were here before or repeat an earlier row of the file. */
   known: number;
-  /** Contacts: those that got fields which they lacked. */
+  /** Contacts that got fields which they lacked. */
   filled: number;
-  /** Contacts: rows that say something else than the contact, which stays as it is. */
+  /** Rows that differ from their contact, which stays as it is. */
   differing: number;
-  /** Sent: messages that a client has deleted in Columba. They do not come back. */
+  /** Sent messages that a client has deleted in Columba, and that do not come back. */
   deleted: number;
-  /** OptOuts: messages that waited for a number. */
+  /** Messages that waited for a number of the blacklist. */
   cancelled: number;
   refused: number;
   /** The first refused rows. */
@@ -47,12 +47,12 @@ export interface FileDependencies {
   readonly now: () => number;
 }
 export interface FileOptions {
-  /** The account of all rows. Null: a column names it. */
+  /** The account of all rows; null if a column names it. */
   readonly username: string | null;
   readonly dryRun: boolean;
   readonly readTime: ReadTime;
   readonly dialect: Dialect;
-  /** Statuses of ours by the words of the file. */
+  /** Our statuses by the words of the file. */
   readonly statuses: ReadonlyMap<string, string>;
   readonly progress?: (report: FileReport) => void;
 }
@@ -64,7 +64,7 @@ const usernameColumn = (required: boolean): CsvColumn => ({
   aliases: ['account', 'user name'],
 });
 
-/** `hasUsername`: the account is named for the whole file. */
+/** `hasUsername` means that the account is named for the whole file. */
 export function fileColumns(kind: FileKind, hasUsername: boolean): readonly CsvColumn[] {
   return [...(hasUsername ? [] : [usernameColumn(true)]), ...COLUMNS[kind]];
 }
@@ -78,7 +78,7 @@ const COLUMNS: Readonly<Record<FileKind, readonly CsvColumn[]>> = {
     column('origin', false),
     column('evidence', false, 'message', 'text'),
   ],
-  // With the names of FetchSentDS and of `columba message export`.
+  // The aliases include the names of FetchSentDS and of `columba message export`.
   sent: [
     column('number', true, ...NUMBER_NAMES, 'to', 'destination'),
     column('text', true, 'message', 'body', 'message text'),
@@ -90,12 +90,12 @@ const COLUMNS: Readonly<Record<FileKind, readonly CsvColumn[]>> = {
   ],
 };
 
-// Rows of a transaction. Adding to the blacklist takes some ten statements for each of them.
+// Rows per transaction. Adding to the blacklist takes some ten statements for each row.
 const ROWS_AT_ONCE: Readonly<Record<FileKind, number>> = { contacts: 200, sent: 1_000, blacklist: 100 };
 const REFUSALS_MAX = 100;
 const ACCOUNTS_KNOWN_MAX = 10_000;
 
-/** Rows that are wrong are refused, and the others go on. */
+/** Imports a file. Wrong rows are refused, and the others are imported. */
 export async function loadFile(
   dependencies: FileDependencies,
   kind: FileKind,
@@ -139,7 +139,7 @@ export async function loadFile(
       if (count >= ROWS_AT_ONCE[kind]) await flush();
     }
   } catch (thrown) {
-    // A quote that is not closed, for example. What was read before it is good.
+    // For example, a quote is not closed. The rows before it are good.
     if (!(thrown instanceof Problem) || thrown.kind !== 'bad-argument') throw thrown;
     report.stopped = thrown.message;
   }
@@ -178,7 +178,7 @@ function loaders(
   report: FileReport,
 ): Readonly<Record<FileKind, Load>> {
   const { dryRun } = options;
-  /** The rows that can be read. The others are refused. */
+  /** Returns the rows that can be read, and refuses the others. */
   const readable = <T>(rows: readonly FileRow[], read: (row: FileRow) => T): { line: number; value: T }[] =>
     rows.flatMap((row) => {
       try {

@@ -1,4 +1,4 @@
-/** Ids of a long list, in 8 bytes each. A Set takes about 50. */
+/** The ids of a long list, in 8 bytes each. A Set takes about 50 bytes for each. */
 export class IdList {
   #ids = new BigInt64Array(1_024);
   #size = 0;

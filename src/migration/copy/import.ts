@@ -28,13 +28,13 @@ import { copyLate } from './late-copy.ts';
 import { copyScheduled, unmarkedCount } from './message-copy.ts';
 
 /**
- * Copies accounts by the old server's own operations. It marks and deletes nothing there, besides
- * the one message of the test whether reading marks. It can be repeated: what is here is brought up
- * to date. It can be killed: the next run goes on.
+ * Copies accounts by the old server's own operations. It marks and deletes nothing there, except
+ * the one message of the test whether reading marks messages. It can be repeated to bring accounts
+ * up to date, and after a kill the next run continues.
  */
 export interface ImportOptions {
   readonly dryRun?: boolean;
-  /** Received messages from here on, for accounts that were copied before. */
+  /** For accounts that were copied before: read received messages from this time on. */
   readonly since?: number | null;
   readonly progress?: (progress: ImportProgress) => void;
 }
@@ -47,13 +47,13 @@ export interface ImportProgress {
   readonly calls: number;
 }
 
-/** Calls of a small account: profile, contacts, groups, templates, lists and counts of messages. */
+/** The calls for a small account: profile, contacts, groups, templates, lists and counts. */
 export const CALLS_OF_AN_ACCOUNT = 11;
 
 /**
- * copied: all of it is here and fits. checked: a dry run, and it fits. failed: see `problem`. late:
- * Columba answers alone, and what came late to the old server is here. left: Columba leads, and
- * writes wait for the old server.
+ * `copied`: the whole account is here, and the counts fit. `checked`: the same in a dry run.
+ * `failed`: see `problem`. `late`: Columba answers alone, and what came late to the old server is
+ * here. `left`: Columba leads, and writes wait for the old server.
  */
 export interface AccountReport {
   /** The line of the file. The user_id itself is never shown. */
@@ -74,12 +74,12 @@ export interface AccountReport {
 }
 export interface ImportReport {
   readonly accounts: readonly AccountReport[];
-  /** Why it ended before the last account; null where it did not. */
+  /** Why the import ended before the last account; null if it did not. */
   readonly stopped: string | null;
   /** Whether the old server asked for a pause or did not answer: run it again later. */
   readonly isRetryable: boolean;
   readonly calls: number;
-  /** Status words that the dialect does not have. */
+  /** Status words that the dialect does not have, with their counts. */
   readonly unknownWords: Readonly<Record<string, number>>;
   readonly readEffects: ReadEffects;
 }
@@ -149,7 +149,7 @@ const NOTHING = {
   problem: null,
 } as const;
 
-/** The result is stored at once: a test that marks is not made twice. */
+/** Stores the result at once, so that a test that marks a message is not made twice. */
 export async function testedEffects(
   { database, old, dialect, now, effects }: CopyDependencies,
   userId: string,
@@ -181,7 +181,7 @@ async function importAccount(
   const ofColumba = dryRun ? undefined : await importLeading(dependencies, from, username, since);
   if (ofColumba?.report) return { ...NOTHING, line, username, hasPassword: true, ...ofColumba.report };
   const askedAt = now();
-  const list = await openSent(from); // before anything is written: unknown words stop the import
+  const list = await openSent(from); // before anything is written, because unknown words stop the import
   const scheduled = await readScheduled(from);
   const cap = dialect.caps?.['sent.FetchSentDS'];
   if (dryRun) {
@@ -198,7 +198,7 @@ async function importAccount(
       problem,
     };
   }
-  // Where Columba leads, the old server is asked again: its answer is as new as the last write.
+  // If Columba leads, the old server is asked again, so that its answer includes the last write.
   const newest = ofColumba ? await readProfile(from, now()) : profile;
   const target = await copyTarget(dependencies, newest, ofColumba?.lastWrite);
   const context = { account: target.account, username, askedAt };
@@ -224,8 +224,8 @@ async function importAccount(
 }
 
 /**
- * Of an account that Columba answers. Undefined where the old server does. Without a report where
- * Columba leads and nothing waits: then the account is copied, unless a later write comes.
+ * Handles an account that Columba answers; undefined if the old server answers it. Without a
+ * report, Columba leads and no write waits: then the account is copied, unless a later write comes.
  */
 async function importLeading(
   dependencies: CopyDependencies,
@@ -236,7 +236,7 @@ async function importLeading(
   const { database, now } = dependencies;
   const account = await accountIdNamed(database, username);
   const progress = account === null ? null : await copyProgress(database, account);
-  if (account === null || progress?.completedAt == null) return undefined; // the first copy goes on
+  if (account === null || progress?.completedAt == null) return undefined; // the first copy continues
   const { stage, changedAt } = await createMigrationStages(database, now).of(username);
   if (stage === 'lead') {
     const lastWrite = await lastWriteOf(database, account);
@@ -267,12 +267,12 @@ async function copyTarget(
   return copyAccount(database, await withPasswordHash(profile), now(), lastWrite);
 }
 
-/** Of a dry run: every row is read and understood, and none is kept. */
+/** In a dry run, every row is read and parsed, and none is kept. */
 async function readThrough(batches: AsyncIterable<unknown>): Promise<void> {
   for await (const _ of batches);
 }
 
-/** No count says how many were sent. */
+/** Whether a list of sent messages is complete is guessed, because no operation counts them. */
 const completeness = (
   cap: number | undefined,
   { count, isCapped }: { readonly count: number; readonly isCapped: boolean },
@@ -284,7 +284,7 @@ async function statusRemarks({ database }: CopyDependencies, from: OldAccount, a
   return there === here ? [] : [`${there} delivery statuses are not marked there, and ${here} here.`];
 }
 
-/** Reads the whole inbox and holds it against both counts. */
+/** Reads the whole inbox and compares it with both counts. */
 async function checkInbox(from: OldAccount, now: number) {
   let cap = from.dialect.caps?.['inbox.Read'] ?? Number.POSITIVE_INFINITY;
   const ids = new Set<bigint>();

@@ -9,16 +9,16 @@ import type { MigrationDatabase } from './database.ts';
 import { copyReceived, copySent, missingReceived, removeGoneScheduled, scheduledHere } from './message-copy.ts';
 
 /**
- * Of an account that Columba answers alone, only what comes late to the old server is copied. That
- * is received messages, and sent ones with their statuses. Scheduled messages that nobody took over
- * are removed here when the old server has sent them. Balance, contacts, templates and marks are
- * those of Columba.
+ * For an account that Columba answers alone, only what comes late to the old server is copied:
+ * received messages, and sent messages with their statuses. Scheduled messages that were not taken
+ * over are removed here when the old server has sent them. Balance, contacts, templates and marks
+ * are those of Columba.
  */
 export interface LateTarget {
   readonly account: bigint;
   readonly username: string;
   readonly askedAt: number;
-  /** Received messages from this time on. */
+  /** Received messages are read from this time on. */
   readonly start: number;
   /** Since when the old server is not told of deletes. */
   readonly aloneSince: number;
@@ -40,7 +40,7 @@ export async function copyLate(
     });
     late.push(...wanted);
   }
-  // Asked last: one that arrives in between is unread, and is not taken for a read one.
+  // The unread list is asked for last, so that a message that arrives meanwhile counts as unread.
   const unread = await readUnread(from, (await readCounts(from)).unread);
   const isListWhole = (await countUnread(from)) <= unread.ids.size;
   const known = isListWhole ? late : late.filter(({ id }) => unread.ids.has(id));
@@ -56,7 +56,7 @@ async function* filtered<T>(batches: AsyncIterable<readonly T[]>, isWanted: (ite
   for await (const batch of batches) yield batch.filter(isWanted);
 }
 
-/** Scheduled messages that nobody took over, and that the old server has sent by now. */
+/** Removes scheduled messages that were not taken over, and that the old server has sent by now. */
 async function removeSentSchedule(
   database: MigrationDatabase,
   from: OldAccount,

@@ -36,11 +36,11 @@ import { adjusting, lastWriteOf } from './account-copy.ts';
 import { IdList } from './id-list.ts';
 import * as sql from './messages.sql.ts';
 
-/** Messages of an old server, copied into an account that copyAccount has made. */
+/** Copies messages of an old server into an account that copyAccount has created. */
 export interface CopyContext {
   readonly account: bigint;
   readonly username: string;
-  /** When the old server was asked: what a client deleted here does not come back. */
+  /** When the old server was asked. A message that a client deleted since does not come back. */
   readonly askedAt: number;
 }
 
@@ -53,8 +53,9 @@ function* chunksOf<T>(rows: readonly T[]): Generator<readonly T[]> {
 const idsOf = (rows: readonly { readonly id: bigint }[]): bigint[] => rows.map(({ id }) => id);
 
 /**
- * Adds received messages. `unread` has those that are unread there. Null, in a first copy alone: it
- * is not known yet, and copyUnread follows. Returns the ids of new ones.
+ * Adds received messages. `unread` has the ids that are unread at the old server; it is null only
+ * in a first copy, where they are not known yet and copyUnread follows. Returns the ids of new
+ * messages.
  */
 export async function copyReceived(
   database: Database,
@@ -63,7 +64,7 @@ export async function copyReceived(
   unread: ReadonlySet<bigint> | null,
 ): Promise<bigint[]> {
   const added: bigint[] = [];
-  // Windows of time overlap, so a message may be there twice.
+  // Windows of time overlap, so a message may come twice.
   for (const chunk of chunksOf([...new Map(messages.map((each) => [each.id, each])).values()])) {
     const ids = await database.transaction(account, async (queries) => {
       const deleted = await deletedHere(queries, username, askedAt);
@@ -74,7 +75,7 @@ export async function copyReceived(
         .filter((each) => isNew(each) || isChanged(each, here.get(each.id)))
         .map((each) => ({ ...each, read: here.get(each.id)?.read ?? unread?.has(each.id) !== true }));
       if (put.length === 0) return [];
-      // Rows of an emptied inbox are in the way until the purge.
+      // Rows of an emptied inbox would block the same ids until the purge.
       await deleteReceivedAmong(queries, account, idsOf(put));
       await addReceived(queries, account, await currentGeneration(queries, account), put);
       await noteCopiedIds(queries, account, { messages: put.map(({ id }) => id) });
@@ -90,7 +91,7 @@ async function receivedHere(queries: Queries, account: bigint, messages: readonl
   return new Map(here.map((each) => [each.id, each]));
 }
 
-/** Those of the messages that are not here, or are here with other contents. */
+/** Returns those of the messages that are not here, or are here with other contents. */
 export async function missingReceived(
   database: Database,
   account: bigint,
@@ -113,9 +114,9 @@ const isChanged = (one: ReceivedMessage, other: ReceivedMessage | undefined): bo
 
 /** What is known about the marks of an account before the old server is asked for its own. */
 export interface MarksHere {
-  /** Copied messages that are unread here before the old server is asked. */
+  /** The copied messages that are unread here before the old server is asked. */
   readonly unread: ReadonlySet<bigint>;
-  /** The number of the last write of a client; null while a write waits for one of both servers. */
+  /** The number of the last write of a client; null while a write waits for either server. */
   readonly lastWrite: bigint | null;
 }
 
@@ -133,7 +134,7 @@ export async function marksHere(database: Database, account: bigint): Promise<Ma
   return { unread, lastWrite: isSettled ? lastWrite : null };
 }
 
-/** Marks what is read there. */
+/** Marks messages that are read at the old server. */
 export async function copyMarks(database: Database, account: bigint, ids: readonly bigint[]): Promise<void> {
   for (const chunk of chunksOf(ids)) {
     await database.transaction(account, async (queries) => {
@@ -143,9 +144,9 @@ export async function copyMarks(database: Database, account: bigint, ids: readon
 }
 
 /**
- * Makes unread what is unread there and read here. Call it only while the old server answers the
- * account's clients: then it knows every mark. While a write waits, or where one came since the old
- * server was asked, nothing is changed and the next copy does it.
+ * Makes messages unread that are unread at the old server and read here. Call it only while the old
+ * server answers the account's clients, because then it knows every mark. While a write waits, or
+ * if one came since the old server was asked, nothing is changed and the next copy does it.
  */
 export async function copyUnread(
   database: Database,
@@ -155,7 +156,7 @@ export async function copyUnread(
 ): Promise<void> {
   if (lastWrite === null) return;
   for (const ids of chunksOf([...unread])) {
-    // Nothing is written where nothing differs: a write makes cached answers void.
+    // Nothing is written if nothing differs, because a write invalidates cached answers.
     if (!(await receivedAmong(database, account, ids)).some(({ read }) => read)) continue;
     await database.transaction(account, async (queries) => {
       if ((await lastWriteOf(queries, account)) !== lastWrite) return;
@@ -189,13 +190,13 @@ export async function removeReceived(database: Database, account: bigint, ids: r
 export interface SentCopy {
   readonly added: number;
   readonly listed: IdList;
-  /** When the oldest one was sent; `askedAt` where there is none. */
+  /** When the oldest message was sent; `askedAt` without any. */
   readonly oldest: number;
   /** The highest copied id before the old server was asked. */
   readonly highest: bigint;
 }
 
-/** Adds and changes sent messages while they come. Where they are all, removeGoneSent follows. */
+/** Adds and changes sent messages as they arrive. After a whole list, removeGoneSent follows. */
 export async function copySent(
   database: Database,
   context: CopyContext,
@@ -215,7 +216,7 @@ export async function copySent(
   return { added, listed, oldest, highest };
 }
 
-/** Returns how many were new. */
+/** Returns how many messages were new. */
 const copySentChunk = (
   database: Database,
   { account, username, askedAt }: CopyContext,
@@ -243,8 +244,8 @@ const isSameSent = (one: SentMessage, other: SentMessage | undefined): boolean =
   (other.marked || !one.marked);
 
 /**
- * Removes copied messages that a whole list does not have, as far as it goes back. A message that
- * another copy brought since the old server was asked is younger than the list, and stays.
+ * Removes copied messages that a whole list lacks, as far back as the list goes. A message that
+ * another copy brought since the old server was asked is newer than the list, and stays.
  */
 export async function removeGoneSent(
   database: Database,
@@ -263,10 +264,10 @@ export async function removeGoneSent(
 }
 
 /**
- * Makes the schedule equal; where the list is complete, what is not in it goes. It is held: nothing
- * of it is active. What is active here, or is being taken over, stays as it is. The credits that it
- * holds come from the operator: the old server has taken them from the balance already. Returns how
- * many were new.
+ * Makes the schedule equal to that of the old server. If the list is complete, messages that it
+ * lacks are removed. The copied messages are not active. Messages that are active here, or are
+ * being taken over, stay as they are. The held credits come from the operator, because the old
+ * server has already taken them from the balance. Returns how many messages were new.
  */
 export function copyScheduled(
   database: Database,
@@ -291,8 +292,8 @@ export function copyScheduled(
 }
 
 /**
- * Removes scheduled messages that the old server has sent or deleted, and gives back the credits
- * that they hold. What is active here stays. Call it for messages that are not being taken over.
+ * Removes scheduled messages that the old server has sent or deleted, and returns the credits that
+ * they hold. Active messages stay. Call it for messages that are not being taken over.
  */
 export function removeGoneScheduled(
   database: Database,

@@ -5,7 +5,7 @@ type One = { account: AccountKey };
 /** `ids` is a JSON array of numbers. */
 type Some = { account: AccountKey; ids: string };
 
-/** Sent messages from one of the spans of time: records of the account, the start and the end. */
+/** Sent messages of some spans of time, given as records of the account, the start and the end. */
 export const sentWithin = statement<
   One & { spans: string },
   { recipient: string | null; text: string | null; sent_at: bigint }
@@ -20,7 +20,7 @@ export const scheduledAmong = statement<Some, { message_id: bigint }>(
   'migrated.scheduledAmong',
   'select message_id from scheduled where account_id = :account and message_id {among :ids}',
 );
-/** Scheduled messages, and whether one is active here. */
+/** Scheduled messages, and whether each is active here. */
 export const scheduledFrom = statement<
   One & { from: bigint; limit: number },
   {

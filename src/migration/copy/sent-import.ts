@@ -8,22 +8,22 @@ import { copyProgress, deletedHere, MESSAGE_ID_GAP, noteCopiedIds } from '../sta
 import * as sql from './messages.sql.ts';
 
 /**
- * Sent messages from a file, joined with those that are here. No credits move, no event is emitted,
- * and each is stored as marked: clients do not get statuses of years ago as new ones.
+ * Merges sent messages from a file with those that are here. No credits move, no event is emitted,
+ * and each message is stored as marked, so that clients do not get statuses of years ago as new.
  *
- * Ids: the id of a row is the old server's, and stays. A message that has it is not added again. A
- * row without an id gets one of Columba's own, which are above those of the old server. It is not
- * added where a message with its number, text and time is here. An id above the copied ones is
- * taken only while Columba has given none of its own, so neither server gives it once more.
+ * A row keeps the id that the old server gave it, and a message with that id is not added again. A
+ * row without an id gets one of Columba's own ids, which are above those of the old server, unless
+ * a message with its number, text and time is here. An id above the copied ones is taken only while
+ * Columba has given none of its own, so that neither server gives it once more.
  */
 export interface SentRow extends Omit<SentMessage, 'id' | 'marked' | 'recipient' | 'text'> {
   readonly id: bigint | null;
   readonly recipient: string;
   readonly text: string;
-  /** The file says no more of `sentAt` than which second or minute it was: milliseconds. */
+  /** The precision of `sentAt` in milliseconds: a file may tell only the second or the minute. */
   readonly unit: number;
 }
-/** deleted: a client deleted it in Columba, so it does not come back. */
+/** `deleted`: a client deleted the message in Columba, so it does not come back. */
 export type SentOutcome = 'added' | 'known' | 'deleted' | { readonly refused: string };
 
 export interface SentImport {
@@ -34,7 +34,7 @@ export interface SentImport {
   readonly dryRun: boolean;
 }
 
-/** Outcomes in the order of the rows. Call it with some hundred rows: it is one transaction. */
+/** Returns outcomes in the order of the rows. It is one transaction, so give some hundred rows. */
 export function importSent(
   database: Database,
   target: SentImport,
@@ -94,7 +94,7 @@ async function plan(queries: Queries, target: SentImport, rows: readonly SentRow
 const refused = (reason: string): SentOutcome => ({ refused: reason });
 const instant = (at: number): string => new Date(at).toISOString();
 
-/** Other contents show a wrong column or a wrong zone. The status here may be a later one. */
+/** Different contents reveal a wrong column or a wrong zone. The status here may be a later one. */
 function difference(
   row: SentRow,
   found: Pick<SentMessage, 'recipient' | 'text' | 'sentAt'>,
@@ -111,7 +111,7 @@ function difference(
   return 'known';
 }
 
-/** Why an id cannot be kept; null where it can. */
+/** Tells why an id cannot be kept; null if it can be. */
 async function idRule(queries: Queries, account: bigint): Promise<(id: bigint) => string | null> {
   const progress = await copyProgress(queries, account);
   if (!progress) return () => null;
@@ -123,7 +123,7 @@ async function idRule(queries: Queries, account: bigint): Promise<(id: bigint) =
       : null;
 }
 
-/** A later copy would bring the message once more, with its id. */
+/** Refuses messages that a later copy would bring once more, with their ids. */
 async function timeRule(queries: Queries, { account, username }: SentImport): Promise<(row: SentRow) => string | null> {
   const progress = await copyProgress(queries, account);
   if (!progress) return () => null;
@@ -137,7 +137,7 @@ async function timeRule(queries: Queries, { account, username }: SentImport): Pr
       : null;
 }
 
-/** Exports write line ends and spaces at the ends in several ways. */
+/** Exports differ in line ends and in spaces at the ends, so these do not count. */
 const plain = (text: string | null): string => (text ?? '').replace(/\r\n?/g, '\n').trim();
 
 const contentKey = (
@@ -146,7 +146,7 @@ const contentKey = (
   region: string | null,
 ): string => `${unit} ${Math.floor(sentAt / unit)} ${numberKey(recipient ?? '', region)} ${plain(text)}`;
 
-/** The messages that are here from the seconds or minutes of rows without an id. */
+/** Reads the messages here that were sent in the seconds or minutes of rows without an id. */
 async function contentsHere(
   queries: Queries,
   { account, region }: SentImport,

@@ -11,9 +11,9 @@ import { testedEffects } from './import.ts';
 import { copyScheduled, copySent, unmarkedCount } from './message-copy.ts';
 
 /**
- * Brings over what arrived at the old server since the last time. It never marks nor deletes there.
- * Do not call it while writes of the account still wait for the old server. Its lists would be
- * older than the account here.
+ * Copies what arrived at the old server since the last sync. It never marks or deletes there. Do
+ * not call it while writes of the account wait for the old server, because its lists would be older
+ * than the account here.
  */
 export interface SyncedAccount {
   readonly account: bigint;
@@ -21,7 +21,7 @@ export interface SyncedAccount {
   readonly userId: string;
 }
 export interface SyncOptions {
-  /** Profile, contacts, groups and templates, and all sent messages too. */
+  /** Whether to copy profile, contacts, groups, templates and all sent messages too. */
   readonly everything?: boolean;
 }
 export interface SyncReport {
@@ -35,12 +35,12 @@ export interface SyncReport {
   readonly fits: boolean;
 }
 
-// Two clocks differ, and a message may show up later than its own time says.
+// Clocks differ, and a message may appear later than its own time says.
 const OVERLAP_MS = 10 * 60_000;
 const NEWEST_SENT = 200;
 const SCHEDULED_MAX = 10_000;
 
-/** Throws OldServerBusy or OldServerUnreachable; the next round does it again. */
+/** Throws OldServerBusy or OldServerUnreachable; the next round tries again. */
 export async function syncAccount(
   dependencies: CopyDependencies,
   { account, username, userId }: SyncedAccount,
@@ -59,7 +59,7 @@ export async function syncAccount(
   if (everything) await copyCurrent(dependencies, from, account);
   const inbox = await copyInbox(dependencies, from, context, {
     start: (progress.syncedAt ?? progress.completedAt) - OVERLAP_MS,
-    passesMax: 2, // the second one reads the whole inbox, where the counts do not fit
+    passesMax: 2, // the second pass reads the whole inbox, if the counts do not fit
     isComplete: true,
     isLed: stage === 'lead' || stage === 'alone',
   });
@@ -76,7 +76,7 @@ export async function syncAccount(
   };
 }
 
-/** The newest ones; all of them where the number of unmarked statuses is another one. */
+/** Copies the newest sent messages; all of them if the numbers of unmarked statuses differ. */
 async function syncSent(
   { database }: CopyDependencies,
   from: OldAccount,
@@ -95,10 +95,10 @@ async function syncSent(
   return { added: added + all.added, fits: all.isCapped || (await isEqual()) };
 }
 
-// Clients write at any time. A copy that lacks a write of theirs is not taken.
+// Clients may write at any time, and a copy that lacks one of their writes is not taken.
 const TRIES = 3;
 
-/** Profile, contacts, groups and templates, as they are after the last write of a client. */
+/** Copies profile, contacts, groups and templates as they are after the last write of a client. */
 async function copyCurrent({ database, now }: CopyDependencies, from: OldAccount, account: bigint): Promise<void> {
   for (let tried = 1; ; tried++) {
     const lastWrite = await lastWriteOf(database, account);

@@ -4,28 +4,30 @@ import type { KeyedQueue } from '../../base/keyed-queue.ts';
 import { createRepeat } from '../../base/repeat.ts';
 import type { SyncOptions } from './sync.ts';
 
-/** Brings over what is at the old server, for the account of a user_id. */
+/** Copies what is at the old server, for the account of a user_id. */
 export type Sync = (userId: string, options?: SyncOptions) => Promise<void>;
 
 /**
- * When accounts are brought up to date with the old server. Each sync waits for its turn in the
- * queue of its account. So it never runs beside a write.
+ * Decides when accounts are brought up to date with the old server. Each sync waits for its turn in
+ * the queue of its account, so it never runs beside a write.
  */
 export interface Syncs {
-  /** A call of an account that is compared: it is synced every 15 s while it has calls. */
+  /**
+   * Called for each call of an account that is compared: while it has calls, it syncs every 15 s.
+   */
   touch(userId: string): void;
-  /** Before a polling answer: waits for a sync where the last one is too old. */
+  /** Called before the answer to a poll: waits for a sync if the last one is too old. */
   freshen(userId: string): Promise<void>;
-  /** Waits for a sync that begins now. Rejects where the old server does not answer. */
+  /** Waits for a sync that begins now. Rejects if the old server does not answer. */
   readonly whole: Sync;
-  /** Syncs now, for somebody whose turn it is already. */
+  /** Syncs at once, for a caller that already has its turn in the queue. */
   readonly now: Sync;
   start(): void;
   stop(): void;
 }
 
 export interface SyncSettings {
-  /** Brings over what arrived. Never marks nor deletes at the old server. */
+  /** Copies what arrived. Never marks or deletes at the old server. */
   readonly sync: Sync;
   readonly queue: Pick<KeyedQueue, 'run'>;
   readonly clock: Clock;

@@ -15,22 +15,22 @@ import type { CopyDependencies } from './copy-account.ts';
 import { removeGoneScheduled, scheduledHere } from './message-copy.ts';
 
 /**
- * Takes the schedule over, message by message. Each is deleted there, and activated here only after
- * the old server answered true. Each step is on disk before the next one. So after a kill nothing
- * is sent twice, and what nobody can be sure of is held and listed.
+ * Takes over the schedule, message by message. Each message is deleted at the old server, and
+ * activated here only after the old server answered true. Each step is on disk before the next one,
+ * so after a kill nothing is sent twice, and messages with an unknown outcome are held and listed.
  */
 export interface TakeOverDependencies extends CopyDependencies {
   /** How the account's messages are sent. */
   readonly sendingOf: (account: bigint) => Promise<SendingAccount>;
-  /** For how long a message that is due is tried. */
+  /** How long a message that is due is tried. */
   readonly tryForMs: number;
 }
 
 /**
- * activated: it is sent from here. gone: the old server did not have it any more, so it was sent or
- * deleted there, and is removed here. refused: it cannot be sent from here, and stays there.
- * unknown-outcome: no answer came, and it is not there. missing: it is there, and not here.
- * would-activate: a dry run.
+ * `activated`: the message is sent from here. `gone`: the old server did not have it any more, so
+ * it was sent or deleted there, and is removed here. `refused`: it cannot be sent from here, and
+ * stays there. `unknown-outcome`: no answer came, and the message is not there. `missing`: it is
+ * there and not here. `would-activate`: what a dry run would activate.
  */
 export type TakeOverOutcome = 'activated' | 'gone' | 'refused' | 'unknown-outcome' | 'missing' | 'would-activate';
 export interface TakenMessage {
@@ -73,7 +73,7 @@ export async function takeOverSchedule(
   for (const id of ids.sort((one, other) => (one < other ? -1 : 1))) {
     const found = here.get(id);
     const dueAt = there.get(id) ?? (found ? Number(found.scheduled_at) : null);
-    // Beyond the end of a list the answer to the delete tells whether it is there.
+    // For messages beyond the end of a list, the answer to the delete tells whether they exist.
     const isThere = there.has(id) || (schedule.isCapped && found !== undefined);
     const step = { id, isThere, isHere: found !== undefined, state: states.get(id) };
     const outcome = dryRun ? foreseen(step) : await takeOver(dependencies, from, account, step);
@@ -86,12 +86,12 @@ export async function takeOverSchedule(
 }
 
 /**
- * In record and compare the old server answers a client that deletes a scheduled message. After a
- * take-over it would say that there is none, and Columba would send the message.
+ * In the stages record and compare, the old server answers a client that deletes a scheduled
+ * message. After a take-over it would say that there is none, and Columba would send the message.
  */
 async function checkStage({ database, now }: TakeOverDependencies, username: string): Promise<void> {
   const stages = createMigrationStages(database, now);
-  if (!(await stages.areUsed())) return; // nobody runs a proxy
+  if (!(await stages.areUsed())) return; // no proxy is in use
   const { stage } = await stages.of(username);
   if (stage === 'lead' || stage === 'alone') return;
   throw conflict(
@@ -99,10 +99,10 @@ async function checkStage({ database, now }: TakeOverDependencies, username: str
   );
 }
 
-// One transaction activates so many. Those of a killed run are activated by the next one.
+// Messages per transaction. The next run activates what a killed run left.
 const ACTIVATED_AT_ONCE = 100;
 
-/** Those that an earlier run did not finish. */
+/** The messages that an earlier run did not finish. */
 const openOf = (states: ReadonlyMap<bigint, TakeOverState>): bigint[] =>
   [...states].filter(([, state]) => state === 'asked' || state === 'deleted').map(([id]) => id);
 
@@ -134,14 +134,14 @@ async function takeOver(
   const note = (next: TakeOverState) => noteTaken(database, account, id, next, now());
   if (state === 'deleted') return 'deleted';
   if (!isThere) {
-    // Whether our delete or its own schedule removed it, nobody knows after a lost answer.
+    // After a lost answer nobody knows whether our delete or the old schedule removed it.
     if (state === 'asked') return 'unknown-outcome';
     if (state === 'refused') return 'refused';
     await removeGoneScheduled(database, account, [id], now());
     return 'gone';
   }
-  if (!isHere) return 'missing'; // a sync brings it, and the next run takes it over
-  // What cannot be sent from here stays there.
+  if (!isHere) return 'missing'; // a sync copies it, and the next run takes it over
+  // A message that cannot be sent from here stays there.
   if (await activationRefusal(database, account, (await sendingOf(account)).region, id)) return 'refused';
   await note('asked');
   const answer = await from.old.call('compose', 'DeleteScheduledMessage', {
@@ -157,7 +157,7 @@ async function takeOver(
   return 'deleted';
 }
 
-/** Activating again does nothing: a message that is active or sent is not among the inactive. */
+/** Activating again does nothing, because an active or sent message is not among the inactive. */
 async function activate(
   { database, now, sendingOf, tryForMs }: TakeOverDependencies,
   account: bigint,

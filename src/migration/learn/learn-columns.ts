@@ -38,10 +38,10 @@ export class ColumnsLearner {
 const isDataSet = (raw: RawValue): raw is RawDataSet =>
   typeof raw === 'object' && raw !== null && 'columns' in raw && Array.isArray(raw.columns);
 
-// A week of a busy account has less. Each takes about 500 bytes.
+// A week of a busy account has fewer records. Each takes about 500 bytes.
 const RECORDS_MAX = 20_000;
 
-/** Records of lists, by which the columns of DataSets are recognised. They stay in memory. */
+/** Records of lists, kept in memory, by which the columns of DataSets are recognised. */
 class KnownRecords {
   readonly #records = new Map<string, RawRecord>();
 
@@ -64,11 +64,11 @@ class KnownRecords {
 interface ColumnStatistics {
   present: number;
   readonly values: Counts;
-  /** By field of a record: in how many rows both had the same text. */
+  /** In how many rows the column had the same text as a field of the record, by field. */
   readonly votes: Counts;
 }
 
-// The rest of a long list shows nothing that its first rows do not.
+// Only the first rows of a long list are looked at, because the others show nothing new.
 const ROWS_MAX = 200;
 
 class DataSetStatistics {
@@ -151,12 +151,12 @@ function learnColumns(operation: string, seen: DataSetStatistics): LearnedColumn
   return { columns: isOurs(columns, ours) ? undefined : [operation, columns], findings, uncertain };
 }
 
-/** The columns of the contract in their order, with their names and types. */
+/** Whether these are the columns of the contract, with their names, types and order. */
 const isOurs = (columns: readonly DialectColumn[], ours: Fields): boolean =>
   JSON.stringify(columns.map(({ name, type, from }) => [name, type, from])) ===
   JSON.stringify(Object.entries(ours).map(([name, { name: type }]) => [name, type, name]));
 
-/** Whole numbers of other sizes, as the smallest type that has them all. */
+/** The smallest of our types that holds the whole numbers of another type. */
 const WIDER: Readonly<Record<string, ColumnType>> = {
   byte: 'short',
   unsignedShort: 'int',
@@ -171,11 +171,11 @@ const typeDoubt = (entry: string, name: string, type: string): Doubt[] =>
     ? []
     : [{ entry, reason: `${name} has the type ${type}, which is written as ${columnType(type)}` }];
 
-// Fewer may agree by chance.
+// Fewer rows may agree by chance.
 const COMPARED_MIN = 3;
 const AGREE_MIN = 0.9;
 
-/** The field whose values the column had, if it is one field alone. */
+/** The field whose values the column had, if it is the only one. */
 function votedFor(name: string, { columns, compared }: DataSetStatistics): string | undefined {
   if (compared < COMPARED_MIN) return undefined;
   const [first, second] = columns.get(name)?.votes.ranked ?? [];
@@ -183,7 +183,7 @@ function votedFor(name: string, { columns, compared }: DataSetStatistics): strin
   return first[0];
 }
 
-// So many equal values make a constant.
+// A column is a constant if at least this many rows have the same value.
 const CONSTANT_ROWS_MIN = 5;
 
 function columnOf(name: string, type: ColumnType, from: string | undefined, seen: DataSetStatistics): DialectColumn {
@@ -209,5 +209,5 @@ function columnText({ name, type, from, constant }: DialectColumn): string {
   return `${name} ${type}, always ${HARMLESS.test(constant) ? `“${constant}”` : 'the same value'}`;
 }
 
-/** Anything longer might be a number or a name of a person. */
+/** Only such values are shown: anything longer might be a person's number or name. */
 const HARMLESS = /^(-?\d{1,4}|true|false)?$/i;

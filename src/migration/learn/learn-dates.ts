@@ -3,15 +3,15 @@ import { formatOffset } from '../../asmx/dialect/date-form.ts';
 import type { DateForm } from '../../asmx/dialect/dialect.ts';
 import { Counts, type Doubt, type Finding } from './learned.ts';
 
-/** Learns the form of dates: its zone, its digits, and the time zone behind its offsets. */
+/** Learns the form of dates: the zone, the digits, and the time zone behind the offsets. */
 const DATE = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d+))?(Z|[+-]\d\d:\d\d)?$/;
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
-// A year of days, and as many again.
+// The most days that are remembered, a little more than two years.
 const DAYS_MAX = 800;
-// A client that polls sees a message within a minute. Of an older one, nothing is concluded.
+// A client that polls sees a message within a minute. Older messages tell nothing about the zone.
 const FRESH_MS = 60_000;
-// Fewer dates without a fraction may be whole by chance.
+// Fewer dates may be without a fraction by chance.
 const WHOLE_SECONDS_MIN = 20;
 
 export class DatesLearner {
@@ -21,10 +21,10 @@ export class DatesLearner {
   readonly #offsets = new Map<number, number>();
   #trailingZeros = 0;
   #example = '';
-  /** Of dates without a zone: how far the newest was ahead of the clock, as if it were UTC. */
+  /** How far the newest date without a zone was ahead of the clock, read as UTC. */
   #aheadMs = Number.NEGATIVE_INFINITY;
 
-  /** `at` is when the answer came, where its newest date is about now. */
+  /** `at` is the time of the answer, for lists whose newest date is about now. */
   see(text: string, at?: number): void {
     const [, local, fraction = '', zone = ''] = DATE.exec(text) ?? [];
     if (local === undefined) return;
@@ -103,7 +103,7 @@ export class DatesLearner {
     return true;
   }
 
-  /** A message is older than its answer, so the newest one tells the least offset that fits. */
+  /** A message is older than the answer, so the newest message gives the least possible offset. */
   #guessedZone(entry: string): { found?: { timeZone: string }; doubts: Doubt[] } {
     const quarters = Math.ceil(this.#aheadMs / (15 * MINUTE_MS));
     const isFresh = quarters * 15 * MINUTE_MS - this.#aheadMs <= FRESH_MS;

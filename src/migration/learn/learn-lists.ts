@@ -1,13 +1,13 @@
 import { LIST_ORDERS, type ListOperation } from '../../asmx/dialect/list-orders.ts';
 import { Counts, type Doubt, type Finding, type Learned, type Observation } from './learned.ts';
 
-/** Learns the orders and caps of lists from values, which are of our names already. */
+/** Learns the orders and caps of lists from values, which have our names already. */
 type Row = Readonly<Record<string, unknown>>;
 
 interface OrderStatistics {
   /** Pairs of neighbours that differ and follow the order. */
   following: number;
-  /** Pairs of neighbours that break it. */
+  /** Pairs of neighbours that break the order. */
   breaking: number;
 }
 
@@ -65,7 +65,7 @@ function countPairs(rows: readonly Row[], order: string, statistics: OrderStatis
   }
 }
 
-/** Negative where the first is smaller. Ids are numbers, also where the contract has a text. */
+/** Negative if the first value is smaller. Ids are numbers, even if the contract has texts. */
 function compare(one: unknown, other: unknown): number {
   const [first, second] = [numberOf(one), numberOf(other)];
   if (first === undefined || second === undefined || first === second) return 0;
@@ -78,19 +78,19 @@ function numberOf(value: unknown): bigint | undefined {
   return typeof value === 'string' && /^-?\d{1,19}$/.test(value) ? BigInt(value) : undefined;
 }
 
-// So often the same number of rows came, although more were asked for.
+// A cap is assumed if this many answers had the same number of rows although more were requested.
 const CAP_ANSWERS_MIN = 3;
 
 interface CapStatistics {
   most: number;
-  /** Answers that had `most` rows, although more were asked for. */
+  /** Answers that had `most` rows, although more were requested. */
   answers: number;
   readonly accounts: Counts;
-  /** How often a count had told that there are more. */
+  /** How often a count had shown that there are more rows. */
   proven: number;
 }
 
-/** The counts that tell how many rows there are in all. */
+/** The operations that count all rows of a list. */
 const COUNTED_BY: Readonly<Record<string, string>> = {
   'inbox.CountUnread': 'inbox.Unread',
   'sent.CountUnMarkedDeliveryStatus': 'sent.FetchUnmarkedDeliveryStatus',
@@ -98,7 +98,7 @@ const COUNTED_BY: Readonly<Record<string, string>> = {
 
 export class CapsLearner {
   readonly #seen = new Map<string, CapStatistics>();
-  /** By list and account: how many there were at the last count. */
+  /** The last count by list and account. */
   readonly #totals = new Map<string, number>();
 
   see({ name, account, texts }: Observation, value: unknown): void {
@@ -117,7 +117,7 @@ export class CapsLearner {
     if ((this.#totals.get(`${name} ${account}`) ?? 0) > rows) seen.proven += 1;
   }
 
-  /** A cap is certain where a count told of more rows. A round number of accounts may be one. */
+  /** A cap is certain if a count showed more rows, and likely if several accounts got it. */
   learned(): Learned {
     const caps: Record<string, number> = {};
     const findings: Finding[] = [];

@@ -1,11 +1,11 @@
 import type { Fields, Scalar } from '../../asmx/contract/types.ts';
 import { type ColumnType, SHOWN_AS } from '../../asmx/dialect/dialect.ts';
 
-/** Which of our columns a column of an old server shows, by its name and by values seen. */
+/** Finds which of our columns a column of an old server shows, by its name and its values. */
 
 const NUMBER = ['number', 'mobile', 'msisdn', 'phone', 'phonenumber', 'mobileno', 'mobilenumber', 'cell', 'cellno'];
 
-/** Names that servers have for our columns, in lower case and without marks. The best first. */
+/** Names that servers use for our columns, lower case and without punctuation, the best first. */
 const NAMES: Readonly<Record<string, readonly string[]>> = {
   id: ['messageid', 'msgid', 'smsid', 'inboxid', 'sentid', 'scheduleid', 'scheduledid', 'contactid', 'key', 'rowid'],
   user_message_id: ['clientref', 'clientreference', 'reference', 'ref', 'clientid', 'clientmessageid', 'externalid'],
@@ -32,11 +32,11 @@ const plain = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]/g,
 export interface TheirColumn {
   readonly name: string;
   readonly type: ColumnType;
-  /** The field of ours whose values it had, in nearly all rows that could be compared. */
+  /** Our field whose values the column had, in nearly all rows that could be compared. */
   readonly voted: string | undefined;
 }
 
-/** By their name: the column of ours. A column of ours is shown once. */
+/** Maps names of their columns to ours. Each of our columns is used once. */
 export function assignColumns(theirs: readonly TheirColumn[], ours: Fields): ReadonlyMap<string, string> {
   const assigned = new Map<string, string>();
   const isFree = (field: string) => ![...assigned.values()].includes(field);

@@ -2,16 +2,16 @@ import { parseSchemaDate } from '../../asmx/contract/dates.ts';
 import { eitherWay, type Learned, type Observation, onlyDoubt } from './learned.ts';
 
 /**
- * Learns whether Read returns only messages that are marked as read. A message that Unread showed
- * before is looked for in the answers of Read whose time range has it. Where reading itself marks
- * messages, that proves nothing.
+ * Learns whether Read returns only messages that are marked as read: it looks for messages that
+ * Unread has shown in answers of Read whose time range includes them. If reading itself marks
+ * messages, this proves nothing.
  */
 interface Message {
   readonly id: bigint;
   readonly timestamp: number;
 }
 
-// The last unread messages of so many accounts.
+// The most accounts whose last unread messages are remembered.
 const ACCOUNTS_MAX = 10_000;
 
 export class ReadLearner {
@@ -19,7 +19,7 @@ export class ReadLearner {
   readonly #zone: string;
   #present = 0;
   #missing = 0;
-  /** How often Unread showed a message again that it had shown before, and how often none. */
+  /** How often Unread showed earlier messages again, and how often it did not. */
   #stayed = 0;
   #marked = 0;
 
@@ -31,7 +31,7 @@ export class ReadLearner {
     if (account === null || !name.startsWith('inbox.')) return;
     if (name === 'inbox.Read') this.#compare(account, texts, value as readonly Message[]);
     else if (name === 'inbox.Unread') this.#remember(account, value as readonly Message[]);
-    // A mark or a deletion changes what is unread.
+    // A mark or a deletion changes which messages are unread.
     else if (CHANGES.includes(name)) this.#unread.delete(account);
   }
 
@@ -50,7 +50,7 @@ export class ReadLearner {
     const [from, to] = [this.#instant(texts.from?.[0]), this.#instant(texts.to?.[0])];
     if (from === null || to === null || Number(texts.max_count?.[0] ?? 0) <= 0) return;
     const ids = new Set(rows.map(({ id }) => id));
-    // A cap cuts the list at one of its ends. What is missing between them is missing.
+    // A cap cuts the list at one end, but between its ends no message can be cut off.
     let [first, last] = rows.length === 0 ? [from - 1, to + 1] : [to, from];
     for (const { timestamp } of rows) {
       first = Math.min(first, timestamp);

@@ -1,5 +1,5 @@
 import type { Fields } from '../../asmx/contract/types.ts';
-import { type Dialect, GROUP_FIELD } from '../../asmx/dialect/dialect.ts';
+import { booleanOfWord, type Dialect, GROUP_FIELD, NO_DIALECT } from '../../asmx/dialect/dialect.ts';
 import { operationOf } from '../old-server/answer.ts';
 import type { RawDataSet } from '../old-server/answer-dataset.ts';
 import { DatesLearner } from './learn-dates.ts';
@@ -37,7 +37,7 @@ export class ValuesLearner {
       if (type === 'dateTime' && text !== undefined)
         this.#recordDates.see(text, RECENT.includes(name) ? at : undefined);
       if (field === GROUP_FIELD) this.#groups.add(groupKind(text));
-      // A recording empties passwords itself.
+      // Profile does not count, because recordings empty its password.
       else if (type === 'string' && name !== 'account.Profile' && !text) {
         this.#strings.add(text === undefined ? 'absent' : 'empty');
       }
@@ -69,7 +69,7 @@ export class ValuesLearner {
     const records = this.#recordDates.learned('dates');
     const rows = this.#rowDates.learned('dataSet.dates');
     const isSame = JSON.stringify(records.form) === JSON.stringify(rows.form) || rows.findings.length === 0;
-    // Where no record has a date, what DataSets have holds for all.
+    // If no record has a date, the form of DataSets applies to all dates.
     const dates = records.findings.length === 0 ? rows.form : records.form;
     const own = isSame || records.findings.length === 0 ? undefined : (rows.form ?? { zone: 'Z' as const });
     return {
@@ -83,7 +83,7 @@ export class ValuesLearner {
     const [absent, empty] = [this.#strings.of('absent'), this.#strings.of('empty')];
     if (absent + empty === 0) return NOTHING;
     const findings = [{ entry: 'emptyStrings', count: absent + empty, text: `${absent} absent, ${empty} empty` }];
-    // A value that is null is absent everywhere, so absent ones tell nothing of empty strings.
+    // A null value is always absent, so absent values tell nothing about empty strings.
     return { dialect: absent === 0 ? { emptyStrings: 'empty' } : {}, findings, uncertain: [] };
   }
 
@@ -117,7 +117,7 @@ export class ValuesLearner {
   }
 }
 
-/** The value that was seen most often. Every other one is a doubt. */
+/** Takes the value that was seen most often. Every other value is a doubt. */
 function usual(
   entry: 'namespace' | 'groupId',
   [most, ...others]: Counts['ranked'],
@@ -129,14 +129,59 @@ function usual(
   return { dialect: { [entry]: text }, findings: [{ entry, count, text }], uncertain };
 }
 
-/** Statuses that tell how a server answers a call that is wrong. */
+/** The statuses by which a server may answer a wrong call. */
 const JUDGED = [400, 401, 403, 404, 415, 422, 500];
 
-/** Lists whose newest date is about now, where a client polls. */
+/** Lists whose newest date is about now if a client polls. */
 const RECENT = ['inbox.Unread', 'inbox.Read', 'inbox.InboxDS', 'sent.FetchUnmarkedDeliveryStatus', 'sent.FetchSentDS'];
 
 function groupKind(text: string | undefined): NonNullable<Dialect['groupId']> | 'group' {
   if (text === undefined) return 'absent';
   if (text === '') return 'empty';
   return text === '0' ? 'zero' : 'group';
+}
+
+/** Learns the words for true and false, by results and by columns that show a boolean of ours. */
+export class BooleansLearner {
+  readonly #words = new Counts();
+  readonly #dialect: Dialect;
+
+  constructor(dialect: Dialect) {
+    this.#dialect = dialect;
+  }
+
+  see({ name, group, operation, answer }: Observation): void {
+    const type = operationOf(group, operation)?.result;
+    if (answer.kind !== 'value' || !type) return;
+    if (type.kind === 'scalar' && type.name === 'boolean') this.#words.add(String(answer.raw).trim());
+    if (type.kind !== 'dataSet') return;
+    const ours = Object.entries(type.columns).filter(([, { name: scalar }]) => scalar === 'boolean');
+    const columns = this.#dialect.columns?.[name] ?? ours.map(([column]) => ({ name: column, from: column }));
+    const shown = columns.filter(({ from }) => ours.some(([column]) => column === from));
+    const { rows = [] } = answer.raw as Partial<RawDataSet>;
+    for (const row of rows) for (const column of shown) this.#words.add((row[column.name] ?? '').trim());
+  }
+
+  learned(): Learned {
+    const words: Record<'true' | 'false', string[]> = { true: [], false: [] };
+    const findings: Learned['findings'][number][] = [];
+    for (const [word, count] of this.#words.ranked) {
+      const value = booleanOfWord(NO_DIALECT, word);
+      if (value === null) continue; // true, false, 1 and 0, which need no entry
+      words[`${value}`].push(word);
+      findings.push({ entry: `booleanWords.${value}`, count, text: `“${word}”` });
+    }
+    const seen = Object.entries(words).filter(([, each]) => each.length > 0);
+    if (seen.length === 0) return { dialect: {}, findings, uncertain: [] };
+    const booleanWords = Object.fromEntries(seen.map(([value, each]) => [value, each.length === 1 ? each[0] : each]));
+    const missing = (['true', 'false'] as const).filter((value) => words[value].length === 0);
+    return {
+      dialect: { booleanWords: booleanWords as NonNullable<Dialect['booleanWords']> },
+      findings,
+      uncertain: missing.map((value) => ({
+        entry: `booleanWords.${value}`,
+        reason: `no word for ${value} was seen, while the other one has a word of its own; name it`,
+      })),
+    };
+  }
 }

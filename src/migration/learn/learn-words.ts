@@ -5,7 +5,7 @@ import { Counts, type Doubt, type Finding, type Learned, type Observation } from
 /** Learns the words of delivery statuses. */
 type Status = (typeof DELIVERY_STATUSES)[number];
 
-/** Words that servers and carriers have, in lower case and without marks. */
+/** Words that servers and carriers use, in lower case and without punctuation. */
 const WORDS: Readonly<Record<Status, readonly string[]>> = {
   QUEUED: ['queued', 'pending', 'waiting', 'new', 'scheduled', 'inqueue', 'created'],
   SUBMITTED: ['submitted', 'senttonetwork', 'senttocarrier', 'senttogateway', 'senttosmsc', 'acknowledged'],
@@ -18,7 +18,7 @@ const WORDS: Readonly<Record<Status, readonly string[]>> = {
   UNKNOWN: ['unknown', 'none', 'nostatus'],
   REJECTED: ['rejected', 'rejectd', 'blocked', 'refused', 'blacklisted', 'barred'],
 };
-/** Words that mean one status here and another there. */
+/** Words that mean different statuses on different servers. */
 const DOUBTFUL: Readonly<Record<string, Status>> = {
   sent: 'SUBMITTED',
   ok: 'DELIVERED',
@@ -32,7 +32,7 @@ const plain = (word: string): string => word.toLowerCase().replace(/[^a-z]/g, ''
 export class WordsLearner {
   readonly #words = new Counts();
 
-  /** The words of values are those of the wire. */
+  /** The statuses of values are still the words of the old server. */
   see(_: Observation, value: unknown): void {
     for (const row of Array.isArray(value) ? value : []) {
       const word = (row as Readonly<Record<string, unknown>> | null)?.[STATUS_FIELD];

@@ -4,17 +4,16 @@ import { withTimeZone } from '../../asmx/dialect/dialect-file.ts';
 import { bodyBytes, fieldOf, type RecordedExchange } from '../compare/recording.ts';
 import { readAnswer } from '../old-server/answer.ts';
 import { readCall } from '../old-server/call-reader.ts';
-import { BooleansLearner } from './learn-booleans.ts';
 import { ColumnsLearner } from './learn-columns.ts';
 import { CapsLearner, OrdersLearner } from './learn-lists.ts';
 import { ReadLearner } from './learn-read.ts';
-import { ValuesLearner } from './learn-values.ts';
+import { BooleansLearner, ValuesLearner } from './learn-values.ts';
 import { WordsLearner } from './learn-words.ts';
 import { type Learned, type Learner, merged, type Observation } from './learned.ts';
 
 /**
- * Builds a dialect from recordings. They are read twice: names, columns and dates come from what
- * stands on the wire. Words, orders and caps come from values that are read through these.
+ * Builds a dialect from recordings, which are read twice. Names, columns and dates are learned from
+ * the raw answers; then words, orders and caps are learned from the values that these give.
  */
 export interface LearnedDialect extends Learned {
   readonly exchanges: number;
@@ -74,13 +73,13 @@ const learnersOfValues = (dialect: Dialect, defaultZone: string): Learner[] => [
   new BooleansLearner(dialect),
 ];
 
-/** The dialect for reading a DataSet without its values: no column shows one of ours. */
+/** A dialect in which no column shows one of ours, for reading a DataSet without its values. */
 function wireOnly({ group, operation }: RecordedExchange): Dialect {
   const none: readonly DialectColumn[] = [];
   return group === null || operation === null ? NO_DIALECT : { columns: { [`${group}.${operation}`]: none } };
 }
 
-/** Undefined for what is no call, and for a call that the old server did not answer. */
+/** Returns undefined if the exchange is no call, or if the old server did not answer it. */
 function observe(exchange: RecordedExchange, dialect: Dialect, defaultZone: string): Observation | undefined {
   const { group, operation, protocol, old, request } = exchange;
   if (group === null || operation === null || protocol === null || old === null || old.withheld) return undefined;

@@ -10,11 +10,11 @@ export interface Learned {
 }
 
 export interface Finding {
-  /** The entry of the dialect: columns.sent.FetchSentDS */
+  /** The entry of the dialect, such as columns.sent.FetchSentDS. */
   readonly entry: string;
   /** How many answers, rows or values show it. */
   readonly count: number;
-  /** What was seen, with an example. It never has a number or a text of a message. */
+  /** What was seen, with an example that never has a number or a text of a message. */
   readonly text: string;
 }
 
@@ -27,9 +27,9 @@ export interface Doubt {
 }
 
 /**
- * Doubts that a file does not answer. It answers one where it says something else than the
- * recordings alone do, where it knows the word, or where a person named the entry in `answered`. A
- * guess that an earlier run wrote into the file is still one.
+ * The doubts that a file leaves open. A file answers a doubt if it differs from what the recordings
+ * alone show, if it has the word, or if a person named the entry in `answered`. A guess that an
+ * earlier run wrote into the file stays a guess.
  */
 export const openDoubts = (doubts: readonly Doubt[], written: Dialect, learned: Dialect): Doubt[] =>
   doubts.filter(({ entry, word }) => {
@@ -59,12 +59,12 @@ export const onlyDoubt = (entry: string, reason: string): Learned => ({ ...NOTHI
 
 /** Learns one thing, or a few that are seen in the same places. */
 export interface Learner {
-  /** `value` is what the answer says; undefined while no dialect is known to read it by. */
+  /** `value` is the value of the answer; undefined while there is no dialect to read it. */
   see(seen: Observation, value: unknown): void;
   learned(): Learned;
 }
 
-/** Only the entry dataSet has parts of two learners. */
+/** Merges entries. Only the entry `dataSet` has parts from two learners. */
 export function merged(parts: readonly Learned[]): Learned {
   const dialects = parts.map(({ dialect }) => dialect);
   const dataSet = Object.assign({}, ...dialects.map((each) => each.dataSet ?? {})) as NonNullable<Dialect['dataSet']>;
@@ -76,7 +76,7 @@ export function merged(parts: readonly Learned[]): Learned {
   };
 }
 
-/** What was seen so often in one way and so often in the other. Both together are a doubt. */
+/** Takes how often each of two ways was seen. If both were seen, that is a doubt. */
 export function eitherWay(entry: string, [one, other]: readonly [number, number], found: EitherWay): Learned {
   if (one + other === 0) return onlyDoubt(entry, found.none);
   const uncertain = one > 0 && other > 0 ? [{ entry, reason: found.both }] : [];
@@ -88,7 +88,7 @@ type EitherWay = Pick<Learned, 'dialect'> & Readonly<Record<'text' | 'none' | 'b
 export interface Observation {
   readonly at: number;
   readonly account: string | null;
-  /** sent.FetchSentDS */
+  /** The operation with its group, such as sent.FetchSentDS. */
   readonly name: string;
   readonly group: string;
   readonly operation: string;
@@ -108,16 +108,16 @@ export function recordsOf(raw: RawValue): RawRecord[] {
 
 const SHOWN_LENGTH_MAX = 30;
 
-/** The form of a value without its content: a number or a text of a person is never shown. */
+/** Shows the form of a value without its content, because it may be personal. */
 export const shapeOf = (text: string): string =>
   [...text.slice(0, SHOWN_LENGTH_MAX)]
     .map((each) => (/\p{N}/u.test(each) ? '9' : /\p{Lu}/u.test(each) ? 'X' : /\p{L}/u.test(each) ? 'x' : each))
     .join('') + (text.length > SHOWN_LENGTH_MAX ? '…' : '');
 
-// Beyond it, what is counted is no small set of words or names.
+// With more different values, what is counted is no small set of words or names.
 const DISTINCT_MAX = 200;
 
-/** Counts values. Stops to take new ones where there are too many. */
+/** Counts values. It takes no new values when there are too many. */
 export class Counts {
   readonly #counts = new Map<string, number>();
 
@@ -135,7 +135,7 @@ export class Counts {
     return [...this.#counts.values()].reduce((sum, each) => sum + each, 0);
   }
 
-  /** The most frequent first. */
+  /** The values with their counts, the most frequent first. */
   get ranked(): [value: string, count: number][] {
     return [...this.#counts].sort(([, one], [, other]) => other - one);
   }

@@ -16,13 +16,13 @@ import { type LearnedDialect, learnDialect } from './learn.ts';
 import type { Doubt } from './learned.ts';
 
 /**
- * Looks at an old server with one account: its WSDLs, its protocols, and one call of each reading
- * operation. What it answers is learned as from recordings.
+ * Examines an old server with one account: its WSDLs, its protocols, and one call of each reading
+ * operation. Its answers are learned from as recordings are.
  */
 export interface ProbeReport {
   readonly url: string;
   readonly namespace: string | null;
-  /** Those of the WSDLs that answer a call. */
+  /** The protocols of the WSDLs that answer a call. */
   readonly protocols: readonly ProtocolName[];
   readonly effects: ReadEffects;
   readonly learned: LearnedDialect;
@@ -33,7 +33,7 @@ export interface ProbeReport {
 export interface ProbeOptions extends Omit<OldServerOptions, 'dialect' | 'namespace' | 'protocol' | 'observed'> {
   readonly userId: string;
   readonly timeZone: string;
-  /** Without it, no operation is called that might mark a message. */
+  /** If false, no operation is called that might mark a message. */
   readonly testsMarks: boolean;
 }
 
@@ -62,7 +62,7 @@ export async function probe(options: ProbeOptions): Promise<ProbeReport> {
   if (testsMarks) {
     effects = (await attempts.of('reading', () => testReadEffects(plainly))) ?? {};
     calls = first.requests;
-    // By now the columns of InboxDS are known, and with them what is unread.
+    // By now the columns of InboxDS are known, which tell what is unread.
     const dialect = { ...withTimeZone((await learn()).dialect, timeZone), ...lacking };
     const second = connect(dialect);
     const from = { old: pinned(second, protocol), userId, dialect, effects };
@@ -85,7 +85,7 @@ export async function probe(options: ProbeOptions): Promise<ProbeReport> {
   return { url: first.url, namespace, protocols, effects, learned: { ...learned, dialect }, uncertain, calls };
 }
 
-/** Every call in a protocol that answers. */
+/** Makes every call in a protocol that answers. */
 const pinned = (old: OldServer, protocol: ProtocolName): OldServer => ({
   ...old,
   get requests() {
@@ -107,7 +107,7 @@ interface SeenWsdls {
   readonly offered: readonly ProtocolName[];
   /** Operations of the contract that a WSDL lacks. */
   readonly missing: readonly string[];
-  /** Operations that only one of both has. */
+  /** Doubts about operations that only one of the two has. */
   readonly doubts: readonly Doubt[];
 }
 
@@ -125,7 +125,7 @@ async function readWsdls(old: OldServer): Promise<SeenWsdls> {
     for (const port of portsOf(root)) offered.add(port);
     const theirs = operationsOf(root);
     doubts.push(...operationDoubts(group, Object.keys(operations), theirs));
-    // A WSDL without any operation, as some servers hide them, tells nothing.
+    // Some servers hide their operations; a WSDL without any tells nothing.
     const absent = Object.keys(operations).filter((name) => theirs.size > 0 && !theirs.has(name));
     missing.push(...absent.map((name) => `${group}.${name}`));
   }
@@ -182,10 +182,10 @@ function portsOf(root: XmlElement): ProtocolName[] {
   });
 }
 
-/** Operations without other arguments that mark nothing. One that every server has comes first. */
+/** Operations without further arguments that mark nothing, the most common ones first. */
 const HARMLESS = ['inbox.CountUnread', 'inbox.CountRead', 'account.Profile', 'account.FetchGroups'];
 
-/** A protocol may be in the WSDL and switched off. */
+/** Finds a protocol that answers, because one in the WSDL may be switched off. */
 async function answering(
   old: OldServer,
   userId: string,
@@ -204,7 +204,7 @@ async function answering(
   return [];
 }
 
-/** What the old server could not answer, or not so that it is understood. The probe goes on. */
+/** Collects what the old server could not answer, or not understandably. The probe continues. */
 class Attempts {
   readonly doubts = new Map<string, string>();
 
@@ -225,7 +225,7 @@ class Attempts {
 
 const MANY = 10_000;
 
-/** Operations that have nothing to mark. */
+/** Calls the operations that have nothing to mark. */
 async function callSafe(from: OldAccount, attempts: Attempts): Promise<void> {
   const attempt = (name: string, args?: Readonly<Record<string, unknown>>) =>
     from.dialect.missing?.includes(name) ? null : attempts.of(name, () => read(from, name, args));
@@ -244,7 +244,7 @@ async function callSafe(from: OldAccount, attempts: Attempts): Promise<void> {
   await attempt('compose.FetchScheduledDS', { max: MANY });
 }
 
-/** The lists that leave what they return as it is. Fewer rows than the counts say are a cap. */
+/** Calls the lists that mark nothing. Fewer rows than the counts say reveal a cap. */
 async function callLists(from: OldAccount, now: number, attempts: Attempts): Promise<Record<string, number>> {
   const counts = (await attempts.of('inbox counts', () => readCounts(from))) ?? { read: 0, unread: 0 };
   const statuses = 'sent.CountUnMarkedDeliveryStatus';

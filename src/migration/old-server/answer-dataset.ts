@@ -12,7 +12,7 @@ export interface RawDataSet {
 }
 export interface RawColumn {
   readonly name: string;
-  /** Of XML Schema, without its prefix: `long`, `dateTime`, … */
+  /** The type of XML Schema, without its prefix: `long`, `dateTime`, … */
   readonly type: string;
 }
 
@@ -41,7 +41,7 @@ export function rowValues(
   throw new TypeError(`${operation} has no rows`);
 }
 
-/** Reads the first table: schema and diffgram. `operation` has its group: `sent.FetchSentDS`. */
+/** Reads the first table from schema and diffgram. `operation` is such as `sent.FetchSentDS`. */
 export function readDataSet(
   element: XmlElement,
   declared: Fields,
@@ -51,7 +51,7 @@ export function readDataSet(
   const schema = element.children.find(isSchema);
   const { name, table, columns } = schema ? readSchema(schema) : { name: '', table: '', columns: [] };
   const diffgram = element.children.find(isDiffgram);
-  // Rows that were deleted or changed stand beside the data, in diffgr:before and diffgr:errors.
+  // Rows that were deleted or changed are beside the data, in diffgr:before and diffgr:errors.
   const data = diffgram?.children.find(({ uri }) => uri !== DIFFGRAM);
   const tableName = table || (data?.children[0]?.local ?? '');
   const elements = data?.children.filter(({ local }) => local === tableName) ?? [];
@@ -62,7 +62,7 @@ export function readDataSet(
   return { rows, raw };
 }
 
-/** Our column names with theirs. */
+/** Maps our column names to theirs. */
 function namesOnWire(declared: Fields, columns: readonly DialectColumn[] | undefined): ReadonlyMap<string, string> {
   if (!columns) return new Map(Object.keys(declared).map((name) => [name, name]));
   return new Map(columns.flatMap(({ name, from }) => (from === undefined ? [] : [[from, name]])));
@@ -94,7 +94,7 @@ function readSchema(schema: XmlElement): { name: string; table: string; columns:
   };
 }
 
-/** A type of its own, such as a text of limited length, is named by its base. */
+/** A restricted type, such as a text of limited length, is named by its base type. */
 function typeOf(column: XmlElement): string {
   const restriction = descend(column, ['simpleType'], ['restriction']);
   const name = attribute(column, '', 'type') ?? (restriction && attribute(restriction, '', 'base')) ?? 'string';

@@ -19,9 +19,9 @@ import { DIFFGRAM, isDiffgram, isSchema, rowValues, tableOf } from './answer-dat
 import { Unreadable, type ValueRecord } from './answer-values.ts';
 
 /**
- * Reads the rows of a list or DataSet while the answer comes. It holds a part of the answer: at
- * most the row that is not whole yet, and the rows of one part. The iteration ends without an error
- * only where the answer was whole; every other end throws FailedAnswer, or what the bytes throw.
+ * Reads the rows of a list or DataSet while the answer arrives. It holds at most the rows of one
+ * part of the answer and an incomplete row. The iteration ends without an error only if the answer
+ * was complete; otherwise it throws FailedAnswer, or the error of the bytes.
  */
 export interface RowsAnswer {
   readonly contentType: string;
@@ -32,7 +32,7 @@ export interface RowsOperation {
   readonly operation: string;
   readonly protocol: ProtocolName;
   readonly dialect: Dialect;
-  /** The zone of dates without one, where the dialect names none. */
+  /** The zone of dates without one, if the dialect names none. */
   readonly zone: string;
 }
 
@@ -49,10 +49,10 @@ export type Failure = FaultAnswer | UnreadableAnswer;
 
 // A message has some hundred characters. No column of the contract comes near a megabyte.
 const PIECE_LIMITS: PieceLimits = { ...LIMITS, pieceLengthMax: 1_048_576, openElementsMax: 1_000 };
-// Parts of a few bytes would be looked at again and again.
+// Smaller parts are joined, because an incomplete row is looked at again with each part.
 const PART_BYTES = 32_768;
 const ROWS_MAX = 4_000_000;
-// Of a piece, and not of the answer.
+// Removed from errors, because it is the position in a piece, not in the answer.
 const POSITION = / \(line \d+, column \d+\)/;
 
 export async function* readRowsOf(operation: RowsOperation, answer: RowsAnswer): AsyncGenerator<ValueRecord[]> {
@@ -73,7 +73,7 @@ export async function* readRowsOf(operation: RowsOperation, answer: RowsAnswer):
   }
 }
 
-/** Parts of at least PART_BYTES, and the last one. */
+/** Joins chunks to parts of at least PART_BYTES, except the last one. */
 async function* parts(body: AsyncIterable<Uint8Array>): AsyncGenerator<[Uint8Array, boolean]> {
   let waiting: Uint8Array[] = [];
   let length = 0;
@@ -88,14 +88,14 @@ async function* parts(body: AsyncIterable<Uint8Array>): AsyncGenerator<[Uint8Arr
   yield [Buffer.concat(waiting), true];
 }
 
-/** Knows where the rows are in an answer, and what they mean. */
+/** Finds the rows in an answer and reads them. */
 class RowReader {
   readonly #operation: RowsOperation;
   readonly #declared: Operation;
   readonly #toValues: (row: XmlElement) => ValueRecord;
-  /** The elements around the result: none where it is the root. */
+  /** The elements around the result; none if the result is the root. */
   readonly #outer: readonly ((element: XmlElement) => Treatment)[];
-  /** Of a DataSet: the name of its rows. */
+  /** The name of the rows of a DataSet. */
   #table = '';
   #hasSchema = false;
   #hasDiffgram = false;
@@ -128,7 +128,7 @@ class RowReader {
     return this.#inDiffgram(element);
   }
 
-  /** The rows of a piece. */
+  /** Returns the rows of a piece. */
   take({ parents, elements }: XmlPiece): ValueRecord[] {
     this.isUntouched = false;
     const inside = parents.length - Math.max(0, this.#outer.length - 1);
@@ -143,7 +143,7 @@ class RowReader {
     return rows.map(this.#toValues);
   }
 
-  /** Throws Unreadable where something is missing. */
+  /** Throws Unreadable if something is missing. */
   finish(): void {
     if (this.#outer.length > 0 && !this.#hasBody) throw new Unreadable('The answer has no SOAP Body.');
     if (this.#hasOther && !this.#hasSchema && !this.#hasDiffgram) throw new Unreadable('The answer has no DataSet.');
@@ -172,7 +172,7 @@ class RowReader {
     return 'open';
   }
 
-  /** Deleted and changed rows stand beside the data, in diffgr:before and diffgr:errors. */
+  /** Deleted and changed rows are beside the data, in diffgr:before and diffgr:errors. */
   #inDiffgram({ uri }: XmlElement): Treatment {
     if (uri === DIFFGRAM || this.#hasData) return 'whole';
     this.#hasData = true;

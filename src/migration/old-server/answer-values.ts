@@ -17,19 +17,19 @@ export interface RawRecord {
 }
 export type ValueRecord = Record<string, ScalarValue | null>;
 
-/** What the answer has and the contract does not. The message never repeats a value. */
+/** The answer does not fit the contract. The message never repeats a value. */
 export class Unreadable extends Error {}
 
-// There are 10 statuses. A server with more words than this has a text in their place.
+// There are 10 statuses. If a server has more words than this, they are no status words.
 const WORDS_MAX = 100;
 
-/** Texts of an answer as values of the contract, with the words and dates of the dialect. */
+/** Converts texts of an answer to values of the contract, by the words and dates of the dialect. */
 export class AnswerValues {
   readonly dialect: Dialect;
   readonly #words = new Map<string, string>();
   readonly #context: { readonly now: number; readonly zone: string };
 
-  /** `dates`: the form of this result. `zone` is that of dates without one. */
+  /** `dates` is the form of dates in this result, and `zone` that of dates without a zone. */
   constructor(dialect: Dialect, dates: DateForm | undefined, zone: string) {
     this.dialect = dialect;
     this.#context = { now: 0, zone: dates?.timeZone ?? zone };
@@ -43,7 +43,7 @@ export class AnswerValues {
     return value;
   }
 
-  /** A field that the wire leaves out is null, whatever its type. */
+  /** A field that the answer leaves out is null, whatever its type. */
   field(type: Scalar, name: string, text: string | undefined): ScalarValue | null {
     if (text === undefined) return null;
     if (type.name !== 'string') return text.trim() === '' ? null : this.scalar(type, name, text);

@@ -11,15 +11,15 @@ import { type RawDataSet, readDataSet } from './answer-dataset.ts';
 import { AnswerValues, type RawRecord, Unreadable } from './answer-values.ts';
 
 /**
- * Reads an answer of any protocol into values of the contract, through the dialect. Every input is
- * of another server: sizes are limited, and an answer that is not understood is `unreadable`.
+ * Reads an answer of any protocol into values of the contract, through the dialect. The input comes
+ * from another server, so sizes are limited, and an answer that is not understood is `unreadable`.
  */
 export type ReadAnswer =
   | {
       readonly kind: 'value';
-      /** Of the contract's type, with our names and our status words. */
+      /** The value in the type of the contract, with our names and our status words. */
       readonly value: unknown;
-      /** The names and texts of the wire. */
+      /** The names and texts as the answer has them. */
       readonly raw: RawValue;
       /** The namespace of the result. */
       readonly namespace: string;
@@ -28,7 +28,7 @@ export type ReadAnswer =
   | UnreadableAnswer;
 export interface FaultAnswer {
   readonly kind: 'fault';
-  /** Server, Client, … of SOAP, or `HTTP 500` where the answer has no SOAP fault. */
+  /** The SOAP code, such as Server or Client, or `HTTP 500` without a SOAP fault. */
   readonly code: string;
   readonly text: string;
 }
@@ -46,7 +46,7 @@ export interface AnswerBytes {
   readonly body: Uint8Array;
 }
 
-/** A row of 8 columns takes 9 elements and 2 attributes, so these are over 200,000 rows. */
+/** A row of 8 columns takes 9 elements and 2 attributes, so these limits allow 200,000 rows. */
 export const LIMITS: XmlLimits = {
   xmlDepthMax: 32,
   xmlElementsMax: 2_000_000,
@@ -62,7 +62,7 @@ export function readAnswer(
   protocol: ProtocolName,
   answer: AnswerBytes,
   dialect: Dialect,
-  /** The zone of dates without one, where the dialect names none. */
+  /** The zone of dates without one, if the dialect names none. */
   zone = 'UTC',
 ): ReadAnswer {
   const declared = operationOf(group, operation);
@@ -83,7 +83,7 @@ export function readAnswer(
   });
 }
 
-/** What a reader returns, or why it could not read the answer. */
+/** Returns what a reader returns, or why it could not read the answer. */
 export function understood<T>(read: () => T): T | UnreadableAnswer {
   try {
     return read();
@@ -105,7 +105,7 @@ export function operationOf(group: string, operation: string): Operation | undef
   return operations && Object.hasOwn(operations, operation) ? operations[operation] : undefined;
 }
 
-/** Throws Problem where it is no XML. */
+/** Throws Problem if the answer is no XML. */
 export const parseAnswerXml = ({ contentType, body }: Pick<AnswerBytes, 'contentType' | 'body'>): XmlElement =>
   readXml(decodeXml(body, parseMediaType(contentType).parameters.charset), LIMITS);
 
@@ -134,7 +134,7 @@ function readEnvelope(
   return read(result, content);
 }
 
-// As much as a person reads. A stack trace has thousands of characters.
+// As much as a person reads; a stack trace has thousands of characters.
 const FAULT_TEXT_MAX = 500;
 
 export function soapFault(fault: XmlElement): FaultAnswer {
@@ -145,7 +145,7 @@ export function soapFault(fault: XmlElement): FaultAnswer {
   return { kind: 'fault', code: code.slice(code.lastIndexOf(':') + 1), text: text.slice(0, FAULT_TEXT_MAX) };
 }
 
-/** Only a plain text is meant for the caller. A page of HTML is not shown. */
+/** Shows only a plain text, which is meant for the caller, and no HTML page. */
 function httpFault({ status, contentType, body }: AnswerBytes): ReadAnswer {
   const isPlain = parseMediaType(contentType).type === 'text/plain';
   const text = isPlain
@@ -156,7 +156,7 @@ function httpFault({ status, contentType, body }: AnswerBytes): ReadAnswer {
   return { kind: 'fault', code: `HTTP ${status}`, text: text.slice(0, FAULT_TEXT_MAX) };
 }
 
-/** ASMX leaves out a null record, list or string. A number or boolean is always there. */
+/** ASMX leaves out a null record, list or string, but never a number or a boolean. */
 function absentResult(type: ResultType, namespace: string): ReadAnswer {
   if (type.kind === 'scalar' && type.name !== 'string') return unreadable('The answer has no result.');
   const isMany = type.kind === 'list' || type.kind === 'dataSet';

@@ -2,12 +2,12 @@ import type { Clock } from '../../base/clock.ts';
 import type { Upstream } from './upstream.ts';
 
 /**
- * Whether Columba answers. A call that gets no answer tells that it does not. From then on it is
- * asked in the background, so that no client waits for it.
+ * Whether Columba answers. After a call without an answer, Columba counts as down and is asked in
+ * the background, so that no client waits for it.
  */
 export interface Availability {
   readonly isDown: boolean;
-  /** A call got no answer. */
+  /** Called when a call got no answer. */
   noteFailure(): void;
   stop(): void;
 }

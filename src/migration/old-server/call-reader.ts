@@ -10,17 +10,17 @@ import { readXml } from '../../asmx/xml/reader.ts';
 import { operationOf } from './answer.ts';
 
 /**
- * Reads the names of a call and its texts as they were sent. It is more lenient than the endpoint:
- * neither the namespace nor a wrong argument matters.
+ * Reads the names and the texts of a call as they were sent. It is more lenient than the endpoint:
+ * it ignores the namespace and wrong arguments.
  */
 export interface SeenCall {
   readonly group: string;
   readonly operation: string;
   readonly protocol: ProtocolName;
   readonly changes: boolean;
-  /** Null where the call has none. */
+  /** Null if the call has none. */
   readonly userId: string | null;
-  /** Every text of the call by its name: a list has several. */
+  /** The texts of the call by name; a list has several. */
   readonly texts: Readonly<Record<string, readonly string[]>>;
 }
 
@@ -44,7 +44,7 @@ const BODY_BYTES_MAX = 4 * 1_048_576;
 const PAIRS_MAX = 10_000;
 const GROUP_PATH = /\/api\/+([a-z]+)\.asmx(?:\/([^/?]*))?$/i;
 
-/** Null for what is no call of the contract, or for one that cannot be read. */
+/** Returns null if the request is no call of the contract or cannot be read. */
 export function readCall(request: SeenRequest): SeenCall | null {
   const [path = '', query = ''] = splitTarget(request.target);
   const match = GROUP_PATH.exec(path);
@@ -61,7 +61,7 @@ export function readCall(request: SeenRequest): SeenCall | null {
   }
 }
 
-/** Up to there, the operation's element begins. */
+/** The element of the operation begins within this many bytes. */
 const BEGINNING_BYTES = 16_384;
 const FIRST_IN_BODY = /<(?:[\w.-]+:)?Body(?:\s[^<>]*)?>\s*<(?:[\w.-]+:)?(\w+)/;
 
@@ -80,8 +80,8 @@ export function nameCall(request: SeenRequest): Pick<SeenCall, 'group' | 'operat
 const ANY_SERVICE = /\/([a-z]\w{0,63})\.asmx(?:\/(\w{1,64}))?$/i;
 
 /**
- * The name of a call that the contract does not have: an operation or a whole service of the old
- * server. Null for calls of the contract, documents, and what has no name that can be read.
+ * The name of a call that the contract lacks: an operation or a whole service of the old server.
+ * Null for calls of the contract, for documents, and for requests without a readable name.
  */
 export function unknownCall(request: SeenRequest): Omit<SeenCall, 'changes' | 'texts'> | null {
   const { method, target, headers } = request;
@@ -96,7 +96,7 @@ export function unknownCall(request: SeenRequest): Omit<SeenCall, 'changes' | 't
   return { group, operation, protocol, userId: userIdOf(request, protocol) };
 }
 
-/** A recording has no body of such a call; SOAP 1.1 names the operation in a header field too. */
+/** A recording lacks the body of such a call, but SOAP 1.1 names the operation in a header too. */
 const actionOf = (headers: SeenRequest['headers']): string | undefined =>
   /[/#:](\w{1,64})"?\s*$/.exec(String(headers.soapaction ?? ''))?.[1];
 
@@ -139,7 +139,7 @@ interface Texts {
   readonly texts: Record<string, string[]>;
 }
 
-/** Names in lower case, as ASMX compares them. */
+/** Names become lower case, because ASMX ignores case. */
 function readPairs(text: string): Record<string, string[]> {
   const texts: Record<string, string[]> = Object.create(null);
   const decode = queryDecoder(text);
@@ -173,7 +173,7 @@ function readEnvelope(request: SeenRequest): (Pick<SeenCall, 'operation' | 'prot
   return { operation: element.local, protocol: version.protocol, texts };
 }
 
-/** The body without its Content-Encoding. Throws where that is unknown, wrong, or too large. */
+/** Decodes the Content-Encoding. Throws if it is unknown, or the body is invalid or too large. */
 export function plainBody({ headers, body }: Pick<SeenRequest, 'headers' | 'body'>): Uint8Array {
   const field = headers['content-encoding'];
   const coding = (Array.isArray(field) ? field.join(',') : (field ?? '')).trim().toLowerCase();

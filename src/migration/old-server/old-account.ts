@@ -13,7 +13,7 @@ export interface OldAccount {
   readonly old: OldServer;
   readonly userId: string;
   readonly dialect: Dialect;
-  /** Which reads mark what they return: those are never called. */
+  /** Which reads mark the messages that they return; those are never called. */
   readonly effects: ReadEffects;
 }
 
@@ -23,13 +23,13 @@ export class CopyProblem extends Error {}
 /** The old server answered a read with a fault. */
 export class OldFault extends CopyProblem {}
 
-/** A fault before anything of an account was read: most often its user_id is wrong. */
+/** After a fault before anything of an account was read, most often the user_id is wrong. */
 export const refusedInWords = (thrown: Error, username: string | null): string =>
   thrown instanceof OldFault && username === null
     ? `The old server refused the user_id, so nothing was read. ${thrown.message}`
     : thrown.message;
 
-/** Status words that mean nothing here yet, each with its count. */
+/** Status words without a meaning in the dialect, each with its count. */
 export class UnknownWords extends CopyProblem {
   readonly words: ReadonlyMap<string, number>;
 
@@ -60,7 +60,7 @@ const failed = (name: string, result: Failure): CopyProblem =>
     ? new OldFault(`${name} ended with a fault: ${result.code}. ${result.text}`)
     : new CopyProblem(`The answer of ${name} cannot be read: ${result.reason}`);
 
-/** Reads the rows of a list while they come. `take` may be called again: see OldServer. */
+/** Reads the rows of a list as they arrive. `take` may be called again: see OldServer. */
 export async function takeRows<T>(
   { old, userId, dialect, effects }: OldAccount,
   name: string,
@@ -75,7 +75,7 @@ export async function takeRows<T>(
   return result.value;
 }
 
-/** What the old server has no operation for cannot be there: a list of it is empty. */
+/** If the old server lacks an operation, its list counts as empty. */
 function lackingResult(name: string): { value: unknown; raw: unknown } {
   const [group = '', operation = ''] = name.split('.');
   const kind = operationOf(group, operation)?.result.kind;
@@ -101,7 +101,7 @@ export async function readCounts(from: OldAccount): Promise<InboxCounts> {
 export const countUnread = async (from: OldAccount): Promise<number> =>
   Number((await read(from, 'inbox.CountUnread')).value);
 
-/** Throws CopyProblem where a field that the copy needs is not there. */
+/** Throws CopyProblem if a field that the copy needs is missing. */
 export function needed<T>(row: ValueRecord, name: string, operation: string): T {
   const value = row[name];
   if (value === null || value === undefined) {
@@ -119,17 +119,17 @@ export const toReceived = (row: ValueRecord, operation: string): ReceivedMessage
   receivedAt: needed<number>(row, 'timestamp', operation),
 });
 
-/** Every list of this server grows until the number stops: no count tells how many there are. */
+/** A list that was requested with larger and larger limits, because no operation counts it. */
 export interface GrownList {
   readonly rows: readonly ValueRecord[];
-  /** Whether the server gave as many as it ever gives, so that more may be there. */
+  /** Whether the server returned as many rows as it ever does, so that more may exist. */
   readonly isCapped: boolean;
 }
 
 export const FIRST_MAX = 1_000;
 export const LAST_MAX = 1_000_000;
 
-/** `expected`: so many there are, as a count says. */
+/** `expected` is the number of rows that a count has shown. */
 export async function readGrowing(
   from: OldAccount,
   name: string,
@@ -141,7 +141,7 @@ export async function readGrowing(
     const rows = await readRows(from, name, { [argument]: max });
     if (rows.length >= expected) return { rows, isCapped: false };
     if (cap !== undefined && rows.length >= cap) return { rows, isCapped: true };
-    // A server that gives fewer than it was asked for gives no more to a larger number.
+    // A server that returns fewer rows than requested returns no more for a larger limit.
     if (rows.length < max) return { rows, isCapped: false };
     if (max === LAST_MAX) return { rows, isCapped: true };
   }
@@ -162,7 +162,7 @@ export interface ScheduledList {
   readonly isCapped: boolean;
 }
 
-/** `max`: in one call, at most so many. */
+/** With `max`, it reads at most that many messages in one call. */
 export async function readScheduled(from: OldAccount, max?: number): Promise<ScheduledList> {
   const name = 'compose.FetchScheduledDS';
   const { rows, isCapped } =
@@ -181,7 +181,7 @@ export async function readScheduled(from: OldAccount, max?: number): Promise<Sch
   return { messages, isCapped };
 }
 
-/** Whether the DataSet of an operation has a column that shows this field of ours. */
+/** Whether the DataSet of an operation has a column that shows our field. */
 export function showsColumn(dialect: Dialect, operation: string, field: string, raw?: RawDataSet): boolean {
   const columns = dialect.columns?.[operation];
   if (columns) return columns.some(({ from }) => from === field);

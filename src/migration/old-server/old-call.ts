@@ -18,7 +18,7 @@ export interface EncodedCall {
 interface Addressee {
   readonly namespace: string;
   readonly dialect: Dialect;
-  /** The zone of dates without one, where the dialect names none. */
+  /** The zone of dates without one, if the dialect names none. */
   readonly zone: string;
 }
 
@@ -77,7 +77,7 @@ function textOf(type: ParameterType, value: unknown, dialect: Dialect, zone: str
   return dates?.zone === 'none' ? localTime(value as number, dates.timeZone ?? zone) : formatDate(value as number);
 }
 
-/** A server that writes local times without a zone compares them with what it is given. */
+/** A server that writes local times without a zone expects arguments in the same form. */
 export function localTime(at: number, timeZone: string): string {
   const format = new Intl.DateTimeFormat('sv-SE', {
     timeZone,

@@ -4,8 +4,8 @@ import type { ValueRecord } from './answer-values.ts';
 import { CopyProblem, type OldAccount, read, readGrowing, readRows, showsColumn, toReceived } from './old-account.ts';
 
 /**
- * Received messages of an account of the old server. Read gives those of a time window, up to a
- * cap. A window that comes back full is halved.
+ * Reads the received messages of an account of the old server. Read returns those of a time window,
+ * up to a cap. A window whose answer is full is halved.
  */
 export interface InboxWindow {
   readonly messages: readonly ReceivedMessage[];
@@ -13,19 +13,20 @@ export interface InboxWindow {
   readonly until: number;
 }
 
-// Before the first message of any such service.
+// Earlier than the first message of any such service.
 export const FIRST_INSTANT = Date.parse('1990-01-01T00:00:00Z');
-// The clock of the old server may be ahead, and its zone another one.
+// The clock of the old server may be ahead, and its zone may differ.
 export const CLOCK_MARGIN_MS = 2 * 86_400_000;
 const ASKED_MAX = 1_000;
-// Whether the ends belong to a window is not known, so halves overlap; below 2 s they share an end.
+// Halves overlap, because it is not known whether the ends belong to a window. Below 2 s they share
+// one end.
 const OVERLAP_MS = 1_000;
 const HALF_MIN_MS = 2_000;
 const WINDOW_MIN_MS = 4;
 const CALLS_MIN = 300;
 const CALLS_A_MESSAGE = 20;
 
-/** Windows in the order of time. `largest` is told the largest number that came back. */
+/** Yields windows in the order of time. `largest` is called with the largest number of rows. */
 export async function* readWindows(
   from: OldAccount,
   start: number,
@@ -58,7 +59,7 @@ const tooManyCalls = (calls: number, found: number): CopyProblem =>
       'Name the cap of inbox.Read in the caps of the dialect.',
   );
 
-/** The later half first. Half of what came back is on each side, so that one is not full. */
+/** Returns the later half first. The median divides them, so that not both are full again. */
 function halvesOf(rows: readonly ValueRecord[], first: number, last: number): [number, number][] {
   const times = rows.map((row) => Number(row.timestamp)).sort((one, other) => one - other);
   const median = times[Math.floor(times.length / 2)] ?? Number.NaN;
@@ -77,15 +78,15 @@ function halvesOf(rows: readonly ValueRecord[], first: number, last: number): [n
   ];
 }
 
-/** Which messages are unread, with the messages where Unread gave them. */
+/** The unread messages: their ids, and the messages themselves if Unread returned them. */
 export interface UnreadList {
   readonly ids: ReadonlySet<bigint>;
   readonly messages: readonly ReceivedMessage[];
 }
 
 /**
- * Unread tells it, unless it marks what it returns or gives too few. Then InboxDS does, where it
- * has a column for it.
+ * Asks Unread, unless it marks the messages that it returns, or returns too few. Then InboxDS is
+ * asked, if it has a column for it.
  */
 export async function readUnread(from: OldAccount, expected: number): Promise<UnreadList> {
   if (expected === 0) return { ids: new Set(), messages: [] };

@@ -6,12 +6,12 @@ import type { CopiedAccount } from '../copy/account-copy.ts';
 import type { ValueRecord } from './answer-values.ts';
 import { CopyProblem, type OldAccount, read, readRows } from './old-account.ts';
 
-/** Profile, groups, contacts and templates of an account of the old server. */
+/** Reads profile, groups, contacts and templates of an account of the old server. */
 export interface OldProfile {
   readonly copied: CopiedAccount;
-  /** Null where the server shows none: then a one-time link is the way into the console. */
+  /** Null if the server shows no password; then the customer gets a one-time link. */
   readonly password: string | null;
-  /** What could not be copied as it is, for the report. */
+  /** What could not be copied unchanged, for the report. */
   readonly remarks: readonly string[];
 }
 
@@ -26,7 +26,7 @@ export async function readProfile(from: OldAccount, now: number): Promise<OldPro
   return { copied: { account, credential, groups, contacts, templates }, password: passwordOf(profile), remarks };
 }
 
-/** Hashing is slow on purpose, so only a new account gets it. */
+/** Hashing is slow on purpose, so only the password of a new account is hashed. */
 export async function withPasswordHash({ copied, password }: OldProfile): Promise<CopiedAccount> {
   if (password === null) return copied;
   return { ...copied, account: { ...copied.account, passwordHash: await hashPassword(password) } };
@@ -34,14 +34,14 @@ export async function withPasswordHash({ copied, password }: OldProfile): Promis
 
 const PASSWORD_LENGTH_MAX = 200;
 
-/** Stars, dots or one letter again and again hide a password. */
+/** A text that repeats one character, such as a star, hides the password. */
 function passwordOf({ password }: ValueRecord): string | null {
   const given = typeof password === 'string' ? password : '';
   const isHidden = given.trim() === '' || /^(.)\1*$/.test(given) || given.length > PASSWORD_LENGTH_MAX;
   return isHidden ? null : given;
 }
 
-// .NET writes a date that is not there as the first day of its calendar.
+// .NET writes a missing date as the first day of its calendar.
 const NO_DATE = Date.parse('0002-01-01T00:00:00Z');
 
 function toAccount(profile: ValueRecord, now: number): Account {
@@ -74,7 +74,7 @@ function toAccount(profile: ValueRecord, now: number): Account {
 
 type Groups = Omit<ContactGroup, 'total'>[];
 
-/** The totals of the groups must be those of their lists. A contact has one group here. */
+/** Reads groups and contacts, whose numbers must fit. Here a contact has only one group. */
 async function readContacts(from: OldAccount, remarks: string[]): Promise<{ groups: Groups; contacts: Contact[] }> {
   const groupRows = await readRows(from, 'account.FetchGroups');
   const groups = groupRows.map((row) => ({ id: row.id as number, name: (row.name as string | null) ?? null }));
@@ -115,7 +115,7 @@ async function readContacts(from: OldAccount, remarks: string[]): Promise<{ grou
   return { groups, contacts: uniqueBy(contacts, ({ id }) => id, 'contact', remarks) };
 }
 
-/** Whether the totals follow from the contacts: then no list of a group tells more. */
+/** Whether the totals of groups follow from the contacts, so that no list of a group is needed. */
 function isInOneGroup(groups: readonly ValueRecord[], contacts: readonly ValueRecord[]): boolean {
   const totals = new Map<string, number>();
   for (const { groupid } of contacts) {

@@ -5,35 +5,35 @@ import type { ValueRecord } from './answer-values.ts';
 import { FIRST_MAX, LAST_MAX, needed, type OldAccount, readRows, takeRows, text, UnknownWords } from './old-account.ts';
 
 /**
- * The sent messages of an account of the old server. FetchSentDS has no pages and no count, so a
- * long list comes in one answer. It is read while it comes, in batches: an account with a million
- * messages takes no more memory than one with a thousand.
+ * Reads the sent messages of an account of the old server. FetchSentDS has neither pages nor a
+ * count, so a long list comes in one answer. It is read in batches as it arrives, so that an
+ * account with a million messages takes no more memory than one with a thousand.
  */
 export interface SentList {
   /** The newest messages, at most FIRST_MAX. */
   readonly newest: readonly SentMessage[];
   /**
-   * Reads all of it. `take` is called again from the beginning where an answer was cut and is asked
-   * for once more. After the first status word without a meaning `take` gets no more rows. Such
-   * words are counted to the end, and thrown as UnknownWords.
+   * Reads the whole list. If an answer is cut and requested again, `take` is called again from the
+   * beginning. After the first unknown status word, `take` gets no more rows; unknown words are
+   * counted to the end and thrown as UnknownWords.
    */
   read<T>(take: (batches: AsyncIterable<readonly SentMessage[]>) => Promise<T>): Promise<TakenList<T>>;
 }
 export interface TakenList<T> {
   readonly taken: T;
   readonly count: number;
-  /** Whether the server gave as many as it ever gives, so that more may be there. */
+  /** Whether the server returned as many rows as it ever does, so that more may exist. */
   readonly isCapped: boolean;
 }
 
 const NAME = 'sent.FetchSentDS';
 
-/** Reads the newest messages. Throws UnknownWords where a status word has no meaning. */
+/** Reads the newest messages. Throws UnknownWords if a status word is unknown. */
 export async function openSent(from: OldAccount): Promise<SentList> {
   const newest = await newestSent(from, FIRST_MAX);
   const cap = from.dialect.caps?.[NAME];
   const isCapped = cap !== undefined && newest.length >= cap;
-  // A server that gives fewer than it was asked for gives no more to a larger number.
+  // A server that returns fewer rows than requested returns no more for a larger limit.
   const isAll = isCapped || newest.length < FIRST_MAX;
   return {
     newest,
@@ -61,7 +61,7 @@ export async function openSent(from: OldAccount): Promise<SentList> {
   };
 }
 
-/** Only so many of the newest, in one call. */
+/** Reads at most `max` of the newest messages in one call. */
 export async function newestSent(from: OldAccount, max: number): Promise<SentMessage[]> {
   const rows = await readRows(from, NAME, { max });
   const words = new Map<string, number>();
@@ -74,7 +74,7 @@ async function* only<T>(item: T): AsyncGenerator<T> {
   yield item;
 }
 
-// There are 10 statuses. A server with more words than this has a text in their place.
+// There are 10 statuses. If a server has more words than this, they are no status words.
 const WORDS_MAX = 100;
 
 function countUnknown(rows: readonly ValueRecord[], words: Map<string, number>): void {
@@ -107,9 +107,10 @@ async function toSent(rows: readonly ValueRecord[], isMarked: Marks): Promise<Se
 type Marks = (reference: string | null) => Promise<boolean>;
 
 /**
- * Where FetchSentDS has no marks, the unmarked statuses tell, by the reference of the sender. They
- * are asked for when the first rows are here. A DataSet is complete before its first byte is sent,
- * so they are as new as its rows: no status that a client has still to get counts as marked.
+ * If FetchSentDS does not show marks, the unmarked statuses do, by the reference of the sender.
+ * They are requested when the first rows have arrived. A DataSet is complete before its first byte
+ * is sent, so they are at least as new as its rows, and no status that a client has still to get
+ * counts as marked.
  */
 function createMarks(from: OldAccount): Marks {
   let unmarked: Promise<ReadonlySet<string>> | undefined;
@@ -131,6 +132,6 @@ async function unmarkedReferences(from: OldAccount): Promise<ReadonlySet<string>
   });
 }
 
-/** Copied: a slice would keep the part of the answer that it is in. */
+/** Copies the text, because a slice would keep its part of the answer in memory. */
 const referenceOf = ({ user_message_id: reference }: ValueRecord): string[] =>
   typeof reference === 'string' ? [detached(reference)] : [];

@@ -12,13 +12,13 @@ import { isCertificate, type OldServerTls, refusedCertificate } from './server-t
 import { createUpstream, isUnavailableStatus, pairsOf, UpstreamTimeout, type UpstreamWatch } from './upstream.ts';
 
 /**
- * The client of the old server. It calls an operation of the contract in any protocol. It is
- * gentle: it keeps to a rate, and stops where the server asks for a pause.
+ * The client of the old server. It calls operations of the contract in any protocol. It keeps to a
+ * rate, and stops if the server asks for a pause.
  */
 export interface OldServer {
   /**
-   * Resolves with what the server answered, a fault too. Rejects with OldServerBusy at 429 and 503,
-   * and with OldServerUnreachable where no whole answer came.
+   * Resolves with the answer, even if it is a fault. Rejects with OldServerBusy at 429 and 503, and
+   * with OldServerUnreachable if no complete answer came.
    */
   call(
     group: string,
@@ -27,10 +27,10 @@ export interface OldServer {
     options?: CallOptions,
   ): Promise<OldAnswer>;
   /**
-   * Calls an operation whose result has rows, and reads them while the answer comes: see
-   * answer-rows.ts. `take` gets them in batches. Where the answer is cut and the call is tried
-   * again, `take` is called again with all rows. Resolves with its result once the answer was
-   * whole, or with a fault. Rejects as `call` does.
+   * Calls an operation whose result has rows, and reads them while the answer arrives: see
+   * answer-rows.ts. `take` gets them in batches. If the answer is cut and the call is tried again,
+   * `take` is called again with all rows. Resolves with the result of `take` when the answer was
+   * complete, or with a fault. Rejects as `call` does.
    */
   rows<T>(
     group: string,
@@ -38,7 +38,7 @@ export interface OldServer {
     args: Readonly<Record<string, unknown>>,
     take: (batches: AsyncIterable<readonly ValueRecord[]>) => Promise<T>,
   ): Promise<TakenRows<T>>;
-  /** Any page below the base, such as `/api/account.asmx?WSDL`. */
+  /** Reads any page below the base, such as `/api/account.asmx?WSDL`. */
   page(path: string, signal?: AbortSignal): Promise<OldPage>;
   /** How many requests were sent. */
   readonly requests: number;
@@ -66,10 +66,10 @@ export interface OldServerOptions {
   /** The base: operations are at `<base>/api/<group>.asmx`. */
   readonly url: string;
   readonly dialect?: Dialect;
-  /** Where neither dialect nor call say it. */
+  /** The namespace if neither the dialect nor the call names one. */
   readonly namespace?: string;
   readonly protocol?: ProtocolName;
-  /** The zone of dates without one, where the dialect names none. */
+  /** The zone of dates without one, if the dialect names none. */
   readonly zone?: string;
   /** The most calls in a second; 0 for no limit. */
   readonly rate?: number;
@@ -77,33 +77,33 @@ export interface OldServerOptions {
   readonly answerBytesMax?: number;
   readonly tls?: OldServerTls;
   readonly watch?: UpstreamWatch;
-  /** How often a read is tried again after a pause that the server asked for, or no answer. */
+  /** How often a read is tried again if the server asks for a pause or does not answer. */
   readonly retriesMax?: number;
-  /** Every answer of `call`, with what was sent. It has the user_id. */
+  /** Called with every answer of `call` and its request, which has the user_id. */
   readonly observed?: (call: ObservedCall) => void;
   readonly clock?: Clock;
 }
 export interface ObservedCall {
   readonly group: string;
   readonly operation: string;
-  /** With the path of the base. */
+  /** The URL with the path of the base. */
   readonly url: string;
   readonly request: EncodedCall;
   readonly answer: OldAnswer;
 }
 
-// Of an answer that is read whole. A list of 100,000 messages has about 40 MB.
+// The most bytes of an answer that is read whole. A list of 100,000 messages has about 40 MB.
 const ANSWER_BYTES_MAX = 64 * 1024 * 1024;
 const TIMEOUT_MS = 60_000;
-// Longer pauses end the command: a person runs it again later.
+// A longer pause ends the command, and a person runs it again later.
 const PAUSE_MAX_MS = 120_000;
 const FIRST_PAUSE_MS = 1_000;
 const SOCKETS_MAX = 4;
-// Of rows that are read while they come: the largest number that is asked for has about 400 MB.
+// The most bytes of rows that are read as they arrive. The longest requested list has about 400 MB.
 const STREAM_BYTES_MAX = 2 * 1024 ** 3;
 const BATCH = 1_000;
 
-/** No whole answer came. Whether the call was done is not known. */
+/** No complete answer came, so it is not known whether the call was done. */
 export class OldServerUnreachable extends Error {
   /** Whether the same call may succeed later. */
   readonly isTemporary: boolean;
@@ -172,7 +172,7 @@ export function createOldServer(options: OldServerOptions): OldServer {
     isLate || thrown instanceof UpstreamTimeout
       ? new OldServerUnreachable(`No answer in ${timeoutMs / 1_000} seconds.`, true)
       : unreachable(base, thrown);
-  /** The rows of one answer, in batches. */
+  /** Yields the rows of one answer in batches. */
   async function* rowsOnce(call: EncodedCall, reading: RowsOperation): AsyncGenerator<readonly ValueRecord[]> {
     const [request, requestBody] = await prepare(call);
     const { status, rawHeaders, body } = await upstream.stream(request, requestBody).catch(async (thrown: Error) => {
@@ -190,7 +190,7 @@ export function createOldServer(options: OldServerOptions): OldServer {
     if (result.kind !== 'value') throw new FailedAnswer(result);
     yield result.value as readonly ValueRecord[];
   }
-  /** Only reads are tried again: nobody knows whether a write without an answer was done. */
+  /** Tries only reads again, because nobody knows whether a write without an answer was done. */
   const patiently = async <T>(isRead: boolean, signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T> => {
     for (let tried = 0; ; tried++) {
       try {
@@ -241,13 +241,13 @@ export function createOldServer(options: OldServerOptions): OldServer {
   };
 }
 
-/** The code of the system says what to look at; the message may have an address. */
+/** Shows only the error code, because the message may have an address. */
 async function unreachable(base: string, thrown: NodeJS.ErrnoException): Promise<OldServerUnreachable> {
   if (isCertificate(thrown)) return new OldServerUnreachable(await refusedCertificate(base, thrown), false, thrown);
   return new OldServerUnreachable(`The old server does not answer (${thrown.code ?? thrown.name}).`, true, thrown);
 }
 
-/** Throws where the answer could not be taken as a whole. */
+/** Throws if the answer was too long. */
 function pageOf({ status, rawHeaders, body }: RawAnswer, bytesMax: number, now: number): OldPage {
   if (!body) throw tooLong(bytesMax);
   const fields = headOf({ status, rawHeaders }, now);
@@ -257,7 +257,7 @@ function pageOf({ status, rawHeaders, body }: RawAnswer, bytesMax: number, now: 
 const tooLong = (bytesMax: number): OldServerUnreachable =>
   new OldServerUnreachable(`The answer has more than ${bytesMax} bytes.`, false);
 
-/** The fields of an answer. Throws where a gateway answered, or the server asks for a pause. */
+/** Reads the fields of an answer. Throws if a gateway answered or the server asks for a pause. */
 function headOf({ status, rawHeaders }: Pick<RawAnswer, 'status' | 'rawHeaders'>, now: number): [string, string][] {
   const fields = pairsOf(rawHeaders);
   const coding = fieldOf(fields, 'content-encoding') ?? 'identity';
@@ -269,7 +269,7 @@ function headOf({ status, rawHeaders }: Pick<RawAnswer, 'status' | 'rawHeaders'>
   return fields;
 }
 
-/** `failed` says in words why the bytes ended before the last one. */
+/** `failed` makes the error for a body that ends too early. */
 async function* bounded(
   body: AsyncIterable<Uint8Array>,
   bytesMax: number,
@@ -292,7 +292,7 @@ async function* bounded(
   }
 }
 
-/** Batches of `size` rows, and the rest. */
+/** Yields batches of `size` rows, and then the rest. */
 async function* batchesOf(rows: AsyncIterable<readonly ValueRecord[]>, size: number) {
   let batch: ValueRecord[] = [];
   for await (const some of rows) {
@@ -308,7 +308,7 @@ async function* batchesOf(rows: AsyncIterable<readonly ValueRecord[]>, size: num
 
 const DEFAULT_NAMESPACE = 'http://tempuri.org';
 
-/** A fault may repeat the user_id, and its text is shown and logged. */
+/** Removes the user_id from a fault, whose text is shown and logged. */
 const withoutSecret = <T extends ReadAnswer>(result: T, userId: unknown): T =>
   result.kind === 'fault' && typeof userId === 'string' && userId !== ''
     ? { ...result, text: result.text.replaceAll(userId, '…') }
@@ -317,7 +317,7 @@ const withoutSecret = <T extends ReadAnswer>(result: T, userId: unknown): T =>
 export const isReading = (group: string, operation: string): boolean =>
   operationOf(group, operation)?.changes === false;
 
-/** Without the path of a service: people copy the address of one. */
+/** Removes the path of a service, because people copy the address of one. */
 export function baseOf(url: string): string {
   const { protocol, origin, pathname } = new URL(url);
   if (protocol !== 'http:' && protocol !== 'https:') throw new TypeError('expected an address with http or https');

@@ -2,18 +2,18 @@ import { isTlsFailure } from './server-tls.ts';
 import { isRefused, type UpstreamWatch } from './upstream.ts';
 
 /**
- * Tells when a server stops answering and when it answers again: two lines of the log for an
- * outage, however many calls there are meanwhile.
+ * Reports when a server stops answering and when it answers again: an outage is two lines of the
+ * log, however many calls fail meanwhile.
  */
 export interface ToldOutage {
   readonly server: string;
   /** Why the first call got no answer. */
   readonly thrown: unknown;
-  /** Undefined at its beginning. */
+  /** Set at the end of the outage. */
   readonly over?: { readonly ms: number; readonly calls: number };
 }
 
-/** A server whose calls fail by turns is told at most once in this time. */
+/** A server that fails every other call is reported at most once in this time. */
 const TELL_EVERY_MS = 1_000;
 
 export function createOutageWatch(
@@ -44,8 +44,8 @@ export function createOutageWatch(
 }
 
 /**
- * Whether the server itself is away. A connection that breaks may have been broken by the client,
- * and a server that answers an error is there.
+ * Whether the server itself is away. A broken connection does not count, because the client may
+ * have broken it, and a server that answers with an error is there.
  */
 export function isNoAnswer(thrown: unknown): boolean {
   const { code, cause } = (thrown ?? {}) as { code?: string; cause?: unknown };

@@ -3,16 +3,16 @@ import type { ValueRecord } from './answer-values.ts';
 import { type OldAccount, read, readCounts, readRows } from './old-account.ts';
 
 /**
- * Whether reading marks: an operation is called for one message, with the counts before and after.
- * A server that marks has marked this one message then. So the result is kept, and the operation
- * is never called again.
+ * Tests whether reading marks messages: an operation is called for one message, with the counts
+ * before and after. A server that marks has then marked this one message, so the result is stored
+ * and the operation is never called again.
  */
 export const TESTED = ['inbox.Unread', 'inbox.InboxDS', 'inbox.Read', 'sent.FetchUnmarkedDeliveryStatus'] as const;
 
 export const isTested = (effects: ReadEffects): boolean =>
   TESTED.every((name) => effects[name] === 'marks' || effects[name] === 'leaves');
 
-/** Tests what is not known yet. It needs an unread message, or a status that is not marked. */
+/** Tests the operations that are not known yet. It needs an unread message or unmarked status. */
 export async function testReadEffects(from: OldAccount): Promise<ReadEffects> {
   const effects: Record<string, ReadEffect> = { ...from.effects };
   const isKnown = (name: string) => effects[name] === 'marks' || effects[name] === 'leaves';
@@ -31,12 +31,13 @@ export async function testReadEffects(from: OldAccount): Promise<ReadEffects> {
   return effects;
 }
 
-// A client that marks at the same time looks like a read that marks. So it is asked again.
+// A client that marks at the same moment looks like a read that marks, so the counts are read
+// again.
 const QUIET_MS = 200;
 
 /**
- * Reads, with the counts before and after. Counts that changed by one mark, and then stay, are a
- * read that marks. On a busy account `isStillUnread` tells. Undefined: it cannot be told.
+ * Reads, with the counts before and after. If the counts change by one mark and then stay, the read
+ * marks. On a busy account, `isStillUnread` decides. Returns undefined if it cannot be decided.
  */
 async function around(
   from: OldAccount,
@@ -54,7 +55,7 @@ async function around(
   return { rows, effect: (await isStillUnread(rows)) ? 'leaves' : undefined };
 }
 
-/** The newest come back, so it asks for more until one is unread. Returns that one. */
+/** The newest messages come first, so it requests more until one is unread. Returns that one. */
 async function testInboxDataSet(
   from: OldAccount,
   effects: Record<string, ReadEffect>,
@@ -80,7 +81,7 @@ async function testInboxDataSet(
   return undefined;
 }
 
-/** Others of the same second may come back first, so it asks for more until this one is there. */
+/** Other messages of the same second may come first, so it requests more until this one comes. */
 async function testRead(
   from: OldAccount,
   effects: Record<string, ReadEffect>,
@@ -106,9 +107,7 @@ async function testRead(
 const SAME_SECOND_MAX = 16;
 const NEWEST_MAX = 1_024;
 
-/**
- * For an account: what could not be tested counts as marking where there is an unread message.
- */
+/** For an account with unread messages, operations that could not be tested count as marking. */
 export async function cautiousEffects(from: OldAccount): Promise<ReadEffects> {
   if (isTested(from.effects) || (await readCounts(from)).unread === 0) return from.effects;
   const cautious = TESTED.map((name) => [name, from.effects[name] === 'leaves' ? 'leaves' : 'marks'] as const);

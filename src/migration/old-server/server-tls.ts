@@ -1,11 +1,11 @@
 import { isIP } from 'node:net';
 import { type ConnectionOptions, connect, rootCertificates } from 'node:tls';
 
-/** TLS to a server: which certificates are taken, and what to do about one that is refused. */
+/** TLS to a server: which certificates are accepted, and what to do about a refused one. */
 export interface OldServerTls {
   /** PEM certificates that are trusted besides those of the system. */
   readonly ca?: string;
-  /** Takes any certificate. Only where the operator said so. */
+  /** Accepts any certificate, if the operator said so. */
   readonly insecure?: boolean;
   /** Speaks TLS 1.0 and 1.1 too, with the ciphers of their time. */
   readonly legacy?: boolean;
@@ -27,7 +27,7 @@ const serverName = (host: string): string => (isIP(host) === 0 ? host : '');
 export const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[(.*)\]$/, '$1');
 
 const CERTIFICATE = /CERT|SELF_SIGNED|UNABLE_TO_VERIFY|ALTNAME|KEY_TOO_SMALL|MD_TOO_WEAK/;
-/** Node has no code of its own for what is too weak by today's rules. */
+/** Node has no error code for a certificate that is too weak by today's rules. */
 const WEAK = /certificate.*(?:too weak|too small)|(?:key|md).too.(?:weak|small)/i;
 
 export const isCertificate = ({ code = '', message }: NodeJS.ErrnoException): boolean =>
@@ -37,7 +37,7 @@ export const isCertificate = ({ code = '', message }: NodeJS.ErrnoException): bo
 export const isTlsFailure = (code: string | undefined): boolean =>
   code !== undefined && /CERT|SELF_SIGNED|UNABLE_TO_|ERR_TLS|ERR_SSL/.test(code);
 
-/** No later try changes it, so a person gets both ways out, and what the certificate says. */
+/** Trying later does not help, so the text names both ways out and what the certificate says. */
 export async function refusedCertificate(url: string, { code, message }: NodeJS.ErrnoException): Promise<string> {
   const isWeak = WEAK.test(message) || /TOO_(?:SMALL|WEAK)/.test(code ?? '');
   const why = isWeak ? 'is too weak by the rules of today' : `is not trusted (${code})`;
@@ -50,7 +50,7 @@ export async function refusedCertificate(url: string, { code, message }: NodeJS.
 
 const LOOK_MS_MAX = 5_000;
 
-/** What the server shows, in words; null where it shows none. Nothing is sent to it. */
+/** Describes the certificate of the server; null if it shows none. Nothing is sent to it. */
 function certificateOf(url: URL): Promise<string | null> {
   const host = hostOf(url);
   return new Promise((resolve) => {

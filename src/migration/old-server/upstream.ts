@@ -5,13 +5,13 @@ import { type Clock, systemClock } from '../../base/clock.ts';
 import type { RawAnswer } from '../compare/redaction.ts';
 import { hostOf, type OldServerTls, tlsOptions } from './server-tls.ts';
 
-/** The HTTP client of both servers. Head fields are sent in the case and order given. */
+/** The HTTP client for both servers. Header fields keep their case and order. */
 export interface UpstreamSettings {
-  /** In words, for the log: the old server, or Columba. */
+  /** The name for the log: the old server, or Columba. */
   readonly name: string;
   readonly url: string;
   readonly tls?: OldServerTls;
-  /** Without a byte for so long, the answer is given up. */
+  /** The answer is given up after this long without a byte. */
   readonly timeoutMs: number;
   /** The most connections for whole exchanges. */
   readonly socketsMax?: number;
@@ -19,7 +19,7 @@ export interface UpstreamSettings {
   readonly clock?: Clock;
 }
 
-/** Is told of every call whether it got an answer. */
+/** Called for every call, by whether it got an answer. */
 export interface UpstreamWatch {
   answered(): void;
   failed(thrown: unknown): void;
@@ -34,13 +34,13 @@ export interface OutgoingRequest {
 }
 
 export interface Upstream {
-  /** Begins a request. Whoever calls writes the body, and listens to `response` and `error`. */
+  /** Begins a request. The caller writes the body and listens to `response` and `error`. */
   begin(request: OutgoingRequest, agent: HttpAgent): ClientRequest;
-  /** Connections for one client, so that they live as long as those of the client. */
+  /** Makes connections for one client, which live as long as those of the client. */
   createAgent(): HttpAgent;
-  /** A whole exchange on connections that belong to no client. */
+  /** Makes a whole exchange on connections that belong to no client. */
   exchange(request: OutgoingRequest, body: Uint8Array, options?: ExchangeOptions): Promise<RawAnswer>;
-  /** An exchange whose answer is read while it comes. Whoever calls reads its body, or ends it. */
+  /** Begins an exchange whose answer is read as it arrives. The caller reads or ends its body. */
   stream(request: OutgoingRequest, body: Uint8Array, signal?: AbortSignal): Promise<StreamedAnswer>;
   close(): void;
 }
@@ -49,14 +49,14 @@ export interface StreamedAnswer extends Pick<RawAnswer, 'status' | 'rawHeaders'>
   readonly body: AsyncIterable<Uint8Array>;
 }
 export interface ExchangeOptions {
-  /** The most bytes of an answer; beyond, its body is undefined. */
+  /** The most bytes of an answer. The body of a longer answer is undefined. */
   readonly bytesMax?: number;
-  /** Does not read the rest of such an answer: its connection ends. */
+  /** Whether the connection ends instead of reading the rest of a longer answer. */
   readonly isCut?: boolean;
   readonly signal?: AbortSignal;
 }
 
-// As the stored copies of the proxy.
+// The same as for the stored copies of the proxy.
 export const ANSWER_BYTES_MAX = 4 * 1_048_576;
 const SOCKETS_MAX = 16;
 
@@ -93,7 +93,7 @@ export function createUpstream(settings: UpstreamSettings): Upstream {
       ...(signal ? { signal } : {}),
     });
     sent.on('timeout', () => sent.destroy(new UpstreamTimeout()));
-    // Before any other listener: whoever logs the error can say whose it is.
+    // Added before any other listener, so that the log can name the server of the error.
     sent.on('error', (thrown) => {
       Object.assign(thrown, { server });
       watch?.failed(thrown);
@@ -133,7 +133,7 @@ export function createUpstream(settings: UpstreamSettings): Upstream {
         sent.on('close', cancel);
         sent.on('response', (response) => {
           cancel();
-          sent.setTimeout(0); // a connection is idle too while what came is worked on
+          sent.setTimeout(0); // a connection is also idle while the bytes that came are processed
           const { statusCode = 0, rawHeaders } = response;
           resolve({ status: statusCode, rawHeaders, body: received(response, timeoutMs, clock) });
         });
@@ -144,10 +144,10 @@ export function createUpstream(settings: UpstreamSettings): Upstream {
   };
 }
 
-// A server that sends 300 kB a second gets through. One that sends a byte a minute does not.
+// A server may send slowly, at 300 kB a second, but not a byte a minute.
 const BYTES_IN_TIME = 16 * 1_048_576;
 
-/** Only the time that is spent on waiting counts: `timeoutMs` for each BYTES_IN_TIME. */
+/** Counts only the time spent waiting: `timeoutMs` for each BYTES_IN_TIME. */
 async function* received(response: IncomingMessage, timeoutMs: number, clock: Clock): AsyncGenerator<Uint8Array> {
   const chunks: AsyncIterator<Uint8Array> = response[Symbol.asyncIterator]();
   let length = 0;
@@ -180,13 +180,13 @@ export class UpstreamTimeout extends Error {
 
 export const cutOff = (): Error => Object.assign(new Error('the answer was cut off'), { code: 'ECONNRESET' });
 
-/** Whether no connection was made, so that nothing can have happened there. */
+/** Whether no connection was made, so that the server cannot have done anything. */
 export const isRefused = (thrown: unknown): boolean =>
   ['ECONNREFUSED', 'ENOTFOUND', 'EHOSTUNREACH', 'ENETUNREACH', 'EAI_AGAIN'].includes(
     (thrown as NodeJS.ErrnoException)?.code ?? '',
   );
 
-/** Whether a server says that it cannot answer now, or somebody in front of it does. */
+/** Whether a server, or a proxy in front of it, says that it cannot answer now. */
 export const isUnavailableStatus = (status: number): boolean => status === 502 || status === 503 || status === 504;
 /** Whether the same call may be answered later. */
 export const isTemporary = (status: number): boolean => status === 429 || isUnavailableStatus(status);
@@ -202,7 +202,7 @@ const HOP_BY_HOP = new Set([
 ]);
 const FRAMING = new Set(['transfer-encoding', 'content-length']);
 
-/** Without the fields of one connection (RFC 9110 §7.6.1). `Transfer-Encoding` frames the body. */
+/** Removes the fields of one connection (RFC 9110 §7.6.1), such as `Transfer-Encoding`. */
 export function endToEnd(rawHeaders: readonly string[]): string[] {
   const pairs = pairsOf(rawHeaders);
   const named = new Set<string>();
@@ -218,21 +218,21 @@ export function endToEnd(rawHeaders: readonly string[]): string[] {
 export const isClosing = (rawHeaders: readonly string[]): boolean =>
   pairsOf(rawHeaders).some(([name, value]) => name.toLowerCase() === 'connection' && /\bclose\b/i.test(value));
 
-/** Names with their values. */
+/** Pairs names with their values. */
 export function pairsOf(raw: readonly string[]): [string, string][] {
   const pairs: [string, string][] = [];
   for (let at = 0; at + 1 < raw.length; at += 2) pairs.push([raw[at] as string, raw[at + 1] as string]);
   return pairs;
 }
 
-/** The body is whole, so it has a length. */
+/** Adds the length of the body, which is complete. */
 function withLength(request: OutgoingRequest, body: Uint8Array): OutgoingRequest {
   const kept = pairsOf(request.rawHeaders).filter(([name]) => !FRAMING.has(name.toLowerCase()));
   const hasBody = body.length > 0 || request.method === 'POST';
   return { ...request, rawHeaders: [...kept.flat(), ...(hasBody ? ['Content-Length', String(body.length)] : [])] };
 }
 
-/** The whole body; undefined where it is longer. */
+/** Collects the whole body; undefined if it is longer than `bytesMax`. */
 async function collect(response: IncomingMessage, bytesMax: number, isCut: boolean): Promise<Uint8Array | undefined> {
   const chunks: Uint8Array[] = [];
   let length = 0;
@@ -252,7 +252,7 @@ export interface Beginning {
   readonly isWhole: boolean;
 }
 
-/** All of a body, or its beginning where it is longer. Then it is paused before its rest. */
+/** Reads a whole body, or the beginning of a longer one, which is then paused. */
 export function beginningOf(body: IncomingMessage, bytesMax: number, gone: () => Error): Promise<Beginning> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
@@ -274,7 +274,7 @@ export function beginningOf(body: IncomingMessage, bytesMax: number, gone: () =>
   });
 }
 
-/** The connections to an upstream of one connection of a client. */
+/** The connections to upstreams that belong to one connection of a client. */
 export class ClientConnection {
   readonly #agents = new Map<Upstream, HttpAgent>();
   readonly #socket: Socket;
@@ -302,7 +302,7 @@ export class ClientConnection {
     this.#requests -= 1;
   }
 
-  /** The upstream ended an idle connection: the client sees the same. */
+  /** If the upstream ends an idle connection, that of the client ends too. */
   follow(upstreamSocket: Socket): void {
     if (upstreamSocket.listenerCount('close', this.#onClose) > 0) return;
     upstreamSocket.once('close', this.#onClose);

@@ -1,9 +1,9 @@
 import { ANSWER_BYTES_MAX } from '../old-server/upstream.ts';
 
-/** What is stored of answers under way, of all clients. */
+/** The most bytes of answers under way that are copied, over all clients. */
 const COPIES_BYTES_MAX = 128 * 1_048_576;
 
-/** The bytes of an answer under way, where there is room for them. */
+/** Copies the bytes of an answer under way, if there is room for them. */
 export class AnswerCopy {
   readonly #all: { bytes: number };
   #chunks: Buffer[] | undefined = [];

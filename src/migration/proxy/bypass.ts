@@ -6,32 +6,32 @@ import { createMigrationBypass } from '../stages/bypass.ts';
 import type { StageCache } from './stage-cache.ts';
 
 /**
- * Brings accounts up to date after clients called the old server without Columba: whole, with
- * contacts, groups, templates and marks. Until then the old server answers.
+ * Copies accounts whole, with contacts, groups, templates and marks, after clients called the old
+ * server without Columba. Until then the old server answers.
  */
 export interface Bypass {
-  /** Whether Columba has what was changed meanwhile. If not, a copy begins, and it waits for it. */
+  /** Whether Columba has what was changed meanwhile. If not, it starts a copy and waits for it. */
   isCurrent(account: bigint | null, userId: string | null): Promise<boolean>;
-  /** A call of an account that is compared. Returns at once: the old server answers it. */
+  /** Called for a call of an account that is compared. Returns at once: the old server answers. */
   compareSoon(account: bigint | null, userId: string): void;
-  /** At the start: a proxy that was killed while it passed calls on has left no end. */
+  /** Called at the start: a proxy that was killed while it passed calls on left it open. */
   recover(): Promise<void>;
-  /** Everything goes to the old server from now on, or as the stages say. */
+  /** Sends everything to the old server from now on, or follows the stages again. */
   setPassThrough(isOn: boolean): Promise<void>;
 }
 
 export interface BypassSettings {
   readonly database: MigrationDatabase;
-  /** The same after a restart: a proxy ends what it began before it was killed. */
+  /** The same after a restart, so that a proxy ends what it began before it was killed. */
   readonly name: string;
   readonly stages: Pick<StageCache, 'bypass' | 'isBypassOpen' | 'refresh'>;
-  /** Undefined: nobody brings anything over. */
+  /** Undefined if nothing is copied. */
   readonly syncs: Pick<Syncs, 'touch' | 'whole'> | undefined;
   readonly clock: Clock;
   readonly failed: (thrown: unknown) => void;
 }
 
-/** A client waits no longer: the old server answers it. */
+/** A client waits no longer than this; then the old server answers. */
 const COPY_MS_MAX = 2_000;
 const AGAIN_AFTER_MS = 1_000;
 const ACCOUNTS_MAX = 10_000;
@@ -43,7 +43,7 @@ export function createBypass(settings: BypassSettings, proxy: () => { isPassThro
   const copied = new BoundedMap<bigint, string>(ACCOUNTS_MAX);
   const failedAt = new BoundedMap<bigint, number>(ACCOUNTS_MAX);
   const running = new Map<bigint, Promise<boolean>>();
-  /** This proxy passes calls on, or the database does not know yet that it no longer does. */
+  /** Whether this proxy passes calls on, or the database does not know yet that it stopped. */
   let isOpen = false;
 
   async function copy(account: bigint, userId: string, name: string): Promise<boolean> {
@@ -71,7 +71,7 @@ export function createBypass(settings: BypassSettings, proxy: () => { isPassThro
 
   async function isCurrent(account: bigint | null, userId: string | null): Promise<boolean> {
     const name = stages.bypass;
-    // What is copied now would lack what clients change after that.
+    // A copy made now would lack what clients change later.
     if (isOpen || stages.isBypassOpen) return false;
     if (name === null || account === null || copied.get(account) === name) return true;
     if (userId === null) return false;
@@ -87,7 +87,7 @@ export function createBypass(settings: BypassSettings, proxy: () => { isPassThro
     recover: () => bypass.recover(ownName),
     async setPassThrough(isOn) {
       if (!isOn) {
-        // The accounts are copied after the last call that was passed on.
+        // The end is stored after the last call that was passed on, and accounts are copied then.
         proxy().isPassThrough = false;
         try {
           await bypass.end(ownName);

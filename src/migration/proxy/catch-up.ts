@@ -12,24 +12,24 @@ import { bodyOfWrite, openWrite, type SealedWrite, writeOfAll } from './sealed-w
 import type { Seal } from './write-seal.ts';
 
 /**
- * Gives Columba the writes that the old server has done, in the order of the account, whether they
- * were done while the account was compared or while Columba did not answer. A write leaves the
- * database after Columba has answered it. Every write of the contract changes nothing more where it
- * is done twice in a row, so one that is repeated after a kill has its effect once.
+ * Gives Columba the writes that the old server has done, in the order of the account, either while
+ * the account was compared or while Columba did not answer. A write is removed from the database
+ * after Columba has answered it. Writes of the contract are idempotent, so a write that is repeated
+ * after a kill has its effect once.
  */
 export interface CatchingUp {
-  /** Accounts with writes that Columba is still to get. */
+  /** The accounts with writes that Columba still has to get. */
   readonly behind: Set<bigint>;
-  /** False where Columba does not have everything that the old server has done for the account. */
+  /** Resolves with whether Columba has everything that the old server has done for the account. */
   catchUp(account: bigint): Promise<boolean>;
-  /** This process works on the write, so it needs no claim. */
+  /** Notes that this process works on the write, so that it needs no claim. */
   hold(account: bigint, id: bigint): void;
-  /** Another process may take the write when its claim is over. */
+  /** Lets another process take the write when its claim is over. */
   release(account: bigint, id: bigint): void;
   /**
-   * Gives Columba a write that this process holds, and what is before it, for somebody whose turn
-   * it is in the queue of the account. Undefined where Columba did not take it, and null where it
-   * has it already.
+   * Gives Columba a write that this process holds, and those before it. The caller has its turn in
+   * the queue of the account. Resolves with undefined if Columba did not take the write, and with
+   * null if it already has the write.
    */
   applied(account: bigint, id: bigint, sync: Sync | undefined): Promise<RawAnswer | null | undefined>;
 }
@@ -39,7 +39,7 @@ export interface CatchUpSettings {
   readonly seal: Seal;
   readonly columba: Pick<Upstream, 'exchange'>;
   readonly availability: Availability;
-  /** Waits for its turn in the queue of the account. Undefined: nobody brings anything over. */
+  /** Syncs after waiting for its turn in the queue of the account. Undefined without syncs. */
   readonly sync: Sync | undefined;
   readonly compare: CompareSettings;
   readonly pendingCounts: PendingCounts;
@@ -49,7 +49,7 @@ export interface CatchUpSettings {
 
 const EXTEND_EVERY_MS = CLAIM_MS / 3;
 
-/** While the work is done, no other process takes the write. */
+/** Renews the claim during the work, so that no other process takes the write. */
 export async function whileHeld<T>(
   { writes, clock, failed }: Pick<CatchUpSettings, 'writes' | 'clock' | 'failed'>,
   { account, id }: Pick<WaitingWrite, 'account' | 'id'>,
@@ -62,18 +62,19 @@ export async function whileHeld<T>(
 
 const WRITES_AT_ONCE = 100;
 
-/** The operation that no list of the old server shows: no sync can bring it over. */
+/** No list of the old server shows what this operation changes, so no sync can copy it. */
 const UNLISTED = 'account.BlackListNumber';
 
 /**
- * done: Columba has everything. open: another process, or this one, still waits for an answer of
- * the old server. later: Columba or another process is in the way. Else the write needs a sync.
+ * `done`: Columba has everything. `open`: this or another process still waits for an answer of the
+ * old server. `later`: Columba or another process prevents it now. Otherwise the write needs a
+ * sync.
  */
 type Stop = 'done' | 'open' | 'later' | NeededSync;
 interface NeededSync {
   readonly id: bigint;
   readonly userId: string;
-  /** Contacts, groups and templates, too. */
+  /** Whether contacts, groups and templates are copied too. */
   readonly everything: boolean;
 }
 
@@ -97,7 +98,7 @@ export function createCatchingUp(settings: CatchUpSettings): CatchingUp {
   async function catchUp(account: bigint): Promise<boolean> {
     if ((await applyAll(account, settings.sync)) !== 'done') return false;
     behind.delete(account);
-    // What arrived meanwhile was shown to clients.
+    // Clients were shown what arrived meanwhile, so it is copied.
     const userId = late.get(account);
     late.delete(account);
     if (userId !== undefined) await settings.sync?.(userId).catch(failed);
@@ -123,7 +124,7 @@ export function createCatchingUp(settings: CatchUpSettings): CatchingUp {
           const ours = awaited.get(key);
           if (ours) return ours;
           if (stop === 'later') return undefined;
-          // A run that had begun before may not have seen it.
+          // A run that had begun before may not have seen the write.
           if (!held.has(key)) return null;
         }
       } finally {
@@ -135,7 +136,7 @@ export function createCatchingUp(settings: CatchUpSettings): CatchingUp {
 
 const keyOf = (account: bigint, id: bigint): string => `${account}/${id}`;
 
-/** Whoever asks while the work of an account is under way gets the same promise. */
+/** Callers that ask while the work of an account is under way get the same promise. */
 function once<T>(work: (account: bigint) => Promise<T>): (account: bigint) => Promise<T> {
   const running = new Map<bigint, Promise<T>>();
   return (account) => {
@@ -150,9 +151,9 @@ function once<T>(work: (account: bigint) => Promise<T>): (account: bigint) => Pr
 interface Known {
   /** Writes that this process works on. */
   readonly held: Set<string>;
-  /** Answers of Columba that somebody waits for. */
+  /** The answers of Columba for which a caller waits. */
   readonly awaited: Map<string, RawAnswer | undefined>;
-  /** By account, the user_id of a write that was applied with nobody waiting for its answer. */
+  /** The user_id of a write that was applied without a waiting caller, by account. */
   readonly late: Map<bigint, string>;
 }
 
@@ -166,7 +167,7 @@ async function applyInOrder(settings: CatchUpSettings, account: bigint, known: K
       const { id, state } = waiting;
       const key = keyOf(account, id);
       const isAsked = state === 'asked';
-      // Its client has no answer yet, so the order of later writes does not depend on it.
+      // Its client has no answer yet, so later writes need not wait for it.
       if (isAsked && (held.has(key) || !(await writes.claim(account, id)))) {
         isOpen = true;
         continue;
@@ -178,7 +179,7 @@ async function applyInOrder(settings: CatchUpSettings, account: bigint, known: K
       if (rest === 'sync' && settings.sync && userId !== null) return { id, userId, everything: isAsked };
       held.delete(key);
       if (rest === undefined) {
-        await writes.postpone(account, id, 0); // whoever finds that Columba answers again may go on
+        await writes.postpone(account, id, 0); // the first process that reaches Columba again may continue
         return 'later';
       }
       await writes.remove(account, id);
@@ -188,7 +189,7 @@ async function applyInOrder(settings: CatchUpSettings, account: bigint, known: K
   }
 }
 
-/** What is left to do; undefined where Columba did not take the write. */
+/** Returns what is left to do; undefined if Columba did not take the write. */
 async function applyOne(
   settings: CatchUpSettings,
   waiting: WaitingWrite,
@@ -198,10 +199,10 @@ async function applyOne(
   const { account, id, operation, state } = waiting;
   const key = keyOf(account, id);
   const isAwaited = awaited.has(key);
-  // Nobody knows whether the old server did it. Its lists tell, except of the blacklist: there the
-  // wish of the client counts.
+  // Nobody knows whether the old server did the write. Its lists tell, except for the blacklist,
+  // where the wish of the client counts.
   if (state === 'asked' && operation !== UNLISTED) return 'sync';
-  // By now more may have arrived. A sync removes what the old server has deleted.
+  // By now more may have arrived, so a sync removes only what the old server has deleted.
   if (writeOfAll(sealed) && !isAwaited && settings.sync) return 'sync';
   let ours: RawAnswer;
   try {

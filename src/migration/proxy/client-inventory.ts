@@ -9,17 +9,17 @@ import { type SeenCall, unknownCall } from '../old-server/call-reader.ts';
 import { type CountedCall, clientKey, merged, OTHER_CALL, withoutClient } from '../stages/clients.ts';
 
 /**
- * Counts which client calls what, until it is written to the database. A call costs a look into a
- * map. What a caller makes up neither grows memory nor reaches the database without end.
+ * Counts which client calls what, until the counts are written to the database. A call costs one
+ * lookup in a map. Names that a caller makes up cannot fill memory or the database.
  */
 export interface ClientInventory {
   readonly addressOf: ClientAddress;
   /**
-   * `call` is null for what is no call. An operation that the contract lacks is noted by its name
-   * where the old server has it.
+   * `call` is null if the request is no call. An operation that the contract lacks is noted by its
+   * name if the old server has it.
    */
   note(request: IncomingMessage, call: Omit<SeenCall, 'changes' | 'texts'> | null): void;
-  /** Writes all since the last time. What could not be written stays for the next time. */
+  /** Writes the counts since the last time. If that fails, they stay for the next time. */
   flush(): Promise<void>;
 }
 
@@ -30,7 +30,7 @@ export interface ClientInventorySettings {
   readonly now: () => number;
 }
 
-/** Different clients between two writes, which are ten seconds apart. */
+/** The most different clients between two writes, which are ten seconds apart. */
 const KEYS_MAX = 5_000;
 const USERS_MAX = 10_000;
 const AGENTS_MAX = 1_000;
@@ -84,7 +84,7 @@ const namesOf = (call: Pick<SeenCall, 'group' | 'operation' | 'protocol'> | null
   protocol: call?.protocol ?? '',
 });
 
-/** A user_id by its name in recordings and its hash; it is never stored itself. */
+/** Identifies a user_id by its name in recordings and its hash; it is never stored itself. */
 function createAccountOf(accountName: AccountName) {
   const users = new BoundedMap<string, Pick<CountedCall, 'accountName' | 'userIdHash'>>(USERS_MAX);
   return (userId: string | null | undefined): Pick<CountedCall, 'accountName' | 'userIdHash'> => {
@@ -97,7 +97,7 @@ function createAccountOf(accountName: AccountName) {
 
 export type ClientAddress = (request: IncomingMessage) => string;
 
-/** The address of a client, seen through proxies that are trusted. Empty where it has gone. */
+/** The address of a client, as trusted proxies report it; empty if the client has gone. */
 export function createClientAddress(trustedProxies: readonly string[]): ClientAddress {
   const isTrusted = networkList(trustedProxies);
   return ({ socket, headers }) => {
@@ -108,9 +108,9 @@ export function createClientAddress(trustedProxies: readonly string[]): ClientAd
 }
 
 const AGENT_LENGTH_MAX = 160;
-/** What is cut off from a secret here is not shown either: see AGENT_LENGTH_MAX. */
+/** Longer than AGENT_LENGTH_MAX, so that a secret that is cut off here is not shown either. */
 const AGENT_READ_MAX = 640;
-// Numbers of versions are shorter, or have dots.
+// Phone numbers and UUIDs. Version numbers are shorter or have dots.
 const PERSONAL = /\+?\d[\d ()-]{5,}\d|[0-9a-f]{8}(?:-?[0-9a-f]{4}){3}-?[0-9a-f]{12}/gi;
 
 /** A User-Agent without what may be a secret or a phone number, and without control characters. */
@@ -125,7 +125,7 @@ export function shownAgent(text: string, userId: string | null): string {
     .slice(0, AGENT_LENGTH_MAX);
 }
 
-/** The same from recordings. Those of HAR files and of earlier versions have no address. */
+/** A client in recordings. HAR files and earlier versions have no address. */
 export interface RecordedClient extends CountedCall {
   readonly days: number;
 }

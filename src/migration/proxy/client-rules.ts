@@ -6,8 +6,8 @@ import type { KnownRule, RuleStage } from '../stages/client-rules.ts';
 import type { Stage } from '../stages/stages.ts';
 
 /**
- * Which server answers a read, by the rules of clients. Of several rules that fit, one wins: an
- * account counts most, then a header field, then the length of the network's prefix, then the name.
+ * Which server answers a read, by the rules of clients. If several rules fit, one with an account
+ * wins, then one with a header field, then the longest network prefix, then the first name.
  */
 export interface ReadingClient {
   readonly account: bigint | null;
@@ -16,7 +16,7 @@ export interface ReadingClient {
 }
 export type ReadStage = (stage: Stage, client: ReadingClient) => Stage;
 
-/** Who knows whether a server has every write of an account. */
+/** The parts that know whether a server has every write of an account. */
 export interface Completeness {
   readonly stages: { readonly readStage: ReadStage };
   readonly shadow: { applied(call: SeenCall): Promise<boolean> };
@@ -24,7 +24,7 @@ export interface Completeness {
 }
 
 /**
- * The stage in which a read is answered. A rule chooses the other server only where that one has
+ * The stage in which a read is answered. A rule chooses the other server only if that server has
  * every write of the account, so that a client reads what it has written.
  */
 export async function stageOfRead(
@@ -54,7 +54,7 @@ export function compileClientRules(rules: readonly KnownRule[]): ReadStage {
     .map(compiled)
     .sort((one, other) => byWeight(other, one));
   return (stage, client) => {
-    // Only there both servers have everything.
+    // Only in these stages do both servers have everything.
     if (stage !== 'compare' && stage !== 'lead') return stage;
     return ordered.find((rule) => rule.fits(client))?.stage ?? stage;
   };

@@ -8,28 +8,27 @@ import type { Deliveries, DeliverySettings } from './deliveries.ts';
 import { sealWrite } from './sealed-write.ts';
 
 /**
- * Writes of accounts that are compared. One is in the database before the old server is asked. What
- * the old server did is noted there before its client gets the answer, and Columba gets it from
- * there, though every process is killed in between.
+ * Writes of accounts that are compared. A write is in the database before the old server is asked.
+ * The result of the old server is stored there before the client gets the answer, and Columba gets
+ * the write from there, even if every process is killed in between.
  */
 export interface ComparedWrites {
   /**
-   * `ask` gives the request to the old server, and calls `before` with the whole answer before it
-   * gives it to the client. The id of the write is undefined where Columba is not to get it from
-   * the database.
+   * `ask` sends the request to the old server, and calls `before` with the whole answer before the
+   * client gets it. The id of the write is undefined if Columba does not get it from the database.
    */
   write(account: bigint, call: SeenCall, request: RawRequest, ask: Asking): Promise<ComparedWrite>;
 }
 export type Asking = (before: (answer: RawAnswer) => Promise<void>) => Promise<RawAnswer | undefined>;
 export interface ComparedWrite {
-  /** Undefined where the client was gone. */
+  /** Undefined if the client was gone. */
   readonly answer: RawAnswer | undefined;
   readonly id: bigint | undefined;
 }
 
 export type ComparedWritesSettings = Pick<DeliverySettings, 'writes' | 'seal' | 'compare' | 'clock' | 'failed'>;
 
-/** Clients of the old server do not wait longer for our database. */
+/** Clients of the old server wait no longer than this for our database. */
 const STORE_MS_MAX = 2_000;
 
 export function createComparedWrites(
@@ -38,7 +37,7 @@ export function createComparedWrites(
 ): ComparedWrites {
   const { writes, compare, failed } = settings;
 
-  /** Undefined where the database does not take it in time. */
+  /** Returns undefined if the database does not take the write in time. */
   async function begin(account: bigint, call: SeenCall, request: RawRequest): Promise<bigint | undefined> {
     const sealed = sealWrite(settings.seal, account, call, request, undefined);
     const storing = writes.begin(account, `${call.group}.${call.operation}`, sealed, 'asked');
@@ -59,7 +58,7 @@ export function createComparedWrites(
         isDone = booleanResult(call, answer, compare) === true;
         if (isDone) deliveries.behind.add(account);
         const noting = isDone ? writes.setBehind(account, id, true) : writes.remove(account, id);
-        // Where this fails, the write stays as one whose answer nobody knows.
+        // If this fails, the write stays as one with an unknown answer.
         await within(settings.clock, STORE_MS_MAX, noting.catch(failed), undefined, { background: true });
       };
       try {

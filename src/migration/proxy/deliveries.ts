@@ -7,9 +7,9 @@ import type { WaitingWrite } from '../stages/writes.ts';
 import { type CatchingUp, type CatchUpSettings, createCatchingUp, whileHeld } from './catch-up.ts';
 import { bodyOfWrite, openWrite, type SealedWrite, withoutClient, writeOfAll } from './sealed-write.ts';
 
-/** Gives each server the writes that the other one has done, in the order of the account. */
+/** Gives each server the writes that the other server has done, in the order of the account. */
 export interface Deliveries extends CatchingUp {
-  /** What is due. */
+  /** Delivers the writes that are due. */
   deliver(): Promise<void>;
   start(): Promise<void>;
   stop(): Promise<void>;
@@ -17,7 +17,7 @@ export interface Deliveries extends CatchingUp {
 
 export interface DeliverySettings extends CatchUpSettings {
   readonly old: Pick<Upstream, 'exchange'>;
-  /** Calls by the contract, for what a write of all becomes. */
+  /** Calls by the contract, for the single deletes that replace a delete of all. */
   readonly oldCalls: Pick<OldServer, 'call'>;
 }
 
@@ -34,7 +34,7 @@ export function createDeliveries(settings: DeliverySettings): Deliveries {
   const { behind } = catching;
   let delivering: Promise<void> | undefined;
 
-  /** Whether the account's next write can follow. */
+  /** Returns whether the account's next write can follow. */
   async function deliverOne(waiting: WaitingWrite): Promise<boolean> {
     const { account, id, attempts, state } = waiting;
     const isForColumba = state === 'behind' || state === 'asked';
@@ -65,7 +65,7 @@ export function createDeliveries(settings: DeliverySettings): Deliveries {
       for (const waiting of await writes.of(account, WRITES_AT_ONCE)) {
         if (deliveries.isStopping()) return;
         if (await deliverOne(waiting)) continue;
-        // A whole sync decides it, which waits until the old server has the later writes.
+        // A whole sync decides, which waits until the old server has the later writes.
         needsSync ||= waiting.state === 'asked';
         if (!needsSync || waiting.state === 'begun' || waiting.state === 'due') break;
       }
@@ -95,9 +95,10 @@ export function createDeliveries(settings: DeliverySettings): Deliveries {
 }
 
 /**
- * The process ended before it knew. The client asked for it, so both are asked. Columba says false
- * to what it has done before, such as a deletion. Null where nobody is to do it: a write of all
- * would delete what arrived since.
+ * The process ended before it knew the answer of Columba. The client wanted the write, so both
+ * servers are asked; Columba answers false to a write that it has done before, such as a deletion.
+ * Returns null for a delete of all, which nobody repeats, because it would delete what has arrived
+ * since.
  */
 async function giveToBoth(settings: DeliverySettings, sealed: SealedWrite): Promise<boolean | null | undefined> {
   if (writeOfAll(sealed)) return null;
@@ -106,7 +107,7 @@ async function giveToBoth(settings: DeliverySettings, sealed: SealedWrite): Prom
   return booleanResult(sealed, answer, settings.compare) === undefined ? null : giveToOld(settings, sealed);
 }
 
-/** True and false are answers; undefined is none. */
+/** Returns the answer of the old server; undefined without an answer. */
 async function giveToOld(settings: DeliverySettings, sealed: SealedWrite): Promise<boolean | undefined> {
   const { group, ids, userId } = sealed;
   const all = writeOfAll(sealed);

@@ -13,19 +13,19 @@ import { sealWrite, withoutClient, writeOfAll } from './sealed-write.ts';
 
 /**
  * Accounts that Columba leads. A write is in the database before Columba is asked, and stays there
- * until the old server has it too. Where Columba does not answer, the old server does: it has all
- * writes. Then Columba gets what it missed before it answers the account again.
+ * until the old server has it too. If Columba does not answer, the old server does, because it has
+ * all writes. Columba gets what it missed before it answers the account again.
  */
 export interface Lead {
-  /** Rejects with NotNow where neither server can answer, and where none does. */
+  /** Rejects with NotNow if neither server can answer. */
   write(account: bigint, call: SeenCall, request: RawRequest): Promise<LedAnswer>;
-  /** False where Columba does not answer, or is behind the old server. Null: no account. */
+  /** Resolves with false if Columba does not answer or is behind the old server. */
   isReady(account: bigint | null, userId: string | null): Promise<boolean>;
-  /** A read got no answer of Columba. */
+  /** Called when a read got no answer from Columba. */
   noteFailure(): void;
-  /** Whether the old server has everything that clients were told of. */
+  /** Whether the old server has every write that was acknowledged to clients. */
   isOldComplete(account: bigint): Promise<boolean>;
-  /** Before the old server answers an account again: it gets what waits, if it takes it soon. */
+  /** Gives the old server the waiting writes, for a limited time, before it answers again. */
   drained(account: bigint): Promise<void>;
 }
 
@@ -40,12 +40,12 @@ export interface LeadSettings extends DeliverySettings {
 }
 
 /**
- * Columba does not answer, and the old server lacks a write that was acknowledged. Or the database
- * does not answer: then nobody knows, and a write could be lost.
+ * Columba does not answer, and the old server lacks a write that was acknowledged; or the database
+ * does not answer, so that nobody knows whether it does, and a write could be lost.
  */
 export class NotNow extends Error {}
 
-/** A client waits no longer: the old server answers it. */
+/** A client waits no longer than this; then the old server answers. */
 const CATCH_UP_MS_MAX = 2_000;
 const DRAIN_MS_MAX = 5_000;
 const DRAIN_LOOK_MS = 20;
@@ -55,8 +55,8 @@ const STUCK_ACCOUNTS_MAX = 10_000;
 export function createLead(settings: LeadSettings): Lead {
   const { writes, columba, availability, compare, deliveries, bypass, clock } = settings;
   const emptied = createEmptying(deliveries, clock);
-  // The old server gets writes in the order of their ids. Columba has to do them in that order,
-  // too, or the last of two moves of a contact differs.
+  // The old server gets writes in the order of their ids. Columba has to do them in the same order;
+  // otherwise two moves of a contact may end in different groups.
   const inTurn = createTurns<bigint>();
   const writeThere = createOldWriting(settings, (account) => isOldComplete(account));
 
@@ -109,12 +109,10 @@ interface Begun {
   readonly isUntouched: boolean;
 }
 
-/** Columba does not answer: the old server does the write. */
+/** Lets the old server do a write when Columba does not answer. */
 function createOldWriting(settings: LeadSettings, isOldComplete: (account: bigint) => Promise<boolean>) {
   const { writes, old, compare, deliveries } = settings;
-  /**
-   * Columba may have done it, and then does it again, which changes nothing more.
-   */
+  /** Columba may have done the write; doing it again later changes nothing more. */
   async function writeThere(account: bigint, call: SeenCall, request: RawRequest, begun?: Begun): Promise<LedAnswer> {
     const isUntouched = begun?.isUntouched ?? true;
     if (!(await isOldComplete(account))) {
@@ -127,7 +125,7 @@ function createOldWriting(settings: LeadSettings, isOldComplete: (account: bigin
       const asking = () => old.exchange(withoutClient(request), request.body ?? new Uint8Array());
       answer = await whileHeld(settings, { account, id }, asking);
     } catch (thrown) {
-      // Else one of them may have done it, and both are asked again soon.
+      // Otherwise one of the servers may have done it, and both are asked again soon.
       if (isUntouched && isRefused(thrown)) await writes.remove(account, id);
       throw thrown;
     }
@@ -142,9 +140,9 @@ function createOldWriting(settings: LeadSettings, isOldComplete: (account: bigin
   return writeThere;
 }
 
-/** Gives out writes of an account until none of them waits. False where that takes too long. */
+/** Delivers writes of an account until none waits. Resolves with false if it takes too long. */
 function createEmptying(deliveries: Deliveries, clock: Clock) {
-  /** Accounts whose writes the old server does not take. Their calls do not wait each time. */
+  /** Accounts whose writes the old server does not take, so that not each of their calls waits. */
   const stuckUntil = new BoundedMap<bigint, number>(STUCK_ACCOUNTS_MAX);
 
   return async function emptied(account: bigint, count: () => Promise<number>): Promise<boolean> {
@@ -162,7 +160,10 @@ function createEmptying(deliveries: Deliveries, clock: Clock) {
   };
 }
 
-/** Undefined: all of them at the old server, too. */
+/**
+ * The ids that a delete of all deletes here. Undefined for any other write, and if the ids cannot
+ * all be listed: then the old server deletes everything too.
+ */
 async function idsOf({ columbaCalls, compare }: LeadSettings, call: SeenCall): Promise<string[] | undefined> {
   const all = writeOfAll(call);
   if (!all || call.userId === null) return undefined;

@@ -31,7 +31,7 @@ import { createSeal } from './write-seal.ts';
 
 /** The proxy of a migration with all its parts. */
 export interface MigrationProxySettings {
-  /** Of this proxy among several, and the same after a restart. */
+  /** The name of this proxy among several; the same after a restart. */
   readonly name?: string;
   readonly database: Database;
   readonly clock: Clock;
@@ -49,18 +49,20 @@ export interface MigrationProxySettings {
   readonly folder: string | undefined;
   readonly pseudonyms: boolean;
   readonly disabledKnownDifferences: ReadonlySet<KnownDifference>;
-  /** Their X-Forwarded-For names the client. */
+  /** Proxies whose X-Forwarded-For names the client. */
   readonly trustedProxies?: readonly string[];
-  /** The operator says that reading marks nothing there. Else the tests of the import decide. */
+  /**
+   * Whether the operator says that reading marks nothing there. Else tests of the import decide.
+   */
   readonly oldReadingIsSafe: boolean;
   /**
-   * Brings over what arrived at the old server for one account. Without it, accounts that were
-   * imported are synced. Null: none is.
+   * Copies what arrived at the old server for one account. By default, accounts that were imported
+   * are synced; null means that none is.
    */
   readonly sync?: Sync | null;
-  /** Never with a number, a text or a user_id. */
+  /** Called with errors that never hold a number, a text or a user_id. */
   readonly failed: (thrown: unknown) => void;
-  /** A server stopped answering, or answers again. */
+  /** Called when a server stops answering or answers again. */
   readonly outage?: (outage: ToldOutage) => void;
   readonly queueItemsMax?: number;
 }
@@ -72,17 +74,17 @@ export interface MigrationProxy {
   readonly recorder: Recorder | undefined;
   readonly shadow: Shadow;
   /**
-   * Everything goes to the old server, and nothing else happens; or as the stages say. Resolves
+   * Sends everything to the old server and does nothing else, or follows the stages again. Resolves
    * when the database knows, so that accounts are copied whole before Columba answers them again.
    */
   setPassThrough(isOn: boolean): Promise<void>;
-  /** Looks at stages, and begins the work in the background. */
+  /** Reads the stages, and begins the work in the background. */
   start(): Promise<void>;
   refreshStages(): Promise<void>;
   deliver(): Promise<void>;
-  /** Whether each server answers, in words. */
+  /** Tells in words whether each server answers. */
   probe(): Promise<Readonly<Record<'old' | 'new', string>>>;
-  /** When everything that was observed is compared. */
+  /** Resolves when everything that was observed is compared. */
   settled(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -162,7 +164,7 @@ export function createMigrationProxy(settings: MigrationProxySettings): Migratio
     deliver: () => deliveries.deliver(),
     settled: () => queue.idle(),
     probe: async () => ({ old: await probed(old), new: await probed(columba) }),
-    /** Clients first; then what was observed is compared, counted and written. */
+    /** Ends the clients first; then what was observed is compared, counted and written. */
     async stop() {
       if (proxy.server.listening) await proxy.close();
       stages.stop();
@@ -188,7 +190,7 @@ const clientsOf = ({ database, clock: { now }, key, trustedProxies = [] }: Migra
     now,
   });
 
-/** Each server twice: for bytes as they came, and for calls by the contract. */
+/** Each server has two clients: one for raw bytes, and one for calls by the contract. */
 function serversOf(settings: MigrationProxySettings) {
   const { oldUrl, newUrl, oldTls, dialect, zone, namespace, clock, outage = () => {} } = settings;
   const calls = { dialect, zone, namespace };

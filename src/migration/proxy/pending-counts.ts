@@ -1,8 +1,8 @@
 import { type Counted, EXAMPLES_MAX, type Example, latencyStep } from '../stages/counts.ts';
 
 /**
- * Counts what happened until it is written to the database. It has one number for each operation,
- * protocol and name, so memory does not grow with the calls.
+ * Counts what happened until the counts are written to the database. There is one number for each
+ * operation, protocol and name, so memory does not grow with the calls.
  */
 export interface OperationKey {
   readonly operation: string;
@@ -21,11 +21,11 @@ export const keyOf = (call: {
 
 export interface PendingCounts {
   add(key: OperationKey, name: string, example?: string): void;
-  /** Milliseconds of one side. */
+  /** Adds the milliseconds of one server. */
   addLatency(key: OperationKey, side: 'old' | 'our', ms: number): void;
-  /** Writes all counts since the last time. What could not be written stays for the next time. */
+  /** Writes the counts since the last time. If that fails, they stay for the next time. */
   flush(): Promise<void>;
-  /** Of this process, since its start: by name. */
+  /** The totals of this process since its start, by name. */
   readonly totals: ReadonlyMap<string, number>;
 }
 

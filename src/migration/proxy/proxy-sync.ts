@@ -8,10 +8,10 @@ import { copyProgress, type ReadEffects, readEffects } from '../stages/migrated-
 import type { MigrationStages } from '../stages/stages.ts';
 import type { MigrationWrites } from '../stages/writes.ts';
 
-/** Brings an account up to date, for the proxy, which knows only the user_id of a call. */
+/** Brings accounts up to date for the proxy, which knows only the user_id of a call. */
 export interface ProxySync {
   readonly sync: Sync;
-  /** Whether an operation was seen to mark nothing at the old server. */
+  /** Whether a test showed that an operation marks nothing at the old server. */
   leavesMarks(operation: string): boolean;
 }
 
@@ -28,12 +28,12 @@ export function createProxySync({ stages, writes, ...dependencies }: ProxySyncSe
     async sync(userId, options = {}) {
       const account = (await stages.ofUserId(hashUserId(userId)))?.account;
       if (account === undefined) return;
-      // The old server's lists would be older than ours.
+      // While writes wait, the old server's lists would be older than ours.
       if ((await writes.counts(account)).waiting > 0) {
         if (options.everything) throw conflict('The old server is still to get writes of this account.');
         return;
       }
-      // An account that was not imported has nothing to be brought up to date with.
+      // An account that was not imported is not kept up to date.
       if (options.everything && (await copyProgress(database, account))?.completedAt == null) return;
       const { username } = await accounts.profile(account);
       effects = await readEffects(database, old.url);

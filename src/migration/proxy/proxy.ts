@@ -40,9 +40,9 @@ export interface ProxySettings {
   readonly shadow: Pick<Shadow, 'observe' | 'applied'>;
   readonly lead: Pick<Lead, 'write' | 'drained' | 'isReady' | 'isOldComplete' | 'noteFailure'>;
   readonly compared: ComparedWrites;
-  /** A call of an account that is compared: what is at the old server is brought over soon. */
+  /** Called for each call of an account that is compared, which is synced soon. */
   readonly compareSoon: (account: bigint | null, userId: string) => void;
-  /** Undefined: nothing is brought over. */
+  /** Undefined if nothing is synced. */
   readonly syncs: Pick<Syncs, 'freshen'> | undefined;
   readonly pendingCounts: PendingCounts;
   readonly clients: Pick<ClientInventory, 'note' | 'addressOf'>;
@@ -52,13 +52,13 @@ export interface ProxySettings {
 
 export interface ReverseProxy {
   readonly server: Server;
-  /** Everything goes to the old server, and nothing else happens. */
+  /** Whether everything goes to the old server, and nothing else happens. */
   isPassThrough: boolean;
   listen(port: number, host: string): Promise<number>;
   close(): Promise<void>;
 }
 
-// Longer ones go to the server of the default stage, and are not compared.
+// Longer requests go to the server of the default stage and are not compared.
 const BODY_BYTES_MAX = 1_048_576;
 const CONNECTIONS_MAX = 10_000;
 const IDLE_MS = 120_000;
@@ -106,7 +106,7 @@ export function createProxy(settings: ProxySettings): ReverseProxy {
   return proxy;
 }
 
-/** One request of a client on its way. */
+/** One request of a client on its way to its answer. */
 class ProxyExchange {
   readonly #request: IncomingMessage;
   readonly #response: ServerResponse;
@@ -178,7 +178,7 @@ class ProxyExchange {
     if (answer && call) this.#countLed(call, answer);
   }
 
-  /** The old server answers. What it did is in the database before the client knows. */
+  /** The old server answers. Its result is in the database before the client knows it. */
   async #writeCompared(call: SeenCall, client: string, request: RawRequest, account: bigint): Promise<void> {
     const { old, compared, shadow } = this.#settings;
     const { answer, id } = await compared.write(account, call, request, (before) =>
@@ -188,7 +188,7 @@ class ProxyExchange {
     if (answer) shadow.observe({ at: this.#at, stage: 'compare', call, client, request, old: answer, write });
   }
 
-  /** Columba answers. Where it does not, the old server does: it has every write. */
+  /** Columba answers. If it does not, the old server does, which has every write. */
   async #answerLed(call: SeenCall | null, own: RawRequest, account: bigint | null): Promise<void> {
     const { old, columba, lead, syncs } = this.#settings;
     if (call?.changes && account !== null) {
@@ -216,8 +216,8 @@ class ProxyExchange {
   }
 
   /**
-   * The old server has an operation that Columba lacks. A name that it refuses is not counted, so a
-   * caller that makes up names adds none.
+   * Counts an operation that the old server has and Columba lacks. A name that the old server
+   * refuses is not counted, so a caller cannot add names by making them up.
    */
   #countUnknown({ target, body = new Uint8Array() }: RawRequest, answer: RawAnswer | undefined): void {
     const { method = '', headers } = this.#request;
@@ -226,7 +226,7 @@ class ProxyExchange {
     this.#settings.clients.note(this.#request, unknown);
   }
 
-  /** A body that is too long to be read may have changed data there. */
+  /** Counts a request whose body is too long to be read, which may have changed data there. */
   #countDropped(body: Uint8Array): void {
     const { method = '', url: target = '/', headers } = this.#request;
     const call = nameCall({ method, target, headers, body });
@@ -251,8 +251,8 @@ class ProxyExchange {
   }
 
   /**
-   * Sends the request on, and the answer back as it comes. Resolves with a copy of the answer when
-   * the client has all of it; undefined where the exchange ended before.
+   * Forwards the request, and the answer as it arrives. Resolves with a copy of the answer when the
+   * client has all of it; undefined if the exchange ended before.
    */
   #forward(
     upstream: Upstream,
@@ -273,7 +273,7 @@ class ProxyExchange {
         if (!this.#response.writableFinished) sent.destroy();
       };
       this.#response.once('close', onGone);
-      // Where another server can answer, the client does not notice that this one is gone.
+      // If another server can answer, the client does not notice that this one is gone.
       if (!isReplaceable) sent.once('socket', (socket) => this.#connection.follow(socket));
       sent.on('error', reject);
       sent.on('response', (answer) => {
@@ -297,7 +297,7 @@ class ProxyExchange {
     });
   }
 
-  /** The client gets nothing of the answer before `before` is done. */
+  /** Gives the client nothing of the answer before `before` is done. */
   async #relayLater(
     answer: IncomingMessage,
     startedAt: number,
@@ -307,7 +307,7 @@ class ProxyExchange {
     const { statusCode: status = 0, rawHeaders } = answer;
     const ms = this.#settings.clock.monotonic() - startedAt;
     await before({ status, rawHeaders, body: isWhole ? bytes : undefined, ms });
-    // A client that left meanwhile has closed the response, which closes only once.
+    // The close event of a client that left meanwhile has already passed.
     return this.#response.destroyed ? undefined : this.#relay(answer, startedAt, { bytes, isWhole });
   }
 
@@ -341,7 +341,7 @@ class ProxyExchange {
     });
   }
 
-  /** An answer that is here as a whole. */
+  /** Sends an answer that is complete. */
   #give({ status, rawHeaders, body }: RawAnswer): void {
     this.#writeHead(status, '', rawHeaders);
     this.#response.end(body);
@@ -349,7 +349,7 @@ class ProxyExchange {
 
   #writeHead(status: number, message: string, rawHeaders: readonly string[]): void {
     const response = this.#response;
-    response.sendDate = false; // the server behind has its own
+    response.sendDate = false; // the server behind sends its own
     const fields = pairsOf(endToEnd(rawHeaders)).filter(([name]) => name.toLowerCase() !== 'transfer-encoding');
     if (isClosing(rawHeaders)) response.shouldKeepAlive = false;
     response.writeHead(status, message || undefined, fields.flat());
@@ -365,7 +365,7 @@ class ProxyExchange {
     this.#response.end(text);
   }
 
-  /** Where nothing was sent yet, a plain error; else the connection ends, as it did behind. */
+  /** Sends a plain error if nothing was sent yet; otherwise ends the connection. */
   fail(thrown: unknown): void {
     if (thrown instanceof ClientGone || this.#response.destroyed) return;
     if (thrown instanceof NotNow) {
@@ -385,12 +385,12 @@ class ProxyExchange {
 }
 
 interface Forwarding {
-  /** The rest of the body follows from the client. */
+  /** Whether the rest of the body still comes from the client. */
   readonly isBeginning?: boolean;
   readonly rawHeaders?: readonly string[];
-  /** Another server can answer: rejects with Unavailable where this one says so by its status. */
+  /** Whether another server can answer: then it rejects with Unavailable by the status. */
   readonly isReplaceable?: boolean;
-  /** Is done before the client gets anything of the answer. */
+  /** Awaited before the client gets anything of the answer. */
   readonly before?: (answer: RawAnswer) => Promise<void>;
 }
 

@@ -3,7 +3,7 @@ import type { SeenCall } from '../old-server/call-reader.ts';
 import type { WaitingWrite } from '../stages/writes.ts';
 import type { Seal } from './write-seal.ts';
 
-/** What a write that waits holds, before it is encrypted: the request as Columba gets it. */
+/** The content of a waiting write before it is encrypted: the request as Columba gets it. */
 export interface SealedWrite {
   readonly group: string;
   readonly operation: string;
@@ -13,13 +13,13 @@ export interface SealedWrite {
   readonly rawHeaders: readonly string[];
   readonly body: string;
   readonly userId: string | null;
-  /** For a write of all: the ids that Columba had. */
+  /** The ids that Columba had, for a delete of all. */
   readonly ids?: readonly string[];
 }
 
 /**
- * A message may arrive at the old server after Columba has deleted all. So the old server is told
- * to delete those that Columba had, one by one.
+ * A message may arrive at the old server after Columba has deleted all messages. So the old server
+ * is told to delete one by one those that Columba had.
  */
 const ALL: Readonly<Record<string, { list: string; limit: string; each: string }>> = {
   'inbox.DeleteAllMessages': { list: 'InboxDS', limit: 'max_count', each: 'DeleteMessage' },
@@ -48,12 +48,12 @@ export const bodyOfWrite = ({ body }: SealedWrite): Uint8Array => Buffer.from(bo
 
 const CLIENT_FIELD = 'X-Forwarded-For';
 
-/** Columba learns the address of the client. It is the last field. */
+/** Adds the address of the client for Columba, as the last field. */
 export const withClient = (request: RawRequest, client: string | undefined): RawRequest =>
   client === undefined
     ? request
     : { ...request, rawHeaders: [...request.rawHeaders, CLIENT_FIELD, client.replace(/^::ffff:/, '')] };
 
-/** The old server does not learn it, as before the migration. */
+/** Removes the address of the client for the old server, which never had it. */
 export const withoutClient = <T extends { readonly rawHeaders: readonly string[] }>(request: T): T =>
   request.rawHeaders.at(-2) === CLIENT_FIELD ? { ...request, rawHeaders: request.rawHeaders.slice(0, -2) } : request;

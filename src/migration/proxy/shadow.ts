@@ -14,8 +14,8 @@ import type { Deliveries } from './deliveries.ts';
 import type { PendingCounts } from './pending-counts.ts';
 
 /**
- * What happens after the old server has answered its client: the exchange is recorded, and Columba
- * is asked the same. Clients notice nothing of it, whatever goes wrong here.
+ * What happens after the old server has answered a client: the exchange is recorded, and Columba is
+ * asked the same. Clients do not notice, whatever goes wrong here.
  */
 export interface Answered {
   readonly at: number;
@@ -25,20 +25,20 @@ export interface Answered {
   readonly client?: string;
   readonly request: RawRequest;
   readonly old: RawAnswer;
-  /** A write that the old server has done, and that Columba gets from the database. */
+  /** Set for a write that the old server has done, and that Columba gets from the database. */
   readonly write?: { readonly account: bigint; readonly id: bigint } | undefined;
 }
 
 export interface ShadowSettings {
   readonly queue: KeyedQueue;
   readonly pendingCounts: PendingCounts;
-  /** Undefined: nothing is recorded. */
+  /** Undefined if nothing is recorded. */
   readonly recorder: Recorder | undefined;
   readonly columba: Pick<Upstream, 'exchange'>;
   readonly old: Pick<Upstream, 'exchange'>;
   readonly comparing: Pick<Comparing, 'compare' | 'settings'>;
   readonly deliveries: Pick<Deliveries, 'applied' | 'release'>;
-  /** Brings over what arrived at the old server. Undefined: nobody does. */
+  /** Copies what arrived at the old server. Undefined without syncs. */
   readonly sync: Sync | undefined;
   /** Whether an operation marks nothing at the old server, so that it may be asked again. */
   readonly leavesMarks: (operation: string) => boolean;
@@ -50,21 +50,21 @@ export interface Shadow {
   /** Returns at once. */
   observe(answered: Answered): void;
   /**
-   * When writes of the account that were observed before are done here. False where that takes
-   * longer than a client waits.
+   * Waits until the writes of the account that were observed before are done here. Resolves with
+   * false if that takes longer than a client waits.
    */
   applied(call: SeenCall): Promise<boolean>;
-  /** Calls whose difference is looked at again, and not decided yet. */
+  /** The number of calls whose difference is not decided yet, and is looked at again. */
   readonly pending: number;
-  /** Decides them by what is known. */
+  /** Decides pending differences by what is known. */
   stop(): void;
 }
 
-/** The times after a difference at which it is looked at again: three within a minute. */
+/** When a difference is looked at again: three times within a minute. */
 const AGAIN_AFTER_MS = [1_000, 10_000, 45_000];
-/** Differences that are looked at again at once; others are decided without. */
+/** The most differences that wait to be looked at again; others are decided at once. */
 const PENDING_MAX = 1_000;
-/** A write that Columba did not take is tried again, so that the data stay equal. */
+/** When a write that Columba did not take is tried again, so that the data stay equal. */
 const WRITE_AGAIN_AFTER_MS = [1_000, 2_000, 4_000, 8_000, 16_000];
 
 const APPLIED_MS_MAX = 2_000;
@@ -86,9 +86,9 @@ export function createShadow(settings: ShadowSettings): Shadow {
     if (key) pendingCounts.add(key, 'dropped');
   };
 
-  /** A read: both answers, side by side. */
+  /** Compares both answers to a read. */
   async function compareRead(answered: Answered, call: SeenCall): Promise<void> {
-    // The old server, or somebody in front of it, could not answer: there is nothing to compare.
+    // The old server, or a proxy in front of it, could not answer, so there is nothing to compare.
     if (isTemporary(answered.old.status)) return decide(answered, { outcome: 'skipped', ours: null });
     const ours = await askOurs(settings, answered.request).catch(settings.failed);
     if (ours && ours.body === undefined) return drop(call);
@@ -100,18 +100,18 @@ export function createShadow(settings: ShadowSettings): Shadow {
     pending.add(answered, call, { outcome: 'different', ours, comparison });
   }
 
-  /** A write: what the old server has done is done here, and must have the same result. */
+  /** Applies a write that the old server has done, which must have the same result here. */
   async function applyWrite(answered: Answered, call: SeenCall): Promise<void> {
     const { old } = answered;
     if (booleanResult(call, old, comparing.settings) !== true)
       return decide(answered, { outcome: 'skipped', ours: null });
     const ours = await applied(settings, answered);
-    // Another process was faster.
+    // Another process has applied it.
     if (ours === null) return decide(answered, { outcome: 'skipped', ours });
     if (!ours) return decide(answered, { outcome: 'failed', ours: null, example: 'Columba did not take a write' });
     const comparison = await comparing.compare(call, old, ours);
     decide(answered, { outcome: comparison.outcome, ours, comparison });
-    // What arrived between the two deletes is deleted here only.
+    // Messages that arrived between the two deletes were deleted only here, so they are copied.
     if (DELETES_ALL.test(call.operation) && call.userId !== null) await sync?.(call.userId);
   }
 
@@ -146,7 +146,7 @@ export function createShadow(settings: ShadowSettings): Shadow {
 
 type Decide = (answered: Answered, decided: Decided) => void;
 
-/** Counts what became of an exchange, and records it. */
+/** Counts the outcome of an exchange, and records it. */
 const createDeciding =
   ({ pendingCounts, recorder }: ShadowSettings): Decide =>
   (answered, { outcome, ours, comparison, example }) => {
@@ -174,7 +174,7 @@ const createDeciding =
     });
   };
 
-/** Differences that are looked at again. They may be lag: what arrived there is not here yet. */
+/** Differences that are looked at again, because something may not have been copied yet. */
 function createPending(settings: ShadowSettings, decide: Decide) {
   const { queue, comparing, sync, clock } = settings;
   const pending = new Map<Answered, Decided>();
@@ -205,13 +205,13 @@ function createPending(settings: ShadowSettings, decide: Decide) {
     const ours = await askOurs(settings, request);
     const comparison = await comparing.compare(call, answered.old, ours);
     if (comparison.outcome !== 'different' || !mayAskOld(call)) return { ours, comparison };
-    // More may have arrived since: both are asked at one time.
+    // More may have arrived since, so both servers are asked at the same time.
     const old = await settings.old.exchange(request, request.body ?? new Uint8Array());
     const again = await askOurs(settings, request);
     return { ours: again, comparison: await comparing.compare(call, old, again) };
   }
 
-  /** Only lists of received messages and of statuses may be marked by reading. */
+  /** Reading can mark only received messages and statuses. */
   const mayAskOld = ({ group, operation }: SeenCall): boolean =>
     group === 'account' ||
     group === 'compose' ||
@@ -234,7 +234,7 @@ function createPending(settings: ShadowSettings, decide: Decide) {
 const askOurs = ({ columba }: ShadowSettings, request: RawRequest): Promise<RawAnswer> =>
   columba.exchange(request, request.body ?? new Uint8Array());
 
-/** Undefined where Columba does not take it. What is in the database is given to it later. */
+/** Undefined if Columba does not take the write. A write in the database is delivered later. */
 async function applied(settings: ShadowSettings, { request, write }: Answered): Promise<RawAnswer | null | undefined> {
   const { deliveries, sync, clock, failed } = settings;
   let ours: RawAnswer | null | undefined;

@@ -6,18 +6,18 @@ import { FIRST_STAGE, type MigrationStages, type Stage } from '../stages/stages.
 import { compileClientRules, NO_RULES, type ReadStage } from './client-rules.ts';
 
 /**
- * The stage of a call, by its user_id. Clients of the old server do not wait for our database.
- * While it does not answer, what was known last counts. A change is seen within a second.
+ * The stage of a call, by its user_id. Clients of the old server do not wait for our database:
+ * while it does not answer, the last known stage counts. A change is seen within a second.
  */
 export interface StageCache {
   of(userId: string | null): AccountOfCall | Promise<AccountOfCall>;
   /** The stage in which a read is answered, by the rules of clients. */
   readonly readStage: ReadStage;
-  /** For requests that are no calls. */
+  /** The stage of requests that are no calls. */
   readonly defaultStage: Stage;
-  /** The last time in which clients called the old server alone; null where they never did. */
+  /** The name of the last bypass of the proxy; null if there was none. */
   readonly bypass: string | null;
-  /** A proxy, this one or another, passes calls on. */
+  /** Whether this or another proxy only passes calls on. */
   readonly isBypassOpen: boolean;
   /** Looks for changes now. */
   refresh(): Promise<void>;
@@ -26,18 +26,18 @@ export interface StageCache {
 }
 
 export interface AccountOfCall {
-  /** Null for a user_id that nobody has here. */
+  /** Null for a user_id that no account has. */
   readonly account: bigint | null;
   readonly stage: Stage;
-  /** The old server is still to get writes of the account. */
+  /** Whether the old server still has to get writes of the account. */
   readonly hasWaiting?: boolean;
-  /** The database did not answer, and an account may be led by Columba. */
+  /** Whether the database did not answer, so that Columba may lead the account. */
   readonly isStageUnknown?: boolean;
 }
 
 const REFRESH_MS = 500;
 const USERS_MAX = 10_000;
-/** A user_id may be added here later, and what waits is delivered soon. */
+/** How long it is cached that a user_id is unknown, and that writes wait. */
 const UNKNOWN_MS_MAX = 5_000;
 const WAITING_MS_MAX = 500;
 /** How long the first call of a user_id waits for the database. */

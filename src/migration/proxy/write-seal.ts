@@ -2,16 +2,16 @@ import { createCipheriv, createDecipheriv, createHmac } from 'node:crypto';
 import { randomBytes } from '../../base/random.ts';
 
 /**
- * Encrypts what waits for the old server: a request holds a user_id, which the database must not
- * have. AES-256-GCM with a random nonce; the account is authenticated with it.
+ * Encrypts waiting writes, because a request holds a user_id, which must not be in the database. It
+ * uses AES-256-GCM with a random nonce, and authenticates the account.
  */
 export interface Seal {
-  /** Which key it is, without telling the key. */
+  /** Identifies the key without revealing it. */
   readonly keyName: string;
-  /** The name that versions before writes of the stage compare were stored gave the same key. */
+  /** The name that earlier versions, without stored writes of the stage compare, gave the key. */
   readonly formerKeyName: string;
   seal(account: bigint, text: string): string;
-  /** Throws where the key is another one, or the text was changed. */
+  /** Throws if the key is another one or the text was changed. */
   open(account: bigint, sealed: string): string;
 }
 
@@ -19,9 +19,9 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
 /**
- * A proxy of a former version on the same database would take a write of the stage compare for one
- * that the old server is to get, and the old server would get it twice. So writes have another key:
- * a former version neither finds nor opens them, and this one takes both.
+ * A proxy of an earlier version on the same database would deliver a write of the stage compare to
+ * the old server, which would get it twice. So writes have a new key: an earlier version neither
+ * finds nor opens them, and this version opens both.
  */
 export function createSeal(key: Uint8Array): Seal {
   const digest = (label: string) => createHmac('sha256', key).update(label).digest();

@@ -116,7 +116,7 @@ function cellsOf({ zone }: PageRequest, client: Client): Html[] {
   ];
 }
 
-/** The first ones are enough to know the program. */
+/** The first calls are enough to recognise the program. */
 const CALLS_SHOWN = 4;
 function callList(calls: Client['calls']): Html {
   const lines = calls.map(({ operation, protocol, callsPerDay }) => texts.call(operation, protocol, callsPerDay));

@@ -135,10 +135,10 @@ const HERE = '/console/migration';
 const STAGES = Object.keys(texts.stageNames);
 const DAYS_MAX = 90;
 const CALLS_MAX = 1_000_000;
-/** The lists further down and the report to print have all of it. */
+/** Details are cut here; the lists further down and the printed report have them whole. */
 const DETAIL_LENGTH_MAX = 120;
 
-/** The settings of the verdict in the address; what is no such number is left out. */
+/** The settings of the verdict in the address. Invalid numbers are left out. */
 function settingsOf({ query }: PageRequest): { days?: string; calls?: string } {
   const given = (name: string, max: number) => {
     const value = query.get(name) ?? '';
@@ -180,7 +180,7 @@ function verdict({ zone }: PageRequest, { isSafe, days, rules, waitingWrites: { 
 <h2>${texts.rules}</h2>${listOf({ ...texts, title: texts.rules, columns: texts.ruleColumns }, rows)}`;
 }
 
-/** What is due, what blocks it, and what to type. */
+/** Shows the step that is due, what blocks it, and its commands. */
 const nextStep = ({
   title,
   isReady,
@@ -218,7 +218,7 @@ function operations({ operations: all }: Report): Html {
 const options = (chosen: string): Html[] =>
   STAGES.map((stage) => html`<option value="${stage}"${stage === chosen ? html` selected` : ''}>${stage}</option>`);
 
-/** The form of one stage; of the default where no account is named. */
+/** The form for the stage of an account, or for the default stage. */
 const stageForm = (username: string | null, stage: string, name: string): Html =>
   html`<form method="post" action="${HERE}/stage" class="buttons">${hidden(username === null ? { isDefault: 'yes' } : { username })}
 <label class="unseen" for="stage-${name}">${texts.stage} ${username ?? ''}</label><select id="stage-${name}" name="stage">${options(stage)}</select>
@@ -308,7 +308,7 @@ function acceptances({ zone }: PageRequest, { acceptances: all }: Report): Html 
   return html`<h2>${title}</h2>${listOf({ title, columns, empty, emptyHint }, rows)}`;
 }
 
-/** Asks first: clients notice a stage. Back from alone the question says what is lost. */
+/** Asks first, because clients notice a new stage. The question says if data would be lost. */
 const setStage = async (request: PageRequest): Promise<View> => {
   const { act, form } = request;
   const [username, stage] = [form.text('username'), form.text('stage')];
@@ -370,7 +370,7 @@ const withdraw = async ({ act, form }: PageRequest): Promise<View> => {
   return noticed(HERE, 'withdrawn');
 };
 
-/** The same numbers as one page to print. */
+/** The same numbers as a page to print. */
 const printed = async (request: PageRequest): Promise<View> => {
   const { days = '7', calls = '100' } = settingsOf(request);
   const { database, now } = request.services;

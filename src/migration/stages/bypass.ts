@@ -4,10 +4,10 @@ import { BEHIND_OPEN, BYPASS, OPEN_BYPASS, renewing } from './stages.ts';
 import * as sql from './traffic.sql.ts';
 
 /**
- * Times in which clients called the old server past the proxy, or through a proxy that only passed
- * calls on. What they changed there is not here, so each account is copied whole before Columba
- * answers it again. Each such time has a name. An account is current when it was copied after the
- * last one, and no account is while a proxy passes calls on.
+ * A bypass is a time in which clients called the old server without the proxy, or through a proxy
+ * that only passed calls on. What they changed there is not here, so each account is copied whole
+ * before Columba answers it again. Each bypass has a name. An account is current if it was copied
+ * after the last bypass; while a proxy passes calls on, no account is.
  */
 export type MigrationBypass = ReturnType<typeof createMigrationBypass>;
 
@@ -19,7 +19,7 @@ export function createMigrationBypass(database: Database, now: () => number) {
   const stateOf = async (name: string): Promise<string | null> =>
     (await database.first(sql.stateOf, { name }))?.value ?? null;
 
-  /** Every account is to be copied. Every proxy sees it within a second. */
+  /** Notes that every account has to be copied. Every proxy sees it within a second. */
   async function note(): Promise<void> {
     await set(BYPASS, randomUuid());
     await renew(database);
@@ -27,8 +27,8 @@ export function createMigrationBypass(database: Database, now: () => number) {
 
   return {
     /**
-     * Clients called the old server past the proxies. No proxy passes calls on any more: one that
-     * was killed while it did and never came back has left no end.
+     * Notes that clients called the old server without the proxies. It also closes the bypass of a
+     * proxy that was killed while it passed calls on and never came back.
      */
     async noteAll(): Promise<void> {
       for (;;) {
@@ -38,27 +38,27 @@ export function createMigrationBypass(database: Database, now: () => number) {
       }
       await note();
     },
-    /** The proxy of this name passes calls on from now on. */
+    /** Notes that the proxy of this name passes calls on from now on. */
     async begin(proxy: string): Promise<void> {
       await set(OPEN_BYPASS + proxy, randomUuid());
       await note();
     },
-    /** To be called when it no longer does. After a kill in between the proxy is still open. */
+    /** Called when the proxy no longer does. After a kill in between, the bypass is still open. */
     async end(proxy: string): Promise<void> {
       await note();
       await set(OPEN_BYPASS + proxy, '');
       await renew(database);
     },
     /**
-     * At the start of a proxy: if it was killed while it passed calls on, it has left no end. What
-     * other proxies do is left alone.
+     * Called at the start of a proxy: closes the bypass that the proxy left open when it was
+     * killed. Those of other proxies stay open.
      */
     async recover(proxy: string): Promise<void> {
       if ((await stateOf(OPEN_BYPASS + proxy)) ?? '') await this.end(proxy);
     },
     isCopied: async (account: bigint, bypass: string): Promise<boolean> =>
       (await stateOf(copiedOf(account))) === bypass,
-    /** The copy began after this bypass was noted. */
+    /** Notes a copy that began after this bypass. */
     noteCopied: async (account: bigint, bypass: string): Promise<void> => void (await set(copiedOf(account), bypass)),
   };
 }

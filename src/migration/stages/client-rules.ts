@@ -5,20 +5,20 @@ import type { Database, Queries } from '../../store/database.ts';
 import * as sql from './rules.sql.ts';
 
 /**
- * Which server answers the reads of a client, by its address or a header field. Writes are not
- * concerned: those of an account have one order, which its stage decides. A rule works only where
- * both servers have all data of the account, so its stage is compare or lead, and so is the rule's.
+ * Rules that choose which server answers the reads of a client, by its address or a header field.
+ * Writes follow the stage of the account, so that they have one order. A rule applies only while
+ * both servers have all data of the account, which is in the stages compare and lead.
  */
 export const RULE_STAGES = ['compare', 'lead'] as const;
 export type RuleStage = (typeof RULE_STAGES)[number];
 
 export interface ClientRule {
   readonly name: string;
-  /** Null: of every account. */
+  /** Null for every account. */
   readonly username: string | null;
-  /** An address or a network; null: any. */
+  /** An address or a network; null for any. */
   readonly network: string | null;
-  /** Its name in lower case, and the whole value; null: any. */
+  /** The name in lower case and the whole value; null for any. */
   readonly header: { readonly name: string; readonly value: string } | null;
   readonly stage: RuleStage;
 }
@@ -27,7 +27,7 @@ export interface KnownRule extends ClientRule {
   readonly changedAt: number;
 }
 
-/** A proxy looks through them for each read. */
+/** The number of rules is limited, because a proxy looks through them for each read. */
 export const CLIENT_RULES_MAX = 100;
 
 export async function clientRules(queries: Queries): Promise<KnownRule[]> {
@@ -38,7 +38,7 @@ export async function clientRules(queries: Queries): Promise<KnownRule[]> {
     username: row.username,
     network: row.network === '' ? null : row.network,
     header: row.header === '' ? null : { name: row.header, value: row.header_value },
-    // A word of a later version changes least as compare: the old server answers.
+    // A word of a later version counts as compare, in which the old server answers.
     stage: row.stage === 'lead' ? 'lead' : 'compare',
     changedAt: Number(row.changed_at),
   }));
@@ -70,7 +70,7 @@ export async function putClientRule(
   await renew(database);
 }
 
-/** Whether there was one. */
+/** Returns whether there was such a rule. */
 export const removeClientRule = async (database: Database, name: string): Promise<boolean> =>
   (await database.run(sql.removeClientRule, { name })) > 0;
 

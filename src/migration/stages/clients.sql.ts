@@ -15,7 +15,7 @@ export interface ClientKeyRow {
   protocol: string;
 }
 
-/** Numbers of several proxies add up. */
+/** Adds counts; those of several proxies add up. */
 export const addClients = statement<{ rows: string }>(
   'migrationClients.add',
   `insert into migration_client (${KEY}, user_id_hash, first_at, last_at, last_day, days, total)
@@ -29,7 +29,7 @@ export const addClients = statement<{ rows: string }>(
      total = migration_client.total + excluded.total`,
   { affects: 'none' },
 );
-/** Those of the given keys that have a row. */
+/** Returns those of the given keys that have a row. */
 export const knownClients = statement<{ rows: string }, ClientKeyRow>(
   'migrationClients.known',
   `select ${KEY.split(', ')
@@ -43,7 +43,7 @@ export const countClients = statement<Nothing, { total: bigint }>(
   'migrationClients.count',
   'select count(*) as total from migration_client',
 );
-/** Of the given accounts, which have a row. */
+/** Counts the rows of the given accounts. */
 export const countOfAccounts = statement<{ rows: string }, { account_name: string; total: bigint }>(
   'migrationClients.countOfAccounts',
   `select given.account_name, count(*) as total
@@ -51,7 +51,7 @@ export const countOfAccounts = statement<{ rows: string }, { account_name: strin
      join migration_client on migration_client.account_name = given.account_name
    group by given.account_name`,
 );
-/** Those of the given user_ids, by their hashes, that an account here has. */
+/** Returns those of the given hashes of user_ids that an account has. */
 export const knownUserIds = statement<{ rows: string }, { hash: string }>(
   'migrationClients.knownUserIds',
   `select hash from {records :rows hash text} as given join credential on credential.user_id_hash = given.hash`,
@@ -61,7 +61,7 @@ export interface ClientRow {
   account_name: string;
   agent: string;
   address: string;
-  /** Null where no account here has the user_id. */
+  /** Null if no account has the user_id. */
   username: string | null;
   first_at: bigint;
   last_at: bigint;
@@ -75,7 +75,7 @@ export interface ClientPosition {
 }
 const OWNER = `left join credential on credential.user_id_hash = client.user_id_hash
      left join account on account.account_id = credential.account_id`;
-/** Clients, each with all that it calls. An empty `username` is every account. */
+/** A page of clients. An empty `username` means every account. */
 export const clientsAfter = statement<ClientPosition & { username: string; before: number; limit: number }, ClientRow>(
   'migrationClients.after',
   `select account_name, agent, client.address, max(username) as username, min(first_at) as first_at,
@@ -91,14 +91,14 @@ export interface ClientCallRow extends ClientKeyRow {
   days: bigint;
   total: bigint;
 }
-/** What one client calls. */
+/** The calls of one client. */
 export const callsOfClient = statement<ClientPosition & { limit: number }, ClientCallRow>(
   'migrationClients.calls',
   `select ${KEY}, last_at, days, total from migration_client
    where account_name = :name and agent = :agent and address = :address
    order by operation, protocol {limit :limit}`,
 );
-/** `unknown`: user_ids that no account here has, seen since. */
+/** `unknown` counts user_ids that no account has, seen since `since`. */
 export const summary = statement<
   { since: number; silentBefore: number },
   { clients: bigint; silent: bigint; unknown: bigint; first_at: bigint | null; last_at: bigint | null }
@@ -128,7 +128,7 @@ export const deleteClientsAt = statement<{ address: string }>(
   'delete from migration_client where address = :address',
   { affects: 'none' },
 );
-/** Before the account goes: its user_ids name the rows. */
+/** Runs before the account is removed, because its user_ids find the rows. */
 export const deleteClientsOf = statement<{ account: AccountKey }>(
   'migrationClients.deleteOf',
   `delete from migration_client where user_id_hash in

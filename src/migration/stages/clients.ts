@@ -7,12 +7,12 @@ import { DAY_MS } from './counts.ts';
 
 /** The programs that call the old server through a proxy: who calls what, and when last. */
 export interface ClientCall {
-  /** The account in recordings; empty where the call had no user_id. */
+  /** The name of the account in recordings; empty if the call had no user_id. */
   readonly accountName: string;
   readonly userIdHash: string | null;
   readonly agent: string;
   readonly address: string;
-  /** With its group before it; OTHER_CALL for what is no call. */
+  /** The operation with its group, or OTHER_CALL. */
   readonly operation: string;
   readonly protocol: string;
 }
@@ -22,20 +22,20 @@ export interface CountedCall extends ClientCall {
   readonly lastAt: number;
 }
 
-/** A WSDL, a page, or an operation that neither server has. */
+/** Stands for a WSDL, a page, or an operation that neither server has. */
 export const OTHER_CALL = 'other';
-/** Stands for all clients for which there is no row left. */
+/** Stands for all clients that get no row of their own. */
 export const OTHER_CLIENTS = '(other clients)';
 
 export interface Client {
   readonly accountName: string;
-  /** Null where no account here has its user_id. */
+  /** Null if no account has its user_id. */
   readonly username: string | null;
   readonly agent: string;
   readonly address: string;
   readonly firstAt: number;
   readonly lastAt: number;
-  /** On the days on which it was seen. */
+  /** The calls per day, on the days on which the client was seen. */
   readonly callsPerDay: number;
   readonly calls: readonly {
     readonly operation: string;
@@ -46,9 +46,9 @@ export interface Client {
 }
 
 /**
- * What a caller makes up must not fill the database. 50,000 rows take some 15 MB. User_ids that no
- * account has may take 30,000 of them, and one account 300. Calls beyond that are counted without
- * their client.
+ * Values that a caller makes up must not fill the database. 50,000 rows take some 15 MB. user_ids
+ * that no account has may take 30,000 rows, and one account 300. Calls beyond that are counted
+ * without their client.
  */
 export const CLIENT_LIMITS = { rows: 50_000, unknownRows: 30_000, rowsOfAccount: 300 } as const;
 export type ClientLimits = Readonly<Record<keyof typeof CLIENT_LIMITS, number>>;
@@ -60,7 +60,7 @@ export type ClientFilter = { readonly username?: string | undefined; readonly si
 
 export function createMigrationClients(database: Database, now: () => number, limits: ClientLimits = CLIENT_LIMITS) {
   return {
-    /** Of one proxy since the last time: three statements, however many calls there were. */
+    /** Adds the counts of a proxy since the last time, with three statements for any number. */
     async add(counted: readonly CountedCall[]): Promise<void> {
       if (counted.length === 0) return;
       const rows = folded(counted, await newRows(database, counted, limits));
@@ -75,7 +75,7 @@ export function createMigrationClients(database: Database, now: () => number, li
       return clients;
     },
 
-    /** Clients, those not seen for so many days, and user_ids without an account. */
+    /** Counts clients, clients not seen for `silentDays`, and user_ids without an account. */
     async summary(silentDays = SILENT_DAYS) {
       const silentBefore = now() - silentDays * DAY_MS;
       const row = await database.first(sql.summary, { since: silentBefore, silentBefore });
@@ -89,7 +89,7 @@ export function createMigrationClients(database: Database, now: () => number, li
       };
     },
 
-    /** Returns how many rows went. */
+    /** Returns how many rows were deleted. */
     forgetAddress: (address: string): Promise<number> => database.run(sql.deleteClientsAt, { address }),
     forgetUnknown: (): Promise<number> => database.run(sql.deleteUnknownClients, {}),
     forgetAccount: async (username: string): Promise<number> =>
@@ -97,7 +97,7 @@ export function createMigrationClients(database: Database, now: () => number, li
   };
 }
 
-/** What is older goes, unless the operator keeps it. */
+/** Old clients are deleted, if the operator has set a retention. */
 export const clientRetention: RetentionRule = {
   count: async (queries, before) => Number((await queries.first(sql.countClientsBefore, { before }))?.total ?? 0n),
   remove: (database, before, limit) => database.run(sql.deleteClientsBefore, { before, limit }),
@@ -134,7 +134,7 @@ type Key = Pick<ClientCall, 'accountName' | 'agent' | 'address' | 'operation' | 
 export const clientKey = ({ accountName, agent, address, operation, protocol }: Key): string =>
   [accountName, agent, address, operation, protocol].join('\n');
 
-/** Which of the keys without a row may get one. */
+/** Decides which of the keys without a row may get one. */
 async function newRows(database: Database, counted: readonly CountedCall[], limits: ClientLimits) {
   const keys = counted.map((each) => [each.accountName, each.agent, each.address, each.operation, each.protocol]);
   const rows = await database.all(sql.knownClients, { rows: recordsOf(keys) });
@@ -160,7 +160,7 @@ async function newRows(database: Database, counted: readonly CountedCall[], limi
   return allowed;
 }
 
-/** What gets no row of its own is added up by operation and protocol. */
+/** Calls without a row of their own are added up by operation and protocol. */
 function folded(counted: readonly CountedCall[], allowed: ReadonlySet<string>): CountedCall[] {
   const rows = new Map<string, CountedCall>();
   for (const each of counted) {
@@ -169,7 +169,7 @@ function folded(counted: readonly CountedCall[], allowed: ReadonlySet<string>): 
     const found = rows.get(key);
     rows.set(key, found ? merged(found, shown) : shown);
   }
-  // In one order on every node, so that no two wait for each other.
+  // Every node uses the same order, so that no two transactions wait for each other.
   return [...rows.entries()].sort(([one], [other]) => (one < other ? -1 : 1)).map(([, row]) => row);
 }
 

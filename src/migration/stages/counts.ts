@@ -3,11 +3,11 @@ import { recordsOf } from '../../store/json.ts';
 import * as sql from './traffic.sql.ts';
 
 /**
- * What was compared, added up by day, operation, protocol and name. A million different answers
- * take no more room than one.
+ * The counts of compared answers by day, operation, protocol and name. A million differences take
+ * no more room than one.
  */
 export interface CountKey {
-  /** With its group before it. */
+  /** The operation with its group. */
   readonly operation: string;
   readonly protocol: string;
   readonly name: string;
@@ -20,17 +20,17 @@ export interface Example extends CountKey {
   readonly at: number;
 }
 
-/** Counts of known differences have names that begin so. Databases hold this prefix. */
+/** The prefix of the names of counts of known differences, as databases have it. */
 export const KNOWN_DIFFERENCE_PREFIX = 'mask ';
 /** The name of counts of operations that the old server has and Columba lacks. */
 export const UNKNOWN = 'unknown';
-/** An old server has no more; a caller that makes up names that it answers adds no more. */
+/** The most unknown operations. Old servers have fewer, but a caller may make up names. */
 const UNKNOWN_MAX = 1_000;
 
 export const DAY_MS = 86_400_000;
 const COUNTS_KEPT_DAYS = 90;
 export const EXAMPLES_MAX = 3;
-/** 32 operations, 4 protocols and some 30 names, of which few occur. */
+/** Enough for 32 operations, 4 protocols and some 30 names, of which few occur. */
 const EXAMPLES_READ_MAX = 2_000;
 
 /** Latencies are counted in steps of a quarter of a power of two: 19 %. */
@@ -40,7 +40,7 @@ export const latencyOfStep = (step: number): number => 2 ** (step / STEPS);
 
 export interface CheckState {
   readonly isEqual: boolean;
-  /** False where some account could not be read, and nothing of the others differs. */
+  /** False if some account could not be read and the others do not differ. */
   readonly isWhole?: boolean;
   readonly at: number;
 }
@@ -51,12 +51,12 @@ const toCheck = ({ value, changed_at }: { value: string; changed_at: bigint }): 
   at: Number(changed_at),
 });
 
-/** A person says that an operation need not be compared, or will not be there. */
+/** A person accepts that an operation is not compared, or that Columba lacks it. */
 export interface Acceptance {
   readonly operation: string;
   readonly by: string;
   readonly at: number;
-  /** Empty where none was given. */
+  /** Empty if none was given. */
   readonly reason: string;
 }
 
@@ -68,7 +68,7 @@ export function createMigrationCounts(database: Database, now: () => number) {
   return {
     async add(counts: readonly Counted[], examples: readonly Example[]): Promise<void> {
       const day = today();
-      // In one order on every node, so that no two wait for each other.
+      // Every node uses the same order, so that no two transactions wait for each other.
       const rows = counts
         .map(({ operation, protocol, name, total }) => [day, operation, protocol, name, total] as const)
         .sort((one, other) => (one.join('\n') < other.join('\n') ? -1 : 1));
@@ -92,7 +92,7 @@ export function createMigrationCounts(database: Database, now: () => number) {
       };
     },
 
-    /** Operations that the old server answered and Columba lacks, by all counts that are left. */
+    /** Operations that the old server answered and Columba lacks, by all stored counts. */
     async unknown(): Promise<Counted[]> {
       const rows = await database.all(sql.countsNamed, { name: UNKNOWN, limit: UNKNOWN_MAX });
       return rows.map((row) => ({ ...row, total: Number(row.total) }));
@@ -103,7 +103,7 @@ export function createMigrationCounts(database: Database, now: () => number) {
       await database.run(sql.deleteExamplesBefore, { at: now() - COUNTS_KEPT_DAYS * DAY_MS });
     },
 
-    /** What the last check of contents on both sides found. */
+    /** Stores the result of the last check of contents on both servers. */
     async setCheck(isEqual: boolean, isWhole = true): Promise<void> {
       const value = isEqual ? 'equal' : isWhole ? 'different' : 'incomplete';
       await database.run(sql.setState, { name: 'check', value, at: now() });
@@ -125,12 +125,12 @@ export function createMigrationCounts(database: Database, now: () => number) {
     async accept(operation: string, by: string, reason = ''): Promise<void> {
       await database.run(sql.accept, { operation, by, at: now(), reason });
     },
-    /** Whether there was one. */
+    /** Returns whether there was an acceptance. */
     async withdraw(operation: string): Promise<boolean> {
       return (await database.run(sql.withdrawAcceptance, { operation })) > 0;
     },
 
-    /** Writes that one of the servers is still to get. */
+    /** Counts writes that one of the servers still has to get. */
     async waitingWrites(): Promise<{ total: number; oldestAt: number | null }> {
       const row = await database.first(sql.countWrites, {});
       return { total: Number(row?.total ?? 0n), oldestAt: row?.oldest == null ? null : Number(row.oldest) };

@@ -6,7 +6,7 @@ import { STAGES } from './stages.ts';
 
 /** The first page of the report, for people who decide: where each account is, and what blocks. */
 
-/** What fits on a page. The list of accounts has all of them. */
+/** As many as fit on a page. The list of accounts has all of them. */
 const ACCOUNTS_SHOWN_MAX = 25;
 const BLOCKS_SHOWN_MAX = 4;
 const CHANGES_SHOWN_MAX = 10;
@@ -102,7 +102,7 @@ const shortened = (blocks: readonly string[]): string => {
   return [...shown, ...(blocks.length > shown.length ? [`And ${blocks.length - shown.length} more.`] : [])].join(' ');
 };
 
-/** What was accepted for one reason, by one person on one day, is one line. */
+/** Acceptances with the same person, day and reason share a line. */
 export const whoAccepted = ({ by, at, reason }: Acceptance): string =>
   `${by}, ${instantOf(at).slice(0, 10)}${reason === '' ? ', without a reason' : `, because: ${reason}`}`;
 
@@ -121,7 +121,7 @@ function changes(accounts: readonly AccountPlan[]): Html {
   return lines.length === 0 ? html`<p>Nobody yet.</p>` : html`<ul>${lines.map((line) => html`<li>${line}</li>`)}</ul>`;
 }
 
-/** The newest first. */
+/** The changes of stages, newest first. */
 const changesOf = (accounts: readonly AccountPlan[]) =>
   accounts
     .flatMap(({ username, changes: own }) => own.map((each) => ({ ...each, username })))

@@ -2,7 +2,7 @@ import type { Extension } from '../../domain/privacy/extension.ts';
 import { clientRetention, forgetClientsOf } from './clients.ts';
 import { addSample } from './sample.ts';
 
-/** What the service removes of a move: the clients of a removed account, and old ones. */
+/** What the service removes for a migration: clients of a removed account, and old clients. */
 export const migrationExtension: Extension = {
   removeWithAccount: forgetClientsOf,
   retention: { clients: clientRetention },

@@ -58,7 +58,7 @@ export const raiseHighest = statement<One & { message: bigint; contact: bigint; 
   { affects: 'none' },
 );
 
-/** What clients deleted here since, newest first: see store/callers.sql.ts. */
+/** What clients have deleted here since a time, newest first: see store/callers.sql.ts. */
 export const deletions = statement<
   { name: string; since: number; limit: number },
   { action: string; target: string; at: bigint }
@@ -73,7 +73,7 @@ export interface TakenRow {
   state: string;
   at: bigint;
 }
-/** A page: ids from `from` on. */
+/** A page of the ids that start at `from`. */
 export const taken = statement<One & { from: bigint; limit: number }, TakenRow>(
   'migrated.taken',
   `select message_id, state, at from taken_message where account_id = :account and message_id >= :from

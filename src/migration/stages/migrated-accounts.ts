@@ -5,10 +5,10 @@ import type { Database, Queries, TransactionQueries } from '../../store/database
 import * as sql from './migrated-accounts.sql.ts';
 import { countWritesOf } from './traffic.sql.ts';
 
-/** How far the copies of accounts are, and what was taken over from the schedule. */
+/** The progress of copies of accounts, and what was taken over from the schedule. */
 export interface CopyProgress {
   readonly startedAt: number;
-  /** When all of it was here for the first time; null while the first copy is under way. */
+  /** When the whole account was here for the first time; null during the first copy. */
   readonly completedAt: number | null;
   readonly syncedAt: number | null;
   readonly inboxUntil: number | null;
@@ -35,14 +35,14 @@ export async function copyProgress(queries: Queries, account: bigint): Promise<C
     : null;
 }
 
-/** In the transaction that makes the account. */
+/** Call it in the transaction that creates the account. */
 export const beginCopy = (queries: TransactionQueries, account: bigint, at: number): Promise<number> =>
   queries.run(sql.begin, { account, at });
 
 export const accountIdNamed = async (queries: Queries, username: string): Promise<bigint | null> =>
   (await findAccountNamed(queries, username))?.id ?? null;
 
-/** Writes of clients that one of both servers does not have yet. */
+/** The number of writes of clients that one of the servers does not have yet. */
 export const writesWaiting = async (queries: Queries, account: bigint): Promise<number> =>
   Number((await queries.first(countWritesOf, { account }))?.total ?? 0n);
 
@@ -53,11 +53,13 @@ export const setCopyCompleted = async (database: Database, account: bigint, at: 
 export const setCopySynced = async (database: Database, account: bigint, at: number): Promise<void> =>
   void (await database.run(sql.setSynced, { account, at }));
 
-/** New ids of this installation start so far above the copied ones. Contacts have 32 bits. */
+/** New ids of this installation start this far above the copied ones. Contact ids have 32 bits. */
 export const MESSAGE_ID_GAP = 1_000_000n;
 const CONTACT_ID_GAP = 10_000n;
 
-/** Also where the old server has nothing yet: what comes there later has the first ids. */
+/**
+ * Reserves ids even if the old server has no rows yet, because its later rows get the first ids.
+ */
 export async function reserveFirstIds(queries: TransactionQueries, account: bigint): Promise<void> {
   await reserveIds(queries, account, 'message', [MESSAGE_ID_GAP]);
   await reserveIds(queries, account, 'contact', [CONTACT_ID_GAP]);
@@ -84,7 +86,7 @@ export interface CopiedIds {
 
 /** What an operation does to the messages that it returns. */
 export type ReadEffect = 'marks' | 'leaves' | 'untested';
-/** By operation: `inbox.Unread`. */
+/** The effects by operation, such as `inbox.Unread`. */
 export type ReadEffects = Readonly<Record<string, ReadEffect>>;
 
 export async function readEffects(database: Database, url: string): Promise<ReadEffects> {
@@ -99,9 +101,9 @@ export const storeReadEffects = async (
 ): Promise<void> => void (await database.run(sql.putServer, { url, readsMark: JSON.stringify(effects), at }));
 
 /**
- * asked: the old server was told to delete it, and no answer is recorded. deleted: it answered
- * true. activated: it is sent from here. gone: it was not there any more. refused: it cannot be
- * sent.
+ * `asked`: the old server was told to delete the message, and no answer is recorded. `deleted`: it
+ * answered true. `activated`: the message is sent from here. `gone`: it was not there any more.
+ * `refused`: it cannot be sent.
  */
 const TAKE_OVER_STATES = ['asked', 'deleted', 'activated', 'gone', 'refused'] as const;
 export type TakeOverState = (typeof TAKE_OVER_STATES)[number];
@@ -124,16 +126,16 @@ export const noteTaken = async (
   at: number,
 ): Promise<void> => void (await database.run(sql.putTaken, { account, id, state, at }));
 
-/** What clients deleted here: it must not come back with a list of the old server. */
+/** What clients deleted here, which must not come back with a list of the old server. */
 export interface DeletedHere {
   has(kind: 'inbox' | 'sent' | 'compose', id: bigint): boolean;
   /** Whether a whole list was emptied since the old server was asked. */
   hasAll(kind: 'inbox' | 'compose'): boolean;
-  /** When the inbox was emptied for the last time; 0 where it was not. */
+  /** When the inbox was emptied for the last time; 0 if it was not. */
   readonly inboxEmptiedAt: number;
 }
 
-// More deletes than this in an hour: the next copy tells.
+// The most deletes that are read. If there are more in an hour, the next copy removes the rest.
 const DELETIONS_MAX = 10_000;
 // The old server is told of a delete within this time.
 const DELETED_FOR_MS = 3_600_000;

@@ -24,7 +24,7 @@ const ORDER = Object.keys(STEPS) as StepName[];
 export interface DueStep {
   readonly step: StepName;
   readonly title: string;
-  /** Nothing blocks it: the commands may be run now. */
+  /** Whether nothing blocks the step, so that its commands may be run now. */
   readonly isReady: boolean;
   readonly blocks: readonly string[];
   readonly commands: readonly string[];
@@ -35,16 +35,16 @@ export interface MigrationPlan extends DueStep {
   readonly accountsInStage: Readonly<Record<Stage, number>>;
   readonly clients: Awaited<ReturnType<ReturnType<typeof createMigrationClients>['summary']>>;
   readonly accounts: readonly AccountPlan[];
-  /** There are further accounts, which were not looked at. */
+  /** Whether there are further accounts, which were not looked at. */
   readonly hasMore: boolean;
 }
 
-/** What the checklist asks for. */
+/** The days in each stage that the checklist asks for. */
 const RECORD_DAYS = 7;
 const COMPARE_DAYS = 7;
 const LEAD_DAYS = 14;
 const RECEIPT_DAYS = 3;
-/** Newer writes are on their way. */
+/** Writes that wait longer than this are stuck; newer ones are on their way. */
 const STUCK_MS = 60_000;
 /** The plan of a thousand accounts takes about a second. */
 const ACCOUNTS_MAX = 1_000;
@@ -67,13 +67,13 @@ export async function migrationPlan(database: Database, now: () => number): Prom
   return { ...due, at: now(), accountsInStage, clients, accounts, hasMore: moving.length > ACCOUNTS_MAX };
 }
 
-/** By username; the plan of each. */
+/** The plans of accounts, by username. */
 export async function accountPlans(database: Database, now: () => number, after: string, limit: number) {
   const known = await knownOf(database, now);
   return (await createMigrationProgress(database, now).list(after, limit)).map((each) => accountPlan(each, known));
 }
 
-/** Null for an account that was neither copied nor has a stage. */
+/** Returns null for an account that was neither copied nor has a stage. */
 export async function planOfAccount(database: Database, now: () => number, name: string): Promise<AccountPlan | null> {
   const account = await createMigrationProgress(database, now).of(name);
   return account && accountPlan(account, await knownOf(database, now));
@@ -93,7 +93,7 @@ const step = (name: StepName, blocks: readonly string[], commands: readonly stri
   commands,
 });
 
-/** For all: before there are accounts, what clients do; then the step that is earliest. */
+/** The step for the whole migration: the earliest step that is due for some account. */
 function wholeStep({
   accounts,
   clients,
@@ -116,7 +116,7 @@ function wholeStep({
   }
   const first = ORDER.find((name) => accounts.some((each) => each.step === name)) ?? 'import';
   const unknown = clients.unknownUserIds;
-  // Later on somebody who calls with a wrong user_id must not hide what is due.
+  // In later stages, a client with a wrong user_id must not hide the step that is due.
   if (accounts.length === 0 || (unknown > 0 && accounts.every(({ stage }) => stage === 'record'))) {
     const why =
       unknown === 1
@@ -141,7 +141,7 @@ const namesOf = (accounts: readonly AccountPlan[]): string => {
   return accounts.length > NAMES_MAX ? `${names.join(', ')} and ${accounts.length - NAMES_MAX} more` : names.join(', ');
 };
 
-/** Where all accounts have the default stage, one command moves them. */
+/** If all accounts have the default stage, one command moves them. */
 function commandsFor(name: StepName, due: readonly AccountPlan[], known: Known): readonly string[] {
   if (name === 'compare' && due.every(({ isDefault }) => isDefault)) return ['columba migrate default-stage compare'];
   return (due.find(({ isReady }) => isReady) ?? due[0])?.commands ?? importing(known);
@@ -164,7 +164,7 @@ function dueStep(account: MovingAccount, known: Known): DueStep {
 
 const checking = ({ old }: Known): string => `columba migrate check --old ${old} --users users.txt`;
 
-/** A name as a shell takes it. */
+/** Quotes a name for a shell. */
 const quoted = (name: string): string => (/^[\w.@-]+$/.test(name) ? name : `'${name.replaceAll("'", `'\\''`)}'`);
 
 function stepInRecord({ username, copiedAt }: MovingAccount, known: Known): DueStep {
@@ -228,7 +228,7 @@ const DETAIL_LENGTH_MAX = 160;
 const shortened = (text: string): string =>
   text.length > DETAIL_LENGTH_MAX ? `${text.slice(0, DETAIL_LENGTH_MAX)} …` : text;
 
-/** What the owners of clients may know. */
+/** Notes about clients, whose owners may know more. */
 export function notesOf({
   clients: { silent, unknownUserIds },
   hasMore,

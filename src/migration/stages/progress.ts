@@ -5,24 +5,24 @@ import * as sql from './rules.sql.ts';
 import { createMigrationStages, STAGES, type Stage, toStage } from './stages.ts';
 import { countWritesOf } from './traffic.sql.ts';
 
-/** How far each account has moved from the old server, and for how long it was in each stage. */
+/** How far each account has moved from the old server, and how long it was in each stage. */
 export interface StageChange {
   readonly stage: Stage;
   readonly at: number;
-  /** Empty where it was not written down yet. */
+  /** Empty for changes before this was stored. */
   readonly by: string;
 }
 export interface MovingAccount {
   readonly username: string;
   readonly stage: Stage;
   readonly isDefault: boolean;
-  /** Since when it has the stage; null for a default that nobody has set. */
+  /** Since when the account has the stage; null for a default that nobody has set. */
   readonly since: number | null;
   readonly days: Readonly<Record<Stage, number>>;
   readonly changes: readonly StageChange[];
-  /** When all of it was copied for the first time; null: not yet. */
+  /** When the whole account was first copied; null if it was not yet. */
   readonly copiedAt: number | null;
-  /** Writes that one of the servers is still to get. */
+  /** Writes that one of the servers still has to get. */
   readonly waiting: { readonly total: number; readonly oldestAt: number | null };
   /** Scheduled messages that were copied, and that Columba does not send yet. */
   readonly held: number;
@@ -58,7 +58,6 @@ export function createMigrationProgress(database: Database, now: () => number) {
       return accounts.slice(0, limit);
     },
     async of(username: string): Promise<MovingAccount | null> {
-      // The account itself is the first one after everything before it.
       const { account_id, stage, stage_at } = (await database.first(sql.stageOfName, { username })) ?? {};
       if (account_id === undefined) return null;
       const row = { account_id, username, stage: stage ?? null, stage_at: stage_at ?? null };
@@ -79,7 +78,7 @@ const toChange = ({ changed_at, stage, changed_by }: sql.StageChangeRow): StageC
   by: changed_by,
 });
 
-/** A default that nobody has set is the first stage, since ever. */
+/** A default that nobody has set counts as the first stage, from the beginning. */
 async function defaultChanges(database: Database, now: () => number): Promise<StageChange[]> {
   const rows = await database.all(sql.defaultChanges, { limit: CHANGES_MAX });
   if (rows.length > 0) return rows.map(toChange);
@@ -87,7 +86,7 @@ async function defaultChanges(database: Database, now: () => number): Promise<St
   return [{ stage, at: changedAt ?? 0, by: '' }];
 }
 
-/** Null for an account that was made here, and never moved. */
+/** Returns null for an account that was created here and never moved. */
 async function movingAccount(
   queries: Queries,
   row: sql.MovingRow,
@@ -115,7 +114,7 @@ async function movingAccount(
   };
 }
 
-/** The default stages count until the account has its own, and from when its copy began. */
+/** The default stages count from the beginning of the copy until the account has its own stage. */
 export function timeline(
   defaults: readonly StageChange[],
   own: readonly StageChange[],
@@ -133,7 +132,7 @@ export function timeline(
 export function daysIn(changes: readonly StageChange[], now: number): Record<Stage, number> {
   const days = Object.fromEntries(STAGES.map((stage) => [stage, 0])) as Record<Stage, number>;
   for (const [index, { stage, at }] of changes.entries()) {
-    if (at === 0) continue; // since ever is not a number of days
+    if (at === 0) continue; // the time before the first change has no number of days
     days[stage] += Math.max(0, (changes[index + 1]?.at ?? now) - at) / DAY_MS;
   }
   return days;

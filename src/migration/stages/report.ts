@@ -61,8 +61,8 @@ export const instantOf = (at: number): string => `${new Date(at).toISOString().s
 const shownMs = (ms: number | null): string => (ms === null ? '–' : ms.toFixed(ms < 10 ? 1 : 0));
 
 /**
- * The main part, for a page of the console and for a file. `decision` is for people who decide, and
- * the details begin on the next page of paper.
+ * The main part of the report, for the console and for a file. `decision` is for people who decide;
+ * in print, the details begin on the next page.
  */
 export const reportMain = (report: MigrationReport, decision: Html = html``): Html => html`<h1>Migration report</h1>
 <p class="lead"><strong>${report.isSafe ? 'Safe' : 'Not safe yet'}</strong> by the last ${report.days} days, at ${instantOf(report.at)}.
@@ -144,7 +144,7 @@ table{border-collapse:collapse;width:100%;font-size:.85rem}th,td{border:1px soli
 .whole{white-space:nowrap}thead{display:table-header-group}tr{break-inside:avoid}@media print{body{max-width:none;margin:0;font-size:9pt}h1,h2{margin:.4em 0}.details{break-before:page}}`;
 const STYLE_HASH = createHash('sha256').update(STYLE).digest('base64');
 
-/** A whole document that needs nothing else, and may load nothing. */
+/** A self-contained document, which may load nothing. */
 export const reportDocument = (report: MigrationReport, decision?: Html): string =>
   html`<!doctype html>
 <html lang="en">

@@ -51,7 +51,7 @@ export const addStageChange = statement<{ account: AccountKey; stage: string; by
    on conflict (account_id, changed_at) do update set stage = excluded.stage, changed_by = excluded.changed_by`,
   { affects: 'none' },
 );
-/** Oldest first. */
+/** The changes of an account's stage, oldest first. */
 export const stageChanges = statement<{ account: AccountKey; limit: number }, StageChangeRow>(
   'migrationRules.stageChanges',
   `select changed_at, stage, changed_by from migration_stage_change where account_id = :account
@@ -74,7 +74,7 @@ export interface MovingRow {
   stage: string | null;
   stage_at: bigint | null;
 }
-/** All accounts, with the stage of their own where they have one. */
+/** All accounts, with their own stage if they have one. */
 export const stagesOfAll = statement<{ after: string; limit: number }, MovingRow>(
   'migrationRules.stagesOfAll',
   `select account.account_id, username, stage, migration_stage.changed_at as stage_at
@@ -87,7 +87,7 @@ export const stageOfName = statement<{ username: string }, MovingRow>(
    from account left join migration_stage on migration_stage.account_id = account.account_id
    where username = :username`,
 );
-/** Scheduled messages that nothing sends. */
+/** Counts scheduled messages that are not active. */
 export const heldScheduled = statement<{ account: AccountKey }, { total: bigint }>(
   'migrationRules.heldScheduled',
   `select count(*) as total from scheduled where account_id = :account and not exists

@@ -1,7 +1,7 @@
 import type { Database } from '../../store/database.ts';
 import { createMigrationCounts, KNOWN_DIFFERENCE_PREFIX, latencyStep } from './counts.ts';
 
-/** What the demo shows of a move, as a proxy would have counted it. */
+/** What the demo shows of a migration, as a proxy would have counted it. */
 export async function addSample(database: Database, now: () => number): Promise<void> {
   const examples = MIGRATION_EXAMPLES.map((each) => ({ ...each, at: now() }));
   await createMigrationCounts(database, now).add(MIGRATION_COUNTS, examples);
@@ -11,7 +11,7 @@ const PROTOCOL = { protocol: 'SOAP 1.1' };
 const DIFFERENT = { ...PROTOCOL, operation: 'inbox.Unread', name: 'different' };
 const KNOWN_DATE = { ...PROTOCOL, operation: 'inbox.Unread', name: `${KNOWN_DIFFERENCE_PREFIX}header-date` };
 
-/** As a proxy counts: calls of an account that is compared with its old server. */
+/** Counts of calls as a proxy makes them for an account that is compared. */
 const MIGRATION_COUNTS = [
   ...[
     { operation: 'inbox.Unread', equal: 812, oldMs: 40, ourMs: 3 },

@@ -8,9 +8,9 @@ import * as ruleSql from './rules.sql.ts';
 import * as sql from './traffic.sql.ts';
 
 /**
- * The stage of each account that moves from an old server. record: the old server answers, and
- * nothing else happens. compare: the old server answers, and Columba is compared with it. lead:
- * Columba answers, and the old server gets the writes too. alone: only Columba is asked.
+ * The stage of each account that moves from an old server. `record`: the old server answers, and
+ * nothing else happens. `compare`: the old server answers, and Columba is compared with it. `lead`:
+ * Columba answers, and the old server gets the writes too. `alone`: only Columba is asked.
  */
 export const STAGES = ['record', 'compare', 'lead', 'alone'] as const;
 export type Stage = (typeof STAGES)[number];
@@ -23,16 +23,16 @@ export interface AccountStage {
 }
 
 const DEFAULT_STAGE = 'stage';
-/** Has another value after each change, so that a proxy needs to read one row. */
+/** Gets another value with each change, so that a proxy has to read only this row. */
 const VERSION = 'stages version';
-/** The last time in which clients called the old server alone: see migration-bypass.ts. */
+/** The name of the last bypass: see bypass.ts. */
 export const BYPASS = 'bypass';
-/** The beginning of the name of a state that a proxy has while it only passes calls on. */
+/** The prefix of the state that a proxy has while it only passes calls on. */
 export const OPEN_BYPASS = 'bypass open ';
-/** The first name behind all of those. */
+/** The first name after all names with that prefix. */
 export const BEHIND_OPEN = 'bypass open!';
 
-/** What an account without a stage of its own has, where nobody has set a default. */
+/** The stage of accounts without one, as long as nobody has set a default. */
 export const FIRST_STAGE: Stage = 'record';
 
 const ONE_WAY =
@@ -45,21 +45,21 @@ const LEAD_FIRST =
 
 export interface StageOfUserId {
   readonly account: bigint;
-  /** Null for the default one. */
+  /** Null for the default stage. */
   readonly stage: Stage | null;
-  /** The old server is still to get writes of the account. */
+  /** Whether the old server still has to get writes of the account. */
   readonly hasWaiting: boolean;
 }
 
 export interface StagesState {
   readonly version: string;
   readonly defaultStage: Stage;
-  /** Whether some account is answered by Columba. */
+  /** Whether Columba answers for some account. */
   readonly isLeading: boolean;
   readonly rules: readonly KnownRule[];
-  /** Null where clients never called the old server alone. */
+  /** The name of the last bypass; null if there was none. */
   readonly bypass: string | null;
-  /** A proxy passes calls on at this moment. */
+  /** Whether a proxy only passes calls on now. */
   readonly isBypassOpen: boolean;
 }
 
@@ -69,7 +69,7 @@ export function createMigrationStages(database: Database, now: () => number) {
   return {
     defaultStage: () => defaultStage(database),
 
-    /** Null where nothing has changed since that version. */
+    /** Returns null if nothing has changed since that version. */
     async state(known: string | undefined): Promise<StagesState | null> {
       const version = (await database.first(sql.stateOf, { name: VERSION }))?.value ?? 'none';
       if (version === known) return null;
@@ -85,7 +85,7 @@ export function createMigrationStages(database: Database, now: () => number) {
       };
     },
 
-    /** Which account a user_id names, and its stage. Undefined for a user_id that nobody has. */
+    /** The account of a user_id and its stage; undefined for an unknown user_id. */
     async ofUserId(hash: string): Promise<StageOfUserId | undefined> {
       const row = await database.first(sql.stageOfUserId, { hash });
       if (!row) return undefined;
@@ -102,7 +102,7 @@ export function createMigrationStages(database: Database, now: () => number) {
       return { username, stage, changedAt: changedAt ?? 0, isDefault: true };
     },
 
-    /** Whether anybody has chosen a stage, as everybody has who runs a proxy. */
+    /** Whether a stage was ever set, as everybody does who runs a proxy. */
     async areUsed(): Promise<boolean> {
       if ((await defaultStage(database)).changedAt !== null) return true;
       return (await database.all(sql.stagesAfter, { after: '', limit: 1 })).length > 0;
@@ -123,7 +123,7 @@ export function createMigrationStages(database: Database, now: () => number) {
   };
 }
 
-/** Who sets a stage that the start of a proxy names. */
+/** The author of a stage that was set at the start of a proxy. */
 const PROXY = 'the start of a proxy';
 
 interface Named {
@@ -131,11 +131,11 @@ interface Named {
   readonly username: string;
 }
 
-/** Changes of stages. Every proxy sees one within a second. */
+/** Changes stages. Every proxy sees a change within a second. */
 function createStageChanges(database: Database, now: () => number) {
   const renew = renewing(now);
 
-  /** The stage now. Throws where the change would be refused. */
+  /** Returns the present stage. Throws if the change would be refused. */
   async function tryChange(queries: Queries, { id: account, username }: Named, stage: Stage, force: boolean) {
     const before = await stageOf(queries, account);
     if (!force) checkWay(before, stage, `${username} is`);
@@ -156,7 +156,7 @@ function createStageChanges(database: Database, now: () => number) {
     },
     tryDefault,
 
-    /** Returns the stage before. */
+    /** Returns the stage before the change. */
     async set(username: string, stage: Stage, force: boolean, by = ''): Promise<Stage> {
       const named = await accountNamed(database, username);
       const { id: account } = named;
@@ -169,7 +169,7 @@ function createStageChanges(database: Database, now: () => number) {
       });
     },
 
-    /** The stage of all accounts that have none of their own. */
+    /** Sets the stage of all accounts that have none of their own. */
     async setDefault(stage: Stage, force: boolean, by = ''): Promise<Stage> {
       const before = await tryDefault(stage, force);
       await database.run(sql.setState, { name: DEFAULT_STAGE, value: stage, at: now() });
@@ -178,7 +178,7 @@ function createStageChanges(database: Database, now: () => number) {
       return before;
     },
 
-    /** At the start of a proxy: a stage that an operator has chosen since stays. */
+    /** Called at the start of a proxy. A default that an operator has set stays. */
     async offerDefault(stage: Stage): Promise<Stage> {
       const isNew = (await database.run(sql.addState, { name: DEFAULT_STAGE, value: stage, at: now() })) > 0;
       if (isNew) await database.run(ruleSql.addDefaultChange, { stage, by: PROXY, at: now() });
@@ -199,7 +199,7 @@ function createStageChanges(database: Database, now: () => number) {
   };
 }
 
-/** Rules of clients. Every proxy sees a change within a second, too. */
+/** Changes rules of clients. Every proxy sees a change within a second. */
 function createRuleChanges(database: Database, now: () => number) {
   const renew = renewing(now);
   return {
@@ -238,14 +238,16 @@ function checkWay(from: Stage, to: Stage, who: string): void {
   if (skipsLead(from, to)) throw conflict(`${who} in the stage ${from}. ${LEAD_FIRST}`);
 }
 
-/** Only in lead both servers have every write: an account leaves the old server from there. */
+/**
+ * Only in lead do both servers have every write, so an account leaves the old server from there.
+ */
 const skipsLead = (from: Stage, to: Stage): boolean => to === 'alone' && (from === 'record' || from === 'compare');
 
-/** A person reads no more of them. */
+/** The most names that are listed for a person. */
 const NAMES_SHOWN_MAX = 20;
 const PAGE = 200;
 
-/** Who has the default. Null where the accounts have moved one by one, and nobody is left. */
+/** Names the accounts with the default stage; null if all have a stage of their own. */
 async function movedByDefault(queries: Queries): Promise<string | null> {
   const names: string[] = [];
   for (let after: string | undefined = ''; after !== undefined && names.length <= NAMES_SHOWN_MAX; ) {
@@ -263,7 +265,7 @@ async function movedByDefault(queries: Queries): Promise<string | null> {
 
 const isBack = (from: Stage, to: Stage): boolean => from === 'lead' && (to === 'record' || to === 'compare');
 
-/** Newer writes are on their way: the proxy gives them to the old server before the next call. */
+/** Newer writes are on their way: the proxy delivers them before the next call. */
 const STUCK_MS = 30_000;
 
 /** The old server answers again only when it has every write that Columba acknowledged. */
@@ -274,5 +276,5 @@ function checkTaken(waiting: { total: bigint; oldest: bigint | null } | undefine
   );
 }
 
-/** A word of a later version is taken as the one that changes least. */
+/** A word of a later version counts as the stage that changes least. */
 export const toStage = (text: string): Stage => (isStage(text) ? text : FIRST_STAGE);

@@ -12,7 +12,7 @@ export interface AccountStageRow extends StageRow {
   account_id: bigint;
   username: string;
 }
-/** By the hash of a user_id that is valid. */
+/** Finds the account and its stage by the hash of a valid user_id. */
 export const stageOfUserId = statement<{ hash: string }, { account_id: bigint; stage: string | null }>(
   'migrationTraffic.stageOfUserId',
   `select credential.account_id, stage from credential
@@ -54,12 +54,12 @@ export const setState = statement<{ name: string; value: string; at: number }>(
    on conflict (name) do update set value = excluded.value, changed_at = excluded.changed_at`,
   { affects: 'none' },
 );
-/** One state that has a value, of those whose names are from `from` to `before`. */
+/** Finds one state with a value among those whose names are from `from` to `before`. */
 export const anyState = statement<{ from: string; before: string }, { name: string }>(
   'migrationTraffic.anyState',
   "select name from migration_state where name >= :from and name < :before and value <> '' order by name {limit 1}",
 );
-/** Only where it has no value yet. */
+/** Sets a state that has no value yet. */
 export const addState = statement<{ name: string; value: string; at: number }>(
   'migrationTraffic.addState',
   `insert into migration_state (name, value, changed_at) values (:name, :value, :at)
@@ -67,7 +67,7 @@ export const addState = statement<{ name: string; value: string; at: number }>(
   { affects: 'none' },
 );
 
-/** Rows of one day. Numbers of several nodes add up. */
+/** Adds rows of one day; those of several nodes add up. */
 export const addCounts = statement<{ rows: string }>(
   'migrationTraffic.addCounts',
   `insert into migration_count (day, operation, protocol, name, total)
@@ -115,7 +115,7 @@ export const putExamples = statement<{ rows: string }>(
    on conflict (operation, protocol, name, slot) do update set example = excluded.example, at = excluded.at`,
   { affects: 'none' },
 );
-/** There are at most 3 for each operation, protocol and name. */
+/** There are at most 3 examples for each operation, protocol and name. */
 export const examplesSince = statement<{ at: number; limit: number }, ExampleRow>(
   'migrationTraffic.examplesSince',
   `select operation, protocol, name, example, at from migration_example where at >= :at
@@ -174,32 +174,32 @@ export const addWrite = statement<{
    values (:account, :write, :operation, :state, :keyName, :sealed, :at, :dueAt, 0)`,
   { affects: 'none' },
 );
-/** Columba has answered, so the old server is to get it now. */
+/** Columba has done the write, so the old server has to get it now. */
 export const setWriteDue = statement<{ account: AccountKey; write: bigint; dueAt: number }>(
   'migrationTraffic.setWriteDue',
   `update migration_write set state = 'due', due_at = :dueAt where account_id = :account and write_id = :write`,
   { affects: 'none' },
 );
-/** The old server has done it, so Columba is to get it now. */
+/** The old server has done the write, so Columba has to get it now. */
 export const setWriteBehind = statement<{ account: AccountKey; write: bigint; dueAt: number }>(
   'migrationTraffic.setWriteBehind',
   `update migration_write set state = 'behind', due_at = :dueAt where account_id = :account and write_id = :write`,
   { affects: 'none' },
 );
-/** One of several proxies delivers it. The others see that it is not due. */
+/** Claims a write for one of several proxies; for the others it is not due then. */
 export const claimWrite = statement<{ account: AccountKey; write: bigint; now: number; until: number }>(
   'migrationTraffic.claimWrite',
   `update migration_write set due_at = :until
    where account_id = :account and write_id = :write and due_at <= :now`,
   { affects: 'none' },
 );
-/** Whoever has claimed it still works on it. */
+/** Renews the claim of a process that still works on the write. */
 export const extendClaim = statement<{ account: AccountKey; write: bigint; until: number }>(
   'migrationTraffic.extendClaim',
   'update migration_write set due_at = :until where account_id = :account and write_id = :write',
   { affects: 'none' },
 );
-/** Accounts with writes that Columba is still to get, for one key; one may come several times. */
+/** Accounts with writes that Columba still has to get, for one key; they may be repeated. */
 export const behindAccounts = statement<{ keyName: string; former: string; limit: number }, { account_id: bigint }>(
   'migrationTraffic.behindAccounts',
   `select account_id from migration_write where key_name in (:keyName, :former) and state in ('behind', 'asked')
@@ -216,7 +216,7 @@ export const postponeWrite = statement<{ account: AccountKey; write: bigint; due
    where account_id = :account and write_id = :write`,
   { affects: 'none' },
 );
-/** Accounts of writes that are due, for one key; an account may come several times. */
+/** Accounts with writes that are due, for one key; they may be repeated. */
 export const dueWriteAccounts = statement<
   { keyName: string; former: string; now: number; limit: number },
   { account_id: bigint }
@@ -225,13 +225,13 @@ export const dueWriteAccounts = statement<
   `select account_id from migration_write where key_name in (:keyName, :former) and due_at <= :now
    order by due_at {limit :limit}`,
 );
-/** The oldest first: writes of one account reach the old server in their order. */
+/** The writes of an account, oldest first, in the order in which the old server gets them. */
 export const writesOf = statement<{ account: AccountKey; limit: number }, WriteRow>(
   'migrationTraffic.writesOf',
   `select account_id, write_id, operation, state, sealed, created_at, attempts from migration_write
    where account_id = :account order by write_id {limit :limit}`,
 );
-/** Those that the old server has done, or was asked for. */
+/** The writes that the old server has done or was asked for. */
 export const writesForColumba = statement<{ account: AccountKey; limit: number }, WriteRow>(
   'migrationTraffic.writesForColumba',
   `select account_id, write_id, operation, state, sealed, created_at, attempts from migration_write
@@ -241,7 +241,7 @@ export const lastWrite = statement<{ account: AccountKey }, { write_id: bigint |
   'migrationTraffic.lastWrite',
   'select max(write_id) as write_id from migration_write where account_id = :account',
 );
-/** `total` and `oldest` are of all; `waiting` and `due` of those that the old server is to get. */
+/** `total` and `oldest` count all writes; `waiting` and `due` those for the old server. */
 export interface WriteCountsRow {
   total: bigint;
   oldest: bigint | null;

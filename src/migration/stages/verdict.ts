@@ -7,14 +7,14 @@ import {
   latencyOfStep,
 } from './counts.ts';
 
-/** Whether it is safe to leave the old server, by what was counted. */
+/** Decides by the counts whether it is safe to leave the old server. */
 export interface VerdictSettings {
   readonly days: number;
   /** The least calls of each operation and protocol that is in use. */
   readonly callsMin: number;
 }
 export const VERDICT_DEFAULTS: VerdictSettings = { days: 7, callsMin: 100 };
-/** Beyond this share, what looks like lag may be something else. */
+/** If the share is larger, what looks like lag may be something else. */
 const LAG_SHARE_MAX = 0.005;
 
 export interface VerdictInput {
@@ -39,7 +39,7 @@ export interface Rule {
 export interface OperationCounts {
   readonly operation: string;
   readonly protocol: string;
-  /** All that was compared or tried here. */
+  /** All calls that were compared or tried here. */
   readonly calls: number;
   readonly recorded: number;
   readonly equal: number;
@@ -66,9 +66,9 @@ export interface Verdict {
   readonly rules: readonly Rule[];
   readonly operations: readonly OperationCounts[];
   readonly knownDifferences: readonly KnownDifferenceCounts[];
-  /** Of the outcomes different and failed. */
+  /** Examples of the outcomes different and failed. */
   readonly examples: readonly Example[];
-  /** Not accepted, and not called in the period. */
+  /** Operations that were neither accepted nor called in the period. */
   readonly neverSeen: readonly string[];
   readonly unknown: readonly UnknownOperation[];
   readonly oldP95Ms: number | null;
@@ -79,7 +79,7 @@ export interface Verdict {
 export interface UnknownOperation {
   readonly operation: string;
   readonly calls: number;
-  /** Whether a person accepted by name that it will not be there. */
+  /** Whether a person accepted that Columba lacks it. */
   readonly isAccepted: boolean;
 }
 
