@@ -9,11 +9,11 @@ import { type Actor, scopes } from '../operator/actor.ts';
 import type { RawInput } from '../operator/input.ts';
 import { type Finish, perform } from '../operator/perform.ts';
 
-/** The operator's actions, done by somebody who is signed in to the console. Each is audited. */
+/** Runs the operator's actions for somebody who is signed in to the console. Each is audited. */
 
 /**
- * The fields of a schema with what people have typed in them: any text where the schema takes only
- * some texts, because the action itself refuses the others and says why.
+ * The fields of a schema as people type them: any text, even if the schema accepts only some texts,
+ * because the action itself refuses the others and says why.
  */
 type Typed<T> = T extends string
   ? string
@@ -25,10 +25,10 @@ type Typed<T> = T extends string
         ? { readonly [N in keyof T]: Typed<T[N]> }
         : T;
 
-/** A part of what is given. It may be left out where each of its fields may. */
+/** A part of the input, which may be left out if each of its fields may be. */
 type Part<N extends string, T> =
   Partial<T> extends T ? { readonly [_ in N]?: Typed<T> } : { readonly [_ in N]: Typed<T> };
-/** To zod an object without fields is one in which every field is `never`. */
+/** In zod, an object without fields is one in which every field is `never`. */
 type FieldsOf<S> = string extends keyof z.input<S> ? unknown : z.input<S>;
 
 interface Paging {
@@ -41,13 +41,13 @@ interface AnyGiven {
   readonly query?: unknown;
   readonly body?: unknown;
   readonly upload?: Uint8Array;
-  /** Is told how far it has come. */
+  /** Called with the progress of the action. */
   readonly progress?: Progress;
-  /** The operator has given a code of the second factor with this form. */
+  /** Whether the operator has given a code of the second factor with this form. */
   readonly hasFreshFactor?: boolean;
 }
 
-/** What an action is given, as JSON and an address have it: the schemas of the action say what. */
+/** The input of an action as JSON and an address have it, typed by the schemas of the action. */
 export type Given<A extends Action> = AnyGiven &
   (A extends Action<infer P, infer Q, infer B, infer _, infer T>
     ? Part<'params', FieldsOf<P>> &
@@ -55,12 +55,12 @@ export type Given<A extends Action> = AnyGiven &
         (B extends z.ZodUndefined ? unknown : { readonly body: Typed<z.input<B>> })
     : never);
 
-/** Nothing has to be given where nothing is needed. */
+/** The input may be left out if the action needs none. */
 type Arguments<A extends Action> = Partial<Given<A>> extends Given<A> ? [given?: Given<A>] : [given: Given<A>];
 
 export interface Acting {
   run<A extends Action>(action: A, ...given: Arguments<A>): Promise<Output<A>>;
-  /** With the status of success, where it tells something: 200 for what was there already. */
+  /** Runs an action and returns its status too, such as 200 for something that existed already. */
   full<A extends Action>(
     action: A,
     ...given: Arguments<A>
@@ -70,8 +70,8 @@ export interface Acting {
     ...given: Arguments<A>
   ): Promise<AsyncIterable<string>>;
   /**
-   * Runs it once for a key: repeated, it answers the first summary again. The summary is kept for a
-   * day, so it holds no number and no text of a message.
+   * Runs an action once for a key; a repetition returns the first summary again. The summary is
+   * stored for a day, so it holds no number and no text of a message.
    */
   once<A extends Action, S>(key: string, action: A, given: Given<A>, summaryOf: (output: Output<A>) => S): Promise<S>;
 }

@@ -26,15 +26,15 @@ import { frameTexts as texts } from './texts.ts';
 export interface ConsoleRequest {
   readonly request: Request;
   /**
-   * The whole body of the request; throws Problem `too-large` beyond the limit. That of somebody
-   * without a session makes room for others.
+   * Reads the whole body; throws Problem `too-large` beyond the limit. The body of somebody without
+   * a session is dropped first when room is needed.
    */
   readonly body: (bytesMax: number, isKnown: boolean) => Promise<Uint8Array>;
-  /** Throws Problem `too-many` where too much was not taken. */
+  /** Throws Problem `too-many` if too many bytes already wait for clients to take them. */
   readonly stream: (pieces: AsyncIterable<string>) => ReadableStream;
   /** Called when the session is known to be valid. */
   readonly admitted?: () => void;
-  /** The address of the client, seen through trusted proxies. */
+  /** The address of the client, as trusted proxies report it. */
   readonly client: string;
   /** `https://host` as the client sees it. */
   readonly base: string;
@@ -46,11 +46,11 @@ export interface ConsoleSettings {
   readonly services: Services;
   /** Throws Problem `too-many`. */
   readonly admitClient: (client: string) => void | Promise<void>;
-  /** Our bugs and what does not answer, for the log. */
+  /** Called for internal errors and for a database that does not answer, for the log. */
   readonly report: (problem: Problem, requestId: string) => void;
-  /** Calls of the contract come first; `free` where they are served by other processes. */
+  /** Calls of the contract come first. The default is `free`, if other processes serve them. */
   readonly contractLoad?: ContractLoad;
-  /** Told of each wrong password, code or link, with the address that it came from. */
+  /** Called for each wrong password, code or link, with the address that it came from. */
   readonly signInRefused?: (address: string) => void;
 }
 
@@ -144,7 +144,7 @@ function checkMethod(method: string, isOwn: () => boolean): void {
 
 const QUERY_FIELDS_MAX = 200;
 
-/** `searchParams` of a URL would parse before anything is counted. */
+/** Counts the fields before they are parsed, which `searchParams` of a URL does not do. */
 function queryOf({ search }: URL): URLSearchParams {
   const fields = readFields(search.slice(1), QUERY_FIELDS_MAX);
   if (!fields) throw new Problem('too-large', `A query has at most ${QUERY_FIELDS_MAX} fields.`);
@@ -175,7 +175,7 @@ async function accountOf({ database }: Services, username: string) {
   return { id: await accountId(database, username), username, zone: timeZone ?? 'UTC' };
 }
 
-/** What the person did wrong is shown inside the frame. */
+/** Shows the mistakes of a person inside the frame. */
 const shown = (route: Route, pageRequest: PageRequest): Promise<View> =>
   route.show(pageRequest).catch((thrown) => {
     const problem = toProblem(thrown, '');
@@ -183,11 +183,13 @@ const shown = (route: Route, pageRequest: PageRequest): Promise<View> =>
     return problemView(isOfAddress(problem, pageRequest) ? NOT_FOUND() : problem);
   });
 
-/** An id in the path that can be none: there is no such page. What a form has sent is not meant. */
+/**
+ * Whether the mistake is an impossible id in the path, not in a form: then there is no such page.
+ */
 const isOfAddress = ({ details: { errors = [] } }: Problem, { params }: PageRequest): boolean =>
   errors.length > 0 && errors.every(({ pointer }) => Object.hasOwn(params, pointer.replace(/^\{(\w+)\}$/, '$1')));
 
-/** That an operator has looked at an account is audited, as its changes are. */
+/** Looking at an account as an operator is audited, as changes are. */
 const noteView = ({ session, account, origin, services: { database, now } }: PageRequest, screen: string) =>
   addAuditEntry(database, {
     at: now(),

@@ -8,30 +8,30 @@ import { type Scanned, SEARCHED_ROWS_MAX } from './scan.ts';
 import { listTexts as texts } from './texts.ts';
 
 /**
- * Acting on the selected rows of a list, or on all that match. "All" are those that were there when
- * the list was shown. The form has the snapshot, and what came later is left alone.
+ * Acts on the selected rows of a list, or on all that match. "All" are the rows that existed when
+ * the list was shown: the form has the snapshot, and later rows are left alone.
  */
 export interface BulkAct {
   readonly title: string;
   /** The list, which is shown afterwards. */
   readonly back: string;
-  /** Where its form is sent; to the list where it is not given. */
+  /** Where its form is sent; by default to the list. */
   readonly action?: string;
   /** The item of the navigation. */
   readonly current: string;
-  /** A key of the screen's notices, which gets the count; asked for after the work. */
+  /** A key of the screen's notices, which gets the count; a function is called after the work. */
   readonly notice: string | ((done: number) => string);
   /** Asks first, with the exact number. */
   readonly ask?: (total: number) => Pick<Confirmation, 'question' | 'submit' | 'details'>;
-  /** Acts on at most 500 ids in one transaction; how many were there. */
+  /** Acts on at most 500 ids in one transaction. Returns how many of them existed. */
   readonly act: (ids: readonly string[]) => Promise<number>;
-  /** Of all that match: the ids of the snapshot, in batches. */
+  /** The ids of the snapshot that match, in batches. */
   readonly batches: (snapshot: bigint) => AsyncIterable<readonly string[]>;
-  /** How many these are. Counted where it is not given. */
+  /** Counts the ids of the snapshot. By default the batches are counted. */
   readonly count?: (snapshot: bigint) => Promise<number>;
 }
 
-/** A transaction of so many rows holds up no call of the account for long. */
+/** A transaction of this many rows does not delay calls of the account for long. */
 export const AT_ONCE = 500;
 const ID = /^-?\d{1,19}$/;
 
@@ -43,7 +43,7 @@ const isForAll = ({ form }: PageRequest): boolean => form.text('scope') === 'all
 const snapshotOfForm = ({ form }: PageRequest): bigint =>
   /^\d{1,19}$/.test(form.text('snapshot')) ? BigInt(form.text('snapshot')) : 0n;
 
-/** Few at once; many with a page that tells the progress and stops when it is left. */
+/** Acts on few rows at once, and on many with a page of progress that stops when it is left. */
 export async function actOnRows(request: PageRequest, bulk: BulkAct): Promise<View> {
   const { form } = request;
   const isAll = isForAll(request);
@@ -72,7 +72,7 @@ export async function actOnRows(request: PageRequest, bulk: BulkAct): Promise<Vi
 const noticedDone = ({ back, notice }: BulkAct, done: number): View =>
   noticed(back, typeof notice === 'string' ? notice : notice(done), done);
 
-/** The page that asks has counted already. What it says is shown, and changes nothing else. */
+/** The page that asks has counted already. Its number is only shown. */
 async function totalOf({ form }: PageRequest, { count, batches }: BulkAct, snapshot: bigint): Promise<number> {
   if (form.text('confirmed') === 'yes' && /^\d{1,12}$/.test(form.text('total'))) return Number(form.text('total'));
   if (count) return count(snapshot);
@@ -104,8 +104,9 @@ async function* progress(
 }
 
 /**
- * Ids of the snapshot, 500 at once: of the whole list, or of what one search finds. With `once` a
- * row that an act moves further back is taken once. A million ids take about 60 MB meanwhile.
+ * Yields ids of the snapshot in batches of 500: of the whole list, or of what one search finds.
+ * With `once`, a row that an action moves further back is taken only once; a million ids take about
+ * 60 MB meanwhile.
  */
 export async function* idBatches<R extends { readonly id: bigint }>(
   read: (after: Cursor | undefined, rowsMax: number) => Promise<Scanned<R>>,
@@ -131,7 +132,7 @@ export async function* idBatches<R extends { readonly id: bigint }>(
   }
 }
 
-/** Of a list that has no choice of all. */
+/** For a list without the choice of all rows. */
 export async function* noBatches(): AsyncGenerator<readonly string[]> {}
 
 export interface SelectableList {
@@ -140,7 +141,7 @@ export interface SelectableList {
   readonly action: string;
   readonly rows: readonly Row[];
   readonly isFiltered: boolean;
-  /** What "all" are, with their number; null where there is no such choice. */
+  /** The label of the choice of all rows, with their number; null without this choice. */
   readonly all: string | null;
   readonly snapshot?: bigint;
   readonly buttons: Html;
@@ -149,7 +150,7 @@ export interface SelectableList {
   readonly live?: { readonly url: string; readonly mode: 'hold' | 'replace' } | undefined;
 }
 
-/** A list with a box in each row, and what one can do with the chosen rows. */
+/** A list with a checkbox in each row, and buttons for the chosen rows. */
 export function selectableList(given: SelectableList): Html {
   const { texts: words, rows, live, all, snapshot = 0n, kept = html``, buttons, action } = given;
   if (rows.length === 0) {

@@ -3,7 +3,7 @@ import { createContacts } from '../domain/contacts/contacts.ts';
 import type { PageRequest } from './page-request.ts';
 import { party } from './words.ts';
 
-/** Names of numbers that the account's contacts know. All are looked up at once. */
+/** The names of numbers among the account's contacts. All are looked up at once. */
 export type ContactNames = (number: string | null) => string | null;
 
 export async function contactNames(
@@ -26,7 +26,7 @@ export async function contactNames(
 export const conversationWith = (base: string, number: string): string =>
   `${base}/conversation?with=${encodeURIComponent(number)}`;
 
-/** A link to the conversation with a number, by its name where it has one. */
+/** A link to the conversation with a number, which shows the contact's name if there is one. */
 export function withLink(base: string, number: string | null, names: ContactNames): Html {
   if (number === null || !/\d/.test(number)) return party(number);
   const name = names(number);

@@ -21,12 +21,12 @@ function assetOf(name: string, type: string, text: string): Asset {
 }
 const style = assetOf('console.css', 'text/css; charset=utf-8', styleOf(asset('console.css')));
 const script = assetOf('console.js', 'text/javascript; charset=utf-8', asset('console.js'));
-/** By path; the name changes with the content, so browsers keep them for ever. */
+/** Assets by path. The name changes with the content, so browsers may cache them for ever. */
 export const assets: ReadonlyMap<string, Asset> = new Map([style, script].map((each) => [each.path, each]));
 
 export const protection = protectionOf(
   ["style-src 'self'", "script-src 'self'", "connect-src 'self'", 'img-src data:', "form-action 'self'"],
-  'same-origin', // with no-referrer browsers would send `Origin: null` with our own forms
+  'same-origin', // with no-referrer, browsers would send `Origin: null` with our own forms
   NO_DEVICES,
 );
 
@@ -34,7 +34,7 @@ export const protection = protectionOf(
 export interface Viewer {
   readonly name: string;
   readonly isOperator: boolean;
-  /** Where an operator looks at an account: that one. */
+  /** The account that an operator looks at. */
   readonly viewed: { readonly username: string; readonly base: string } | null;
 }
 
@@ -50,7 +50,7 @@ const MARK = '<!--main-->';
 
 export const framed = (framedPage: FramedPage): string => frame(framedPage, framedPage.main).html;
 
-/** What stands before and after the main part, for a page that is written in pieces. */
+/** The frame before and after the main part, for a page that is written in pieces. */
 export function frameAround(framedPage: Omit<FramedPage, 'main'>): [string, string] {
   const [before, after] = frame(framedPage, { html: MARK }).html.split(MARK);
   return [before as string, after as string];
@@ -93,7 +93,7 @@ const navigationBar = (base: string, names: ReadonlyMap<string, string>, current
       }>${name}</a></li>`,
   )}</ul></nav>`;
 
-/** The keys of the screens that somebody has. The script goes where this list says. */
+/** Lists the keyboard shortcuts of the viewer's screens, which the script follows. */
 function keysDialog({ isOperator, viewed }: Viewer): Html {
   const who = isOperator && !viewed ? 'operator' : 'customer';
   const base = viewed?.base ?? '/console';

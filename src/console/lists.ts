@@ -11,7 +11,7 @@ import { type Labels, wrongFields } from './wrong-fields.ts';
 
 export type Notices = Readonly<Record<string, string | ((count: bigint) => string)>>;
 
-/** What was just done, by the key in the query. An unknown key says nothing. */
+/** Says what was just done, by the key in the query. An unknown key is ignored. */
 export function noticeOf({ query }: PageRequest, notices: Notices): Html {
   const key = query.get('notice') ?? '';
   const notice = Object.hasOwn(notices, key) ? notices[key] : undefined;
@@ -20,7 +20,7 @@ export function noticeOf({ query }: PageRequest, notices: Notices): Html {
   return html`<p class="note done" role="status">${typeof notice === 'string' ? notice : notice(count)}</p>`;
 }
 
-/** What was refused. `labels` are those of the form, by the names that its action has. */
+/** Says what was refused. `labels` are those of the form, by the field names of its action. */
 export function problemNote(problem: Problem | null, labels: Labels = {}): Html {
   if (!problem) return html``;
   const { sentence, each } = wrongFields(problem, labels);
@@ -29,8 +29,8 @@ export function problemNote(problem: Problem | null, labels: Labels = {}): Html 
 }
 
 /**
- * A refusal that the person can put right on the same page; anything else is thrown on. Where a
- * form names something, `more` has `not-found`.
+ * Returns a refusal that the person can correct on the same page, and rethrows anything else. If a
+ * form names something, `more` is `not-found`.
  */
 export function refusalOf(thrown: unknown, more?: ProblemKind): Problem {
   if (thrown instanceof Problem && (CORRECTABLE.includes(thrown.kind) || thrown.kind === more)) return thrown;
@@ -38,11 +38,11 @@ export function refusalOf(thrown: unknown, more?: ProblemKind): Problem {
 }
 const CORRECTABLE: readonly string[] = ['bad-argument', 'conflict', 'too-large', 'malformed'];
 
-/** Enter opens its link of the class `open`, or else its first link. */
+/** A row of a table. Enter opens its link of the class `open`, or else its first link. */
 export interface Row {
   readonly key: string;
   readonly cells: readonly Html[];
-  /** What the checkbox selects, for people who do not see the row. */
+  /** What the checkbox selects, for screen readers. */
   readonly name?: string;
   readonly isStrong?: boolean;
 }
@@ -52,7 +52,7 @@ export interface TableOptions {
   readonly columns: readonly string[];
   readonly rows: readonly Row[];
   readonly canSelect?: boolean;
-  /** Rows are asked for again by the script; `hold` shows new ones on demand. */
+  /** The script requests the rows again; `hold` shows new rows on demand. */
   readonly live?: { readonly url: string; readonly mode: 'hold' | 'replace' };
 }
 
@@ -74,7 +74,7 @@ export const tableRows = (columns: readonly string[], rows: readonly Row[], canS
 `,
   );
 
-/** Words of a list. `noMatch` is for one that is empty because of a filter. */
+/** The texts of a list. `noMatch` is for a list that is empty because of a filter. */
 export interface ListTexts {
   readonly title: string;
   readonly columns: readonly string[];
@@ -92,7 +92,7 @@ export function listOf(texts: ListTexts, rows: readonly Row[], isFiltered = fals
 export const emptyNote = ({ empty: none, emptyHint, noMatch, noMatchHint }: ListTexts, isFiltered = false): Html =>
   isFiltered && noMatch !== undefined ? empty(noMatch, noMatchHint ?? '') : empty(none, emptyHint);
 
-/** What a list asks of its action: a page, with those parameters of the address that are given. */
+/** The query of a list for its action: a page, with the given parameters of the address. */
 export function pageQuery({ query }: Pick<PageRequest, 'query'>, ...names: readonly string[]): Record<string, string> {
   const given = ['after', ...names].map((name) => [name, query.get(name)?.trim() ?? ''] as const);
   return { limit: String(PAGE_ROWS), ...Object.fromEntries(given.filter(([, value]) => value !== '')) };
@@ -101,7 +101,7 @@ export function pageQuery({ query }: Pick<PageRequest, 'query'>, ...names: reado
 export const isFilteredBy = ({ query }: Pick<PageRequest, 'query'>, ...names: readonly string[]): boolean =>
   names.some((name) => (query.get(name)?.trim() ?? '') !== '');
 
-/** The field of a filter, with what the address says. */
+/** The field of a filter, with its value from the address. */
 export const filterField = ({ query }: Pick<PageRequest, 'query'>, name: string, label: string, type = 'text'): Html =>
   field({
     isFilter: true,
@@ -131,7 +131,7 @@ export const download =
     text: await act.download(action, { params: { username: account.username } }),
   });
 
-/** The link to the file of a list. It has the filter of the list, and begins at its first row. */
+/** The link to the file of a list, with the filter of the list, from its first row on. */
 export const csvLink = ({ path, query }: Pick<PageRequest, 'path' | 'query'>, isFiltered: boolean): Html => {
   const address = addressWith({ path: `${path}.csv`, query }, { after: null, balance: null });
   return html`<a href="${address}">${isFiltered ? texts.downloadMatching : texts.download}</a>`;
@@ -141,7 +141,7 @@ export const csvLink = ({ path, query }: Pick<PageRequest, 'path' | 'query'>, is
 export const keptFields = ({ query }: Pick<PageRequest, 'query'>, names: readonly string[]): Html =>
   html`${hidden(Object.fromEntries(names.map((name) => [name, query.get(name) ?? ''])))}`;
 
-/** The list with the filter that such a form has kept: what was shown before the act. */
+/** The address of the list with the filter that the form kept, as it was before the action. */
 export const keptAddress = (path: string, { form }: Pick<PageRequest, 'form'>, names: readonly string[]): string =>
   addressWith({ path, query: new URLSearchParams(names.map((name): [string, string] => [name, form.raw(name)])) }, {});
 
@@ -152,7 +152,7 @@ export const asking = (current: string, given: Confirmation): View =>
 export const empty = (title: string, hint: Html | string): Html =>
   html`<div class="empty"><p><strong>${title}</strong></p><p>${hint}</p></div>`;
 
-/** The same page with other parameters; a notice is said once. */
+/** The address of the same page with other parameters, and without the notice. */
 export function addressWith(
   { path, query }: Pick<PageRequest, 'path' | 'query'>,
   changes: Readonly<Record<string, string | null>>,
@@ -192,7 +192,7 @@ export interface Field {
   readonly lengthMax?: number;
   readonly autocomplete?: string;
   readonly error?: string | undefined;
-  /** Of a filter, where nothing has to be filled in. */
+  /** Whether this is a field of a filter, which may stay empty. */
   readonly isFilter?: boolean;
 }
 
@@ -242,7 +242,7 @@ export const hidden = (fields: Readonly<Record<string, string>>): Html[] =>
   Object.entries(fields).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`);
 
 export interface Confirmation {
-  /** With the exact number. */
+  /** The question, with the exact number. */
   readonly question: string;
   readonly details?: Html | string;
   readonly action: string;

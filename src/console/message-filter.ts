@@ -12,7 +12,7 @@ export interface MessageFilter {
   readonly q: string;
   /** One of the states that the list offers; '' for all. */
   readonly state: string;
-  /** In the zone of the account: the beginning of the first day, and the end of the last one. */
+  /** The beginning of the first day and the end of the last one, in the zone of the account. */
   readonly from: number | null;
   readonly to: number | null;
 }
@@ -28,7 +28,7 @@ export interface MessageFilterTexts {
 const FIELDS = ['q', 'state', 'from', 'to'];
 const SEARCH_LENGTH_MAX = 200;
 
-/** From the address of a list, or from the form that acts on it. */
+/** Reads the filter from the address of a list, or from the form that acts on it. */
 export function readFilter(
   { zone }: PageRequest,
   texts: MessageFilterTexts,
@@ -45,7 +45,7 @@ export function readFilter(
 /** Whether rows have to be looked at one by one. */
 export const isSearch = ({ q, from, to }: MessageFilter): boolean => q !== '' || from !== null || to !== null;
 
-/** Whether it leaves anything out. */
+/** Whether the filter leaves anything out. */
 export const isFilter = (filter: MessageFilter): boolean => isSearch(filter) || filter.state !== '';
 
 /** Whether a message is in the range and has the searched text in one of its texts. */
@@ -62,15 +62,15 @@ export const filterForm = (request: PageRequest, texts: MessageFilterTexts): Htm
     filterField(request, 'to', texts.to, 'date'),
   ]);
 
-/** For the form that acts on all that match. */
+/** The fields of the filter, for the form that acts on all that match. */
 export const keptFilter = (request: PageRequest): Html => keptFields(request, FIELDS);
 
-/** The list as it was before the act. */
+/** The address of the list as it was before the action. */
 export const filteredList = (path: string, request: PageRequest): string => keptAddress(path, request, FIELDS);
 
 export interface FilteredFile<R> {
   readonly fileName: string;
-  /** Writes the file of all. */
+  /** Writes the file of all messages. */
   readonly action: DownloadAction<typeof accountParams>;
   readonly texts: MessageFilterTexts;
   readonly scan: (
@@ -82,7 +82,7 @@ export interface FilteredFile<R> {
   readonly write: (rows: AsyncIterable<readonly R[]>) => AsyncIterable<string>;
 }
 
-/** The CSV file of a list: of what its filter leaves, or of all. */
+/** The CSV file of the messages that match the filter of a list, or of all messages. */
 export function filteredDownload<R>({ fileName, action, texts, scan, write }: FilteredFile<R>) {
   const whole = download(fileName, action);
   return async (request: PageRequest): Promise<View> => {

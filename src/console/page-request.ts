@@ -7,18 +7,18 @@ import type { Acting } from './acting.ts';
 import type { Form } from './form.ts';
 import type { Site } from './session.ts';
 
-/** One request of somebody who is signed in, as a screen gets it. */
+/** A request of somebody who is signed in, as a screen gets it. */
 export interface PageRequest {
   readonly session: Session;
   readonly isOperator: boolean;
-  /** `/console` for a customer; `/console/accounts/acme` where an operator looks at an account. */
+  /** `/console` for a customer; `/console/accounts/acme` if an operator looks at an account. */
   readonly base: string;
   /** The account that the screen is about. */
   readonly account: { readonly id: bigint; readonly username: string };
   /** IANA name of the time zone in which times are shown. */
   readonly zone: string;
   readonly now: number;
-  /** Of the request, without the query. */
+  /** The path of the request, without the query. */
   readonly path: string;
   readonly params: Readonly<Record<string, string>>;
   readonly query: URLSearchParams;
@@ -29,7 +29,7 @@ export interface PageRequest {
   readonly signIn: SignIn;
   readonly origin: Origin;
   readonly site: Site;
-  /** Set while a stream is written: the client has closed the connection. */
+  /** Aborts when the client closes the connection while a stream is written. */
   readonly signal: AbortSignal;
 }
 
@@ -40,16 +40,16 @@ export type View =
       readonly title: string;
       readonly main: Html;
       readonly status?: number;
-      /** The item of the navigation that it belongs to. */
+      /** The item of the navigation that the page belongs to. */
       readonly current?: string;
       readonly cookie?: string;
-      /** `no-store` where it is not given. */
+      /** The default is `no-store`. */
       readonly cacheControl?: string;
-      /** Seconds after which it is worth to try again. */
+      /** The seconds after which to try again. */
       readonly retryAfter?: number;
     }
   | { readonly kind: 'redirect'; readonly to: string; readonly cookie?: string }
-  /** A part of a page, for the script: it has an ETag. */
+  /** A part of a page, for the script, with an ETag. */
   | { readonly kind: 'fragment'; readonly html: Html }
   | { readonly kind: 'json'; readonly value: unknown }
   | { readonly kind: 'download'; readonly fileName: string; readonly text: AsyncIterable<string> }
@@ -58,10 +58,10 @@ export type View =
 
 export interface Route {
   readonly method: 'GET' | 'POST';
-  /** Below the base, with `:name` for parameters. */
+  /** The path below the base, with `:name` for parameters. */
   readonly path: string;
   readonly show: (request: PageRequest) => Promise<View>;
-  /** The most bytes of a form; 256 KiB where it is not given. */
+  /** The most bytes of a form; 256 KiB by default. */
   readonly bytesMax?: number;
 }
 
@@ -77,7 +77,7 @@ export const page = (
 export const redirect = (to: string, cookie?: string): View =>
   cookie === undefined ? { kind: 'redirect', to } : { kind: 'redirect', to, cookie };
 
-/** Back to a screen, which says what was done: `notice` is a key of its texts. */
+/** Redirects to a screen, which says what was done: `notice` is a key of its texts. */
 export function noticed(to: string, notice: string, count?: number | bigint): View {
   const query = new URLSearchParams({ notice });
   if (count !== undefined) query.set('count', String(count));

@@ -4,7 +4,7 @@ import { listTexts as texts } from './texts.ts';
 
 type Step = Parameters<Progress>;
 
-/** A line for each step that work tells, while it runs. Returns what the work returns. */
+/** Yields a line for each step of the work while it runs. Returns what the work returns. */
 export async function* reporting<T>(work: (tell: Progress) => Promise<T>): AsyncGenerator<Html, T> {
   let latest: Step | undefined;
   let isOver = false;

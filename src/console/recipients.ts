@@ -4,7 +4,7 @@ import { readContactRows, readNumberRows } from '../transfer/contact-csv.ts';
 import type { PageRequest } from './page-request.ts';
 import { grouped } from './words.ts';
 
-/** The recipients that were typed, chosen and uploaded, as one list. It has each number once. */
+/** Joins the recipients that were typed, chosen and uploaded into one list without duplicates. */
 
 const texts = {
   tooMany: (max: number) => `A message goes to at most ${grouped(max)} numbers at once.`,
@@ -17,13 +17,13 @@ const texts = {
 
 export interface Recipient {
   readonly number: string;
-  /** Where it was found, for people. */
+  /** Where the number was found, in words. */
   readonly from: string;
 }
 export interface Recipients {
   readonly list: readonly Recipient[];
   readonly duplicates: readonly Recipient[];
-  /** Numbers of the file, which the page keeps. */
+  /** The numbers of the file, which the page carries on. */
   readonly fileNumbers: readonly string[];
   readonly fileName: string;
 }
@@ -71,7 +71,7 @@ async function addGroup(
   }
 }
 
-/** The file that was just chosen, or the numbers of the one before. A number's place is its row. */
+/** The numbers of the file that was just chosen, or of the file before, each at its row. */
 async function fileOf({ form }: PageRequest): Promise<{ numbers: string[]; name: string }> {
   const file = form.file('file');
   if (file) {
@@ -86,7 +86,7 @@ async function fileOf({ form }: PageRequest): Promise<{ numbers: string[]; name:
   return { numbers: form.raw('fileNumbers').split('\n'), name: form.text('fileName').slice(0, 100) };
 }
 
-/** A file with a column of numbers, or with numbers alone. This page asks for no column. */
+/** Reads a file with a column of numbers, or with numbers alone. This page asks for no column. */
 async function rowsOf(bytes: Uint8Array): Promise<readonly { readonly row: number; readonly mobile: string }[]> {
   const numbers = await readNumberRows(bytes);
   if (numbers) return numbers;

@@ -2,8 +2,8 @@ import { nextTurn } from '../base/event-loop.ts';
 import { type Cursor, LAST } from '../store/cursor.ts';
 
 /**
- * Lists in pages by cursor. A search reads at most 20,000 rows and says how far it came. No page of
- * the console costs more, however many messages an account has.
+ * Reads lists in pages by cursor. A search reads at most 20,000 rows and says how far it came. So
+ * no page of the console costs more, however many messages an account has.
  */
 export const PAGE_ROWS = 50;
 export const SEARCHED_ROWS_MAX = 20_000;
@@ -11,27 +11,27 @@ const READ_AT_ONCE = 500;
 
 export interface Scanned<R> {
   readonly rows: readonly R[];
-  /** The last row that was looked at, where more may follow. */
+  /** The last row that was looked at, if more may follow. */
   readonly next: Cursor | null;
   /** How many rows were read. */
   readonly read: number;
-  /** The search has ended at its limit before it had a page or the end. */
+  /** Whether the search ended at its limit, before it had a page or reached the end. */
   readonly isCut: boolean;
 }
 
 export interface ScanOptions<R> {
-  /** At most `limit` rows after a row, or from the beginning. */
+  /** Reads at most `limit` rows after a row, or from the beginning. */
   readonly page: (limit: number, after: Cursor | undefined) => Promise<readonly R[]>;
   readonly cursorOf: (row: R) => Cursor;
-  /** Undefined: every row is wanted. */
+  /** Undefined if every row is wanted. */
   readonly isWanted?: ((row: R) => boolean) | undefined;
-  /** Called for each row that is read, in order: what the page has of it. */
+  /** Called for each row that is read, in order. Returns the row as the page shows it. */
   readonly onRead?: ((row: R) => R) | undefined;
-  /** The list is ordered, and this row and all behind it are out of the range. */
+  /** Whether this row, and so all rows after it, are out of the range. */
   readonly isBeyond?: ((row: R) => boolean) | undefined;
   readonly after: Cursor | undefined;
   readonly rowsMax?: number;
-  /** How many rows it reads at most; 20,000 where it is not given. */
+  /** The most rows to read; 20,000 by default. */
   readonly readMax?: number;
 }
 
@@ -49,13 +49,13 @@ export async function scan<R>({
   const atOnce = isWanted ? READ_AT_ONCE : rowsMax + 1;
   let read = 0;
   for (let cursor = after; ; ) {
-    // The embedded database answers within a turn of the event loop. Calls of the contract come
-    // between two pieces of a search.
+    // SQLite answers within a turn of the event loop, so calls of the contract are let in between
+    // two pieces of a search.
     if (read > 0) await nextTurn();
     const found = await page(atOnce, cursor);
     for (const row of found) {
       if (isBeyond?.(row)) return { rows, next: null, read, isCut: false };
-      // A row more than the page holds: the next page begins behind the last row of this one.
+      // One row more than the page holds: the next page begins after the last row of this one.
       if (rows.length === rowsMax) {
         return { rows, next: cursorOf(rows.at(-1) as R), read, isCut: false };
       }
@@ -72,7 +72,7 @@ export async function scan<R>({
 /** How many rows of a file are written at once. */
 export const EXPORTED_AT_ONCE = 500;
 
-/** All rows that match, in pieces, for a file. It ends with the list, or when nobody reads on. */
+/** Yields all matching rows in pieces, for a file, until the list ends or nobody reads on. */
 export async function* matchingRows<R>(
   read: (after: Cursor | undefined, rowsMax: number) => Promise<Scanned<R>>,
   signal: AbortSignal,
@@ -87,7 +87,7 @@ export async function* matchingRows<R>(
 
 export const writeCursor = ({ at, id }: Cursor): string => `${at}.${id}`;
 
-/** Undefined for what is no cursor: the list begins anew. */
+/** Returns undefined for an invalid cursor, so that the list starts at its beginning. */
 export function readCursor(text: string | null): Cursor | undefined {
   const match = /^(-?\d{1,16})\.(-?\d{1,19})$/.exec(text ?? '');
   if (!match) return undefined;
@@ -95,6 +95,6 @@ export function readCursor(text: string | null): Cursor | undefined {
   return id === BigInt.asIntN(64, id) ? { at: Number(match[1]), id } : undefined;
 }
 
-/** Before every entry of a time: for lists with the newest first that begin at that time. */
+/** A cursor before every entry of a time, for lists with the newest first that begin there. */
 export const justAfter = (at: number | null): Cursor | undefined =>
   at === null ? undefined : { at: Math.min(at, LAST.at), id: -(2n ** 63n) };

@@ -1,12 +1,12 @@
 import { ABSOLUTE_MS, type Session } from '../domain/access/sessions.ts';
 
-/** The cookie of a session, and from where a request may come. */
+/** The cookie of a session, and the check where a request comes from. */
 
-/** Where the console is reached, as the request shows it. */
+/** The site of the console, as the request shows it. */
 export interface Site {
   readonly origin: string;
   readonly isSecure: boolean;
-  /** Plain HTTP is for the same machine only. */
+  /** Plain HTTP is allowed only on the same machine. */
   readonly isUsable: boolean;
 }
 
@@ -17,7 +17,7 @@ export function siteOf(base: string): Site {
   return { origin, isSecure, isUsable: isSecure || isLoopback };
 }
 
-/** Browsers take the prefix only with Secure, Path=/ and without Domain. */
+/** Browsers accept the prefix only with Secure, with Path=/ and without Domain. */
 const nameOf = ({ isSecure }: Site): string => (isSecure ? '__Host-columba' : 'columba');
 
 export function readCookie(header: string | null, site: Site): string | null {

@@ -3,8 +3,9 @@ import { Problem } from '../base/problem.ts';
 import { createSemaphore } from '../base/semaphore.ts';
 
 /**
- * How many pages of the console a process makes at a time. Calls of the contract come first: a page
- * waits while they wait, and is refused when they would be. Pages beyond the queue are refused too.
+ * Limits how many pages of the console a process makes at a time. Calls of the contract come first:
+ * a page waits while they wait, and is refused when they would be. Pages beyond the queue are
+ * refused too.
  */
 const PAGES_AT_ONCE = 8;
 const PAGES_WAITING_MAX = 200;
@@ -12,7 +13,7 @@ const PAGES_WAITING_MAX = 200;
 const PAGE_WAIT_MAX_MS = 2_000;
 const PAUSE_MS = 5;
 
-/** As the load shedding of the contract sees it. */
+/** The load as the load shedding of the contract sees it. */
 export type ContractLoad = () => 'free' | 'behind' | 'overloaded';
 
 export interface SlotSettings {
@@ -24,7 +25,7 @@ export interface SlotSettings {
 
 const busy = () => new Problem('too-many', 'The service is busy. Try again in 5 s.', { retryAfterSeconds: 5 });
 
-/** Throws where a call of the contract would be refused now. */
+/** Throws if a call of the contract would be refused now. */
 export function checkLoad(contractLoad: ContractLoad): void {
   if (contractLoad() === 'overloaded') throw busy();
 }
@@ -37,7 +38,7 @@ export function createSlots({
 }: SlotSettings) {
   const pages = createSemaphore(atOnce);
 
-  /** Until no call of the contract waits. */
+  /** Waits until no call of the contract waits. */
   async function ourTurn(): Promise<void> {
     await nextTurn();
     for (let waitedMs = 0; contractLoad() !== 'free'; waitedMs += PAUSE_MS) {

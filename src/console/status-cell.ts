@@ -5,7 +5,7 @@ import { statuses } from './texts.ts';
 const FAILED: readonly string[] = ['EXPIRED', 'DELETED', 'UNDELIVERABLE', 'UNKNOWN', 'REJECTED'];
 
 export const isFailed = (status: string): boolean => FAILED.includes(status);
-/** No more changes are expected of it by itself. */
+/** Whether the status is not expected to change by itself. */
 export const isResting = (status: string): boolean => status === 'DELIVERED' || isFailed(status);
 
 const wordsOf = (status: string) =>

@@ -3,7 +3,7 @@ import { counted, grouped } from './words.ts';
 
 /** The words that several screens share. Those of one screen are in its own file. */
 
-/** Of the frame around every screen. */
+/** The words of the frame around every screen. */
 export const frameTexts = {
   product: 'Columba',
   skip: 'To the content',
@@ -13,7 +13,7 @@ export const frameTexts = {
   viewing: (username: string) => `You look at the account ${username} as the customer sees it. This is audited.`,
   back: 'Back to all accounts',
   help: 'Keys',
-  /** Keys after a g, and the screen that each leads to. The script takes them from the page. */
+  /** The keys after g, and the screen that each leads to. The script reads them from the page. */
   places: {
     customer: [
       ['i', 'inbox'],
@@ -65,7 +65,7 @@ export const frameTexts = {
   },
 } as const;
 
-/** Of lists, forms and questions. */
+/** The words of lists, forms and questions. */
 export const listTexts = {
   acts: 'What you can do',
   filter: 'Show',
@@ -101,7 +101,7 @@ export const listTexts = {
   optional: '(optional)',
 } as const;
 
-/** Delivery statuses in plain words, and what to do about them. The compiler misses none. */
+/** Delivery statuses in plain words, and what to do about them. The type requires every one. */
 export const statuses: Readonly<
   Record<(typeof DELIVERY_STATUSES)[number], { readonly words: string; readonly hint: string }>
 > = {

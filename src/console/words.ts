@@ -12,10 +12,10 @@ export const counted = (count: number | bigint, one: string, many = `${one}s`): 
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 const DAY_MS = 86_400_000;
 const MINUTE_MS = 60_000;
-/** Of zones and days on which the offset does not change. */
+/** Offsets by zone and day, for days on which the offset does not change. */
 const offsets = new BoundedMap<string, number>(5_000);
 
-/** By how much the clocks of a zone are ahead of UTC. Asking Intl for each row takes 15 µs. */
+/** How far the clocks of a zone are ahead of UTC. Asking Intl for each row would take 15 µs. */
 function offsetOf(at: number, zone: string): number {
   if (zone === 'UTC') return 0;
   const day = Math.floor(at / DAY_MS);
@@ -45,7 +45,7 @@ export function time(at: number | string | null, zone: string): Html {
 const clockOf = (date: Date): string =>
   `${two(date.getUTCHours())}:${two(date.getUTCMinutes())}:${two(date.getUTCSeconds())}`;
 
-/** To the second. `toISOString` takes 4 µs, a quarter of what a row of the inbox takes. */
+/** Formats to the second. `toISOString` takes 4 µs, a quarter of the time of an inbox row. */
 function rfc3339(date: Date): string {
   const year = date.getUTCFullYear();
   if (year < 1000 || year > 9999) return date.toISOString();
@@ -64,7 +64,7 @@ export function day(at: string | null): Html {
   return html`<time datetime="${at.slice(0, 10)}">${shown}</time>`;
 }
 
-/** `2026-11-16T14:05` in a zone, as a field of the type datetime-local has it. */
+/** Formats a time in a zone for a field of the type datetime-local: `2026-11-16T14:05`. */
 export function localTime(at: number, zone: string): string {
   const parts = formatOf(zone).formatToParts(at);
   const of = (type: string) => parts.find((part) => part.type === type)?.value ?? '00';
@@ -91,8 +91,8 @@ function formatOf(zone: string): Intl.DateTimeFormat {
 const LOCAL = /^(\d{4})-(\d{2})-(\d{2})(?:T(\d{2}):(\d{2}))?$/;
 
 /**
- * The instant that a local time names in a zone; null where it is none. A time that the change to
- * summer time skips is the one an hour later.
+ * The instant of a local time in a zone; null for invalid text. A time that the change to summer
+ * time skips counts as an hour later.
  */
 export function instantOf(text: string, zone: string): number | null {
   const match = LOCAL.exec(text);
@@ -108,13 +108,13 @@ export function instantOf(text: string, zone: string): number | null {
   const written = new Date(wanted).toISOString().slice(0, 16);
   if (Number.isNaN(wanted) || written !== `${text.slice(0, 10)}T${text.slice(11, 16) || '00:00'}`) return null;
   const missing = (instant: number) => wanted - Date.parse(`${localTime(instant, zone)}:00Z`);
-  // The offset of the zone depends on the instant, so it is looked for twice.
+  // The offset of the zone depends on the instant, so it is determined twice.
   const first = wanted + missing(wanted);
   const second = first + missing(first);
-  return second + Math.max(missing(second), 0); // before a skipped hour: after it
+  return second + Math.max(missing(second), 0); // moves a time within a skipped hour behind it
 }
 
-/** The first instant after a day such as `2026-11-16` in a zone. Some have 23 or 25 hours. */
+/** The first instant after a day such as `2026-11-16` in a zone. A day may have 23 or 25 hours. */
 export function endOfDay(text: string, zone: string): number | null {
   if (instantOf(text, zone) === null) return null;
   return instantOf(new Date(Date.parse(text.slice(0, 10)) + DAY_MS).toISOString().slice(0, 10), zone);
@@ -127,10 +127,10 @@ export const listOf = (text: string): string[] =>
     .map((each) => each.trim())
     .filter(Boolean);
 
-/** `+02:00`, for the page that asks for a time. */
+/** The name of a zone for people. */
 export const zoneName = (zone: string): string => zone.replaceAll('_', ' ');
 
-// Control characters besides line ends and tabs, marks of direction, and what stands for damage.
+// Control characters except line ends and tabs, marks of direction, and U+FFFD for damaged text.
 const UNSHOWN = /(?![\n\r\t])[\p{Cc}\p{Cs}\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff\ufffd]/u;
 const EACH_UNSHOWN = new RegExp(`(${UNSHOWN.source})`, 'u');
 

@@ -1,14 +1,14 @@
 import type { Problem } from '../base/problem.ts';
 
 /**
- * What is wrong with a form, in the words of its labels. Actions name a field as their JSON has it:
+ * Says what is wrong with a form, in the words of its labels. Actions name a field as in JSON:
  * `#/notAfter`, `?columns`, `{number}`.
  */
 export type Labels = Readonly<Record<string, string>>;
 
 export interface WrongFields {
   readonly sentence: string;
-  /** Each wrong field, where there are several. */
+  /** A sentence for each wrong field, if there are several. */
   readonly each: readonly string[];
 }
 
@@ -18,7 +18,7 @@ export function wrongFields({ message, details: { errors = [] } }: Problem, labe
   return { sentence: sentenceOf(message, labels, errors.length === 1), each: [] };
 }
 
-/** Of one wrong field: its label stands in place of its name. */
+/** The sentence about one wrong field, with its label in place of its name. */
 function sentenceOf(message: string, labels: Labels, isOfField: boolean): string {
   const [, pointer = '', detail = ''] = FIELD.exec(message) ?? [];
   const isKnown = isOfField || Object.hasOwn(labels, nameOf(pointer));
@@ -26,10 +26,10 @@ function sentenceOf(message: string, labels: Labels, isOfField: boolean): string
 }
 const FIELD = /^([#?{]?\/?[A-Za-z][^\s:]*): (.*)$/s;
 
-/** The first name in a pointer: what is within a list belongs to the field of the list. */
+/** The first name in a pointer, because what is within a list belongs to the field of the list. */
 const nameOf = (pointer: string): string => /^[#?{]?\/?([^/}]*)/.exec(pointer)?.[1] ?? '';
 
-/** A field without a label is called by its name, `sendAt` as `Send at`. */
+/** A field without a label is called by its name: `sendAt` becomes `Send at`. */
 function labelOf(pointer: string, labels: Labels): string {
   const name = nameOf(pointer);
   if (Object.hasOwn(labels, name)) return labels[name] as string;
@@ -37,7 +37,7 @@ function labelOf(pointer: string, labels: Labels): string {
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
-/** In a form everything is a text, and nobody knows a pattern. */
+/** Removes what concerns JSON only: in a form everything is a text, and patterns mean nothing. */
 const plain = (detail: string): string =>
   detail
     .replace(/, as a text$/, '')

@@ -7,7 +7,7 @@ import { get, noticed, type PageRequest, page, post, redirect, type View } from 
 import { sessionCookie } from '../session.ts';
 import { browserName, time } from '../words.ts';
 
-/** Password, second step and sessions of whoever is signed in. */
+/** Password, second factor and sessions of the person who is signed in. */
 
 const texts = {
   title: 'Access',
@@ -50,7 +50,7 @@ const texts = {
   },
 } as const;
 
-/** Of a token, a password and a code. */
+/** The labels of the forms for a token, a password and a code. */
 export const ACCESS_LABELS = {
   name: texts.tokenName,
   scope: texts.tokenScopes,
@@ -58,11 +58,11 @@ export const ACCESS_LABELS = {
   code: texts.code,
 };
 
-/** After a sign-in the password was just given, or a link was used. */
+/** For this long after a sign-in, the password need not be given again. */
 const FRESH_MS = 10 * 60_000;
 const isFresh = ({ session, now }: PageRequest): boolean => now - session.createdAt < FRESH_MS;
 
-/** Whoever finds an open session must not take the account over. */
+/** Asks for the password, so that somebody who finds an open session cannot take over. */
 async function confirmSelf(request: PageRequest): Promise<void> {
   if (isFresh(request)) return;
   if (request.form.raw('current') === '') throw new Problem('bad-argument', texts.needPassword);
@@ -74,7 +74,7 @@ const currentField = (request: PageRequest, name: string): Html =>
     ? html``
     : html`<p><label for="${name}">${texts.current}</label><input id="${name}" name="current" type="password" required autocomplete="current-password" maxlength="200"></p>`;
 
-/** The part of the page that customers and operators have alike. */
+/** The part of the page that customers and operators share. */
 async function ownAccess(request: PageRequest): Promise<Html> {
   const { signIn, session, zone } = request;
   const { isOn, recoveryCodesLeft } = await signIn.factorState(session.owner);
@@ -118,7 +118,7 @@ export const accessPage = (request: PageRequest, more: Html, problem: Problem | 
 
 type Shown = (request: PageRequest, problem: Problem | null) => Promise<View>;
 
-/** A wrong code or password is told on the page, as a wrong field is. */
+/** Shows a wrong code or password on the page, like a wrong field. */
 export const refusal = (thrown: unknown): Problem => {
   if (thrown instanceof Problem && ['denied', 'too-many'].includes(thrown.kind)) return thrown;
   return refusalOf(thrown);
@@ -188,7 +188,7 @@ const recoveryPage = (codes: readonly string[]): View =>
     { current: 'access' },
   );
 
-/** The same for customers and operators; `show` is the page that these go back to. */
+/** The routes of customers and operators alike; `show` is the page that they return to. */
 export const ownAccessRoutes = (show: Shown) => [
   get('/access', (request) => show(request, null)),
   post('/access/password', setPassword(show)),

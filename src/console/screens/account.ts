@@ -134,7 +134,7 @@ ${field({ name: 'reason', label: texts.reason, value: form.text('reason'), isReq
 ${field({ name: 'reference', label: texts.reference, value: form.text('reference'), lengthMax: 200 })}
 <button>${texts.grantSubmit}</button></form>`;
 
-/** Shows the page again where the person can put something right. */
+/** Shows the page again if the person can correct something. */
 const acting =
   (work: (request: PageRequest) => Promise<View>) =>
   async (request: PageRequest): Promise<View> => {
@@ -151,7 +151,7 @@ const save = acting(async (request) => {
   const body: Record<string, unknown> = {};
   for (const [name] of FIELDS) {
     const value = typed(request, name);
-    // An imported value may be one that nobody could set. It stays, unless somebody changes it.
+    // An imported value may be one that the form would refuse. It stays unless somebody changes it.
     if (value === fieldValue(account, name)) continue;
     if (LISTS.includes(name)) body[name] = listOf(value);
     else if (name === 'priority') body[name] = value === '' ? 0 : Number(value);
@@ -168,7 +168,7 @@ const grant = acting(async (request) => {
     reason: form.text('reason'),
     ...(form.text('reference') === '' ? {} : { reference: form.text('reference') }),
   };
-  // The key covers page and content: sent twice, the form moves credits once.
+  // The key covers page and content, so a form that is sent twice moves credits once.
   const key = hash('sha256', JSON.stringify([form.text('key') || newKey(), body]));
   await act.once(key, creditsAdd, { params: paramsOf(request), body }, () => true);
   return noticed(addressOf(request), 'granted');
@@ -218,7 +218,7 @@ const remove = acting(async (request) => {
   return noticed('/console/accounts', 'removed', removed.inbox + removed.sent + removed.scheduled);
 });
 
-/** Below the name itself; with a slash behind it the screens of the customer begin. */
+/** Routes of the account itself. The screens of its customer are below it. */
 export const accountRoutes = [
   get('/accounts/:username', (request) => show(request)),
   post('/accounts/:username/settings', save),

@@ -29,7 +29,7 @@ import { tokenRoutes } from './tokens.ts';
 import { unroutedRoutes } from './unrouted.ts';
 import { webhookRoutes } from './webhooks.ts';
 
-/** One with a name stands in the navigation, where its key is the path. */
+/** A screen with a name is in the navigation, where its key is the path. */
 interface Screen {
   readonly routes: readonly Route[];
   readonly key?: string;

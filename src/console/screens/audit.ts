@@ -34,7 +34,7 @@ const texts = {
 
 const FIELDS = ['account', 'actor', 'action', 'from', 'to'] as const;
 
-/** The days of the filter as times: from the beginning of the first to the end of the last one. */
+/** The days of the filter as times: from the beginning of the first day to the end of the last. */
 function filterOf({ query, zone }: PageRequest): Record<string, string> {
   const [from, to] = [instantOf(query.get('from') ?? '', zone), endOfDay(query.get('to') ?? '', zone)];
   const given = {
@@ -74,7 +74,7 @@ const show = async (request: PageRequest): Promise<View> => {
     filterField(request, 'from', texts.from, 'date'),
     filterField(request, 'to', texts.to, 'date'),
   ]);
-  // Fewer than a page, and more to read: a search has come so far.
+  // Fewer rows than a page although more follow: a search has ended at its limit.
   const searched = next !== null && rows.length < PAGE_ROWS ? SEARCHED_ROWS_MAX : null;
   const main = html`<h1>${texts.title}</h1>${filter}${list}${pagerOf(request, next, searched)}<p>${csvLink(request, isFilteredBy(request, ...FIELDS))}</p>`;
   return page(texts.title, main, { current: 'audit' });
@@ -103,7 +103,7 @@ async function* lines(request: PageRequest, first: Output<typeof auditList>): As
 const download = async (request: PageRequest): Promise<View> => ({
   kind: 'download',
   fileName: 'audit.csv',
-  text: lines(request, await pageOf(request, EXPORTED_AT_ONCE, null)), // a filter that is wrong is told
+  text: lines(request, await pageOf(request, EXPORTED_AT_ONCE, null)), // read first, so that a wrong filter is refused
 });
 
 export const auditRoutes = [get('/audit', show), get('/audit.csv', download)];

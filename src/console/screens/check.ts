@@ -13,8 +13,8 @@ import { counted, grouped, instantOf, messageText, time, zoneName } from '../wor
 import { wrongFields } from '../wrong-fields.ts';
 
 /**
- * The check before sending, and sending. The page of the check carries the numbers that it judged,
- * so exactly those get the message. Sent twice, it goes once.
+ * The check before sending, and sending. The page of the check carries the numbers that it checked,
+ * so that exactly those get the message. A form that is sent twice sends the message once.
  */
 
 const texts = {
@@ -63,7 +63,7 @@ const texts = {
   },
 } as const;
 
-/** What the action calls its fields. */
+/** The labels of the form by the field names of the action. */
 export const COMPOSE_LABELS = {
   recipients: 'To',
   text: 'Text',
@@ -77,7 +77,7 @@ export const COMPOSE_LABELS = {
 const AT_ONCE = 1_000;
 const REFUSED_SHOWN = 200;
 const PREVIEWS = 3;
-/** A file, or the numbers of one three times: as sent, as kept and as judged. */
+/** Enough for a file, or for its numbers three times: as sent, as carried on and as checked. */
 export const CHECK_BYTES_MAX = CSV_BYTES_MAX + 1_048_576;
 
 interface Checked {
@@ -154,7 +154,7 @@ async function dryRun(
     sum.credits += BigInt(found.credits);
     sum.dueAt = found.dueAt;
     sum.isShifted = found.isShifted;
-    // A minute that is not over yet is now.
+    // A minute that is not over yet counts as now.
     sum.isPast = found.isPast && Date.parse(times.sendAt ?? '') < request.now - 60_000;
     const shown = found.accepted.slice(0, Math.max(0, PREVIEWS - previews.length));
     previews.push(...shown.map(({ recipient }) => recipient ?? ''));
@@ -163,13 +163,13 @@ async function dryRun(
   return { ...sum, previews, refused };
 }
 
-/** The same text to the same numbers: told by a hash, so that no number is kept for it. */
+/** Recognises the same text to the same numbers by a hash, so that no number is stored for it. */
 const contentOf = (text: string, numbers: readonly string[]): string =>
   hash('sha256', JSON.stringify([text, [...numbers].sort()]));
 const contentName = ({ session, account }: PageRequest, content: string): string =>
   hash('sha256', JSON.stringify(['console content', ownerKey(session.owner), account.username, content]));
 
-/** People of several zones may look at it, so the zone is named. */
+/** Names the zone, because people in several zones may look at the page. */
 const timeIn = (at: number | string, zone: string): Html => html`${time(at, zone)} ${texts.inZone(zoneName(zone))}`;
 
 async function checkPage(request: PageRequest, key: string, recipients: Recipients, checked: Checked): Promise<View> {
@@ -245,7 +245,7 @@ interface Summary {
   readonly isLater: boolean;
 }
 
-/** What is refused now was right at the check: the form comes back with everything typed. */
+/** If something is refused that passed the check, the form returns with everything typed. */
 export async function sendMessage(request: PageRequest, again: Again): Promise<View> {
   const { form } = request;
   const numbers = form
@@ -264,7 +264,7 @@ export async function sendMessage(request: PageRequest, again: Again): Promise<V
   }
 }
 
-/** The key covers page and content: the same content is sent once, another one is a new message. */
+/** The key covers page and content: the same content is sent once, other content is new. */
 function keyOf({ form }: PageRequest, numbers: readonly string[], batch: number): string {
   const content = [
     form.text('key'),
@@ -276,7 +276,7 @@ function keyOf({ form }: PageRequest, numbers: readonly string[], batch: number)
   return hash('sha256', JSON.stringify([...content, batch]));
 }
 
-/** Asked of the clock now: what is due at once was due a moment ago. */
+/** Compares with the present time, because a message that is due at once was due a moment ago. */
 const isLater = ({ services }: PageRequest, dueAt: string): boolean => Date.parse(dueAt) > services.now();
 
 async function sendBatch(request: PageRequest, numbers: readonly string[], batch: number): Promise<Summary> {
@@ -289,7 +289,7 @@ async function sendBatch(request: PageRequest, numbers: readonly string[], batch
   }));
 }
 
-/** A time that has passed since the check is now. A reload must say the same as before. */
+/** A time that has passed since the check means now. A reload must give the same times. */
 function sendTimes({ form, zone }: PageRequest): Record<string, string> {
   const fields = [['sendAt', 'when'] as const, ['notAfter', 'notAfter'] as const].flatMap(([field, name]) => {
     const at = form.text(name) === '' ? null : instantOf(form.text(name), zone);
@@ -305,7 +305,7 @@ const remember = (request: PageRequest, numbers: readonly string[]): Promise<voi
     request.now,
   );
 
-/** In batches, each once. Where the page breaks, a reload goes on with the batch that was next. */
+/** Sends in batches, each once. If the page breaks, a reload continues with the next batch. */
 async function* sendMany(request: PageRequest, numbers: readonly string[]): AsyncGenerator<Html> {
   const { sending } = texts;
   yield html`<h1>${sending.title}</h1><p>${sending.stopped}</p><ol class="progress">`;

@@ -37,7 +37,7 @@ const texts = {
   },
 } as const;
 
-/** Characters that make a text Unicode, and what says the same in the GSM alphabet. */
+/** Characters that make a text Unicode, with their equivalents in the GSM alphabet. */
 const cheaper: Readonly<Record<string, string>> = {
   '’': "'",
   '‘': "'",
@@ -63,10 +63,10 @@ const cheaper: Readonly<Record<string, string>> = {
 const TEXT_LENGTH_MAX = 10_000;
 const GROUPS_MAX = 500;
 const CHARACTERS_MAX = 5;
-/** Of the numbers in an address, such as those of selected contacts. */
+/** The length of the numbers in an address, such as those of selected contacts. */
 const ADDRESS_NUMBERS_MAX = 2_000;
 
-/** The key of what is written here: sent twice with the same content, it is sent once. */
+/** The key of the page, by which content that is sent twice is sent once. */
 const newKey = (): string => randomBytes(16).toString('hex');
 
 /** What was typed, from a form or an address. */
@@ -82,7 +82,7 @@ interface Typed {
   readonly fileName: string;
 }
 
-/** '' where there is no such template. */
+/** Returns '' if there is no such template. */
 async function templateText({ domain, account }: PageRequest, position: string): Promise<string> {
   if (!/^\d{1,19}$/.test(position)) return '';
   const all = await domain.templates.all(account.id, GROUPS_MAX);
@@ -109,7 +109,7 @@ const typedInForm = ({ form }: PageRequest): Typed => ({
   fileName: form.text('fileName'),
 });
 
-/** A parser of HTML drops the first line end of a text area. */
+/** Doubles the first line end, because an HTML parser drops the first one of a text area. */
 export const area = (value: string): string => (value.startsWith('\n') ? `\n${value}` : value);
 
 async function composePage(request: PageRequest, typed: Typed, problem: Problem | null): Promise<View> {
@@ -134,12 +134,12 @@ ${field({ name: 'when', label: COMPOSE_LABELS.sendAt, type: 'datetime-local', va
 ${field({ name: 'notAfter', label: COMPOSE_LABELS.notAfter, type: 'datetime-local', value: typed.notAfter, hint: texts.notAfterHint })}
 ${field({ name: 'reference', label: COMPOSE_LABELS.reference, value: typed.reference, hint: texts.referenceHint, lengthMax: 200 })}
 <button class="main">${texts.submit}</button></form>`;
-  // The page holds no message of anybody, and a browser that goes back keeps what was typed.
+  // The page holds no stored message, so a browser that goes back may keep what was typed.
   const cacheControl = problem === null ? 'private, no-cache' : 'no-store';
   return page(texts.title, main, { current: 'compose', cacheControl, ...(problem ? { status: 400 } : {}) });
 }
 
-/** Within the form, so that nothing that was typed is lost. */
+/** The picker is within the form, so that nothing that was typed is lost. */
 const templatePicker = (templates: readonly { readonly position: bigint; readonly text: string }[]): Html =>
   html`<p><label for="template">${texts.template}</label><select id="template" name="template"><option value="">${texts.noTemplate}</option>${templates.map(
     ({ position, text }) => html`<option value="${position.toString()}">${text.slice(0, 60)}</option>`,
@@ -159,7 +159,7 @@ function countSaid(text: string): string {
   return [texts.count.parts(parts.length), alphabet, texts.count.cost(parts.length)].join(' · ');
 }
 
-/** The characters that make a text Unicode, with cheaper ones where these save a part. */
+/** The characters that make a text Unicode, with cheaper ones if they save a part. */
 function costly(text: string, parts: number): string {
   const characters = charactersBeyondGsm7(text);
   const written = [...text].map((character) => cheaper[character] ?? character).join('');
@@ -182,12 +182,12 @@ const again = (request: PageRequest, problem: Problem | null): Promise<View> =>
 const check = async (request: PageRequest): Promise<View> => {
   const act = request.form.text('act');
   if (act === 'back') return again(request, null);
-  // Enter in a field presses the first button of the form: without a choice it is the check.
+  // Enter in a field presses the first button of the form; without a template it is the check.
   if (act === 'template' && request.form.text('template') !== '') return withTemplate(request);
   return checkMessage(request, request.form.text('key') || newKey(), again);
 };
 
-/** Everything as it was typed, and the template behind the text. */
+/** Shows everything as it was typed, with the template added to the text. */
 async function withTemplate(request: PageRequest): Promise<View> {
   const typed = typedInForm(request);
   const template = await templateText(request, request.form.text('template'));
@@ -197,8 +197,8 @@ async function withTemplate(request: PageRequest): Promise<View> {
 
 export const composeRoutes = [
   get('/compose', async (request) => composePage(request, await typedInAddress(request), null)),
-  // Not to the address of the form: a browser forgets a page after a POST to its address. The way
-  // back must find the same page, with the same key.
+  // Another address than that of the form, because a browser forgets a page after a POST to its
+  // address, and going back must find the same page with the same key.
   post('/compose/check', check, CHECK_BYTES_MAX),
   post('/compose/count', count),
   post('/compose/send', (request) => sendMessage(request, again), CHECK_BYTES_MAX),

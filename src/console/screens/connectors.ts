@@ -5,7 +5,7 @@ import { empty, hidden, noticeOf, table } from '../lists.ts';
 import { get, noticed, type PageRequest, page, post, type View } from '../page-request.ts';
 import { grouped, time } from '../words.ts';
 
-/** The ways to carriers and how they do. */
+/** The connectors to carriers and their state. */
 
 /** `0.4 s`, `12 s`, `3 min`. */
 const seconds = (ms: number): string =>

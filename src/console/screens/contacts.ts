@@ -94,7 +94,7 @@ async function groupChoices({ domain, account }: PageRequest): Promise<(readonly
 
 const ID = /^(?:0|-?[1-9]\d{0,18})$/;
 
-/** The group of the filter. An address with something else as its id shows nothing that exists. */
+/** The group of the filter. An invalid id in the address matches no group. */
 function groupOf({ query }: PageRequest): bigint | undefined {
   const text = query.get('group')?.trim() ?? '';
   if (text === '') return undefined;
@@ -167,7 +167,7 @@ const selectionButtons = (groups: readonly (readonly [string, string])[]): Html 
 <button name="act" value="delete" class="danger">${texts.remove}</button>`;
 };
 
-/** What was chosen in the list: written to, moved to a group, or removed. */
+/** Writes to the chosen contacts, moves them to a group, or removes them. */
 const actOnSelected = async (request: PageRequest): Promise<View> => {
   const { form, base, act, account } = request;
   const back = keptAddress(`${base}/contacts`, request, FILTER);
@@ -204,7 +204,7 @@ function goneMeanwhile(thrown: unknown): null {
   throw thrown;
 }
 
-/** To the page that writes a message, with the numbers of the chosen contacts. */
+/** Leads to the page that writes a message, with the numbers of the chosen contacts. */
 async function writeTo(request: PageRequest): Promise<View> {
   const { act, account, base } = request;
   const numbers: string[] = [];
@@ -305,7 +305,7 @@ const remove = async (request: PageRequest): Promise<View> => {
 
 const whole = download('contacts.csv', contactExport);
 
-/** Those that the filter of the address leaves. */
+/** The contacts that match the filter of the address. */
 async function* matching({ query, domain, account, signal }: PageRequest, group: bigint | undefined) {
   const filter = { group, q: query.get('q')?.trim() || undefined, mobile: undefined };
   for (let after: bigint | null = null; !signal.aborted; ) {

@@ -36,7 +36,7 @@ interface Said {
 }
 
 const SHOWN_MAX = 100;
-/** What came since the page was shown is among the newest. The page asks every few seconds. */
+/** The page polls every few seconds, and new messages are among the newest rows. */
 const POLLED_ROWS_MAX = 500;
 const NO_TEXTS = { sender: null, text: null, shortCode: null };
 const UNUSED = { reference: null, recipient: null, text: null, status: '', updatedAt: 0, marked: false };
@@ -44,7 +44,7 @@ const UNUSED = { reference: null, recipient: null, text: null, status: '', updat
 async function saidBy({ domain, account, zone, query }: PageRequest, number: string) {
   const readMax = query.has('part') ? POLLED_ROWS_MAX : SEARCHED_ROWS_MAX;
   const { ends, matches } = sameNumber(number, await domain.region(account.id));
-  // Reading a number takes 20 times as long as looking at its end.
+  // Parsing a number takes 20 times as long as comparing its last digits.
   const isSame = (other: string | null) =>
     other !== null && (other === number || (ends.includes(numberEnd(other)) && matches(other)));
   const received = await scan({

@@ -6,7 +6,7 @@ import { get, type PageRequest, page, type View } from '../page-request.ts';
 import { EXPORTED_AT_ONCE, readCursor, scan } from '../scan.ts';
 import { grouped, time } from '../words.ts';
 
-/** The credits of an account, and every movement of them with the balance that it left. */
+/** The credits of an account, and every movement with the balance after it. */
 
 const texts = {
   title: 'Credits',
@@ -33,26 +33,26 @@ const texts = {
   noMatchHint: 'Show everything to see the others.',
 } as const;
 
-/** How a movement changes what is free. */
+/** How a movement changes the free credits. */
 const changeOf = ({ from, to, amount }: Movement): bigint => (to === 'free' ? amount : from === 'free' ? -amount : 0n);
 
-/** An account that was taken over begins with credits that are held or used already. */
+/** An imported account begins with credits that are held or used already. */
 const kindOf = ({ kind, to }: Movement): string =>
   (kind === 'grant' ? texts.begunWith[to] : undefined) ?? texts.kinds[kind] ?? kind;
 
 const signed = (amount: bigint): string => (amount > 0n ? `+${grouped(amount)}` : grouped(amount));
 
-/** The address has the balance at the newest row of its page, so a page reads only its rows. */
+/** The address has the balance at the newest row of the page, so a page reads only its rows. */
 const balanceText = (query: URLSearchParams): bigint | null =>
   /^-?\d{1,19}$/.test(query.get('balance') ?? '') ? BigInt(query.get('balance') as string) : null;
 
 interface Line {
   readonly movement: Movement;
-  /** What was free after it. */
+  /** The free credits after the movement. */
   readonly after: bigint | null;
 }
 
-/** Movements of a kind, newest first. Each that is read takes its change off the balance. */
+/** Lists movements of a kind, newest first, and computes the balance after each. */
 async function scanMovements({ domain, account, query }: PageRequest, kind: string, free: bigint) {
   let balance = query.has('after') ? balanceText(query) : free;
   const found = await scan<Line>({
@@ -78,7 +78,7 @@ const show = async (request: PageRequest): Promise<View> => {
   if (query.get('part') === 'counts') return { kind: 'fragment', html: tiles(balances) };
   const kind = query.get('kind') ?? '';
   const { rows, next, isCut, read, balance } = await scanMovements(request, kind, balances.free);
-  // Behind the oldest movement nothing is left, unless a sum is wrong.
+  // Before the oldest movement the balance is 0, unless a sum is wrong.
   const isWrong = next === null && balance !== null && balance !== 0n;
   const lines = rows.map(({ movement, after }) => ({
     key: movement.id.toString(),

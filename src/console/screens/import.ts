@@ -11,8 +11,9 @@ import { reporting } from '../progress.ts';
 import { counted, grouped } from '../words.ts';
 
 /**
- * Contacts from a CSV file: read, check, import. The page itself carries the file from step to
- * step, so that any process can answer the next one. Nothing is kept of a file that nobody imports.
+ * Imports contacts from a CSV file in steps: read, check, import. The page itself carries the file
+ * from step to step, so that any process can answer the next step, and nothing is stored of a file
+ * that is not imported.
  */
 
 const texts = {
@@ -57,10 +58,10 @@ const FIELDS = ['mobile', 'name', 'surname', 'group'] as const;
 const LABELS = { file: texts.file, columns: texts.columnsLabel, group: texts.group };
 const COLUMNS_MAX = 100;
 const ERRORS_SHOWN = 200;
-/** The file in base64, with the other fields. */
+/** Enough for the file in base64 and the other fields. */
 const FORM_BYTES_MAX = Math.ceil((CSV_BYTES_MAX * 4) / 3) + 65_536;
 
-/** In another thread: 10 MiB of random bytes take more than 200 ms. */
+/** Compresses in another thread, because 10 MiB of random bytes take more than 200 ms. */
 export const compressed = async (bytes: Uint8Array): Promise<string> =>
   (await promisify(gzip)(bytes, { level: 1 })).toString('base64');
 export async function decompressed(text: string): Promise<Uint8Array> {
@@ -79,7 +80,7 @@ const fileForm = ({ base }: PageRequest, problem: Problem | null): View => {
   return screen(texts.title, 'contacts', main, problem);
 };
 
-/** `mobile:Cell,name:First name`, of the columns that were chosen. */
+/** The chosen columns, as `mobile:Cell,name:First name`. */
 const columnsOf = ({ form }: PageRequest): string =>
   FIELDS.flatMap((name) =>
     form.text(`column-${name}`) === '' ? [] : [`${name}:${form.text(`column-${name}`)}`],
@@ -132,7 +133,7 @@ async function checkPage(
 ): Promise<View> {
   const { base, form, domain, account } = request;
   const groups = await domain.contacts.groups(account.id, 500, null);
-  // The action separates pairs by commas, so such a header can only be found by its usual name.
+  // The action separates pairs by commas, so a header with a comma can only be found by its name.
   const named = headers.filter((each) => each !== '' && !each.includes(','));
   const choices: (readonly [string, string])[] = [['', texts.byName], ...named.map((each) => [each, each] as const)];
   const mapping = FIELDS.map((name) =>
@@ -171,7 +172,7 @@ function errorsOf({ errors, errorsLeftOut }: Found): Html {
   return html`<h2>${texts.errors}</h2>${table({ caption: texts.errors, columns: texts.errorColumns, rows })}${more > 0 ? html`<p>${texts.more(more)}</p>` : ''}`;
 }
 
-/** It may take some seconds: the page says so before it begins. */
+/** An import may take some seconds, so the page says so before it begins. */
 const importNow = (request: PageRequest, upload: Uint8Array): View => ({
   kind: 'progress',
   title: texts.title,

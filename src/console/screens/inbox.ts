@@ -63,7 +63,7 @@ const isUnread = ({ state }: MessageFilter): boolean => state === 'unread';
 const wantedBy = (filter: MessageFilter) => (message: InboxMessage) =>
   holdsSearch(filter, message.receivedAt, [message.sender, message.text, message.shortCode]);
 
-/** The unread ones have an index of their own, oldest first; all are listed newest first. */
+/** Unread messages have an index of their own, oldest first; all are listed newest first. */
 function scanInbox(
   { domain, account }: PageRequest,
   filter: MessageFilter,
@@ -108,7 +108,7 @@ async function rowsOf(request: PageRequest, messages: readonly InboxMessage[]): 
   }));
 }
 
-/** How many match: exact, as far as a search goes. */
+/** Counts the matches, exactly as far as a search goes. */
 async function countOf(request: PageRequest, filter: MessageFilter): Promise<number> {
   const { domain, account } = request;
   if (!isSearch(filter)) {
@@ -125,7 +125,7 @@ const show = async (request: PageRequest): Promise<View> => {
   const found = await scanInbox(request, filter, readCursor(query.get('after')));
   const rows = await rowsOf(request, found.rows);
   if (query.get('part') === 'rows') return { kind: 'fragment', html: html`${tableRows(texts.columns, rows, true)}` };
-  // New rows come first only where the newest are first.
+  // New rows appear at the top only if the newest are first.
   const isLive = !query.has('after') && filter.q === '' && !isUnread(filter);
   const list = selectableList({
     texts,
@@ -171,7 +171,7 @@ const act = async (request: PageRequest): Promise<View> => {
 
 const LOOKED_AT = 1_000;
 
-/** The tally counts what is there now; what came after the snapshot is taken off. */
+/** Subtracts messages that came after the snapshot from the present count. */
 async function countWithin(request: PageRequest, filter: MessageFilter, snapshot: bigint): Promise<number> {
   const newest = await request.domain.received.newest(request.account.id, LOOKED_AT);
   const later = newest.filter(({ id, read }) => !isInSnapshot(snapshot, 'message', id) && !(isUnread(filter) && read));

@@ -8,7 +8,7 @@ import { noticed, type PageRequest, page, post, type View } from '../page-reques
 import { day, time } from '../words.ts';
 import { ACCESS_LABELS, accessPage, ownAccessRoutes } from './access.ts';
 
-/** What programs use an account with: user_ids and tokens. Each secret is shown once. */
+/** The user_ids and tokens with which programs use an account. Each secret is shown once. */
 
 const texts = {
   title: 'Access',
@@ -104,7 +104,7 @@ async function tokens(request: PageRequest): Promise<Html> {
 <fieldset><legend>${ACCESS_LABELS.scope}</legend>${choices}</fieldset><button>${texts.newToken}</button></form>`;
 }
 
-/** An operator who looks at an account sees its keys, and no sessions or passwords. */
+/** An operator who looks at an account sees its keys, but no sessions or passwords. */
 const show = async (request: PageRequest, problem: Problem | null): Promise<View> => {
   const keys = html`${await userIds(request)}${await tokens(request)}`;
   if (!request.isOperator) return accessPage(request, keys, problem);

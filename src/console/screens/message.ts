@@ -81,7 +81,7 @@ const show = async (request: PageRequest): Promise<View> => {
 
 const row = (name: string, value: Html | string): Html => html`<div><dt>${name}</dt><dd>${value}</dd></div>`;
 
-/** A message that was sent again names the other one. */
+/** The history of a message that was sent again links to the other one. */
 function reason(base: string, detail: string | null): Html {
   const other = linkedMessage(detail);
   return other === null ? html`${detail ?? ''}` : html`<a href="${base}/messages/${other}">${detail ?? ''}</a>`;

@@ -7,7 +7,7 @@ import { get, type PageRequest, page, type View } from '../page-request.ts';
 import { counted, grouped } from '../words.ts';
 import { type Connector, connectorTable, texts as connectorTexts } from './connectors.ts';
 
-/** What the operator looks at first: what needs somebody, in words. */
+/** The first screen of the operator: what needs attention, in words. */
 
 const texts = {
   title: 'Overview',
@@ -40,7 +40,7 @@ const texts = {
 
 const COUNTED_MAX = 500;
 
-/** A message that is due for so long tells that something is wrong. */
+/** If a message is due for this long, something is wrong. */
 const LATE_SECONDS = 120;
 
 async function needs({ act }: PageRequest, connectors: readonly Connector[]): Promise<Html[]> {

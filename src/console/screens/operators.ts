@@ -12,7 +12,7 @@ import { get, noticed, type PageRequest, page, post, type View } from '../page-r
 import { time } from '../words.ts';
 import { refusal } from './access.ts';
 
-/** People who sign in for the whole service. */
+/** The people who sign in for the whole service. */
 
 const texts = {
   title: 'Operators',
@@ -77,7 +77,7 @@ const linkPage = (link: string): View =>
     { current: 'operators' },
   );
 
-/** Only for an operator who gives a code of their own: the action refuses it without one. */
+/** Only for an operator who gives a code of their own; without one the action refuses it. */
 const resetFactor = async (
   { act: acting, form, signIn, session, origin }: PageRequest,
   name: string,

@@ -8,7 +8,7 @@ import { scan } from '../scan.ts';
 import { isFailed, statusCell } from '../status-cell.ts';
 import { counted, grouped, instantOf, localTime, messageText, party, time } from '../words.ts';
 
-/** What the customer looks at first. */
+/** The first screen of the customer. */
 
 const texts = {
   title: 'Overview',
@@ -54,7 +54,7 @@ async function failedToday({ domain, account, zone, now }: PageRequest) {
     isBeyond: ({ sentAt }) => sentAt < midnight,
     after: undefined,
     rowsMax: COUNTED_MAX,
-    readMax: COUNTED_MAX, // the page is asked for again every few seconds
+    readMax: COUNTED_MAX, // the page is requested again every few seconds
   });
 }
 const UNUSED_SENT = { reference: null, recipient: null, text: null, status: '', updatedAt: 0, marked: false };
@@ -81,7 +81,7 @@ ${tile('free', grouped(free), texts.free, `${base}/credits`)}
 ${tile('held', grouped(held), texts.held, `${base}/credits`)}`;
 }
 
-/** Where the way to the carrier does not work: in words, without its secrets. */
+/** Says in words why the connector of the account does not work, without its secrets. */
 async function stopped({ services, account, zone, domain }: PageRequest) {
   const { database, now } = services;
   const { connector } = await accountRecord(database, account.username);
@@ -126,7 +126,7 @@ async function lastSent(request: PageRequest): Promise<Row[]> {
   }));
 }
 
-/** First steps are for an account that has nothing at all. */
+/** Whether the account has nothing at all, so that it is shown first steps. */
 async function isNew({ domain, account }: PageRequest): Promise<boolean> {
   const scheduled = await domain.scheduled.soonest(account.id, 1);
   const filter = { group: undefined, q: undefined, mobile: undefined };

@@ -21,7 +21,7 @@ import { PAGE_ROWS, SEARCHED_ROWS_MAX } from '../scan.ts';
 import { listTexts } from '../texts.ts';
 import { counted, grouped, time } from '../words.ts';
 
-/** Messages on their way out, and the decision about those of which nobody knows enough. */
+/** Messages on their way out, and decisions about those with an unknown outcome. */
 
 const texts = {
   title: 'Queue',
@@ -65,7 +65,7 @@ const texts = {
 type Queued = Item<typeof queueList>;
 
 const HERE = '/console/queue';
-/** The page that asks names each of them. */
+/** The most messages that are decided at once: the page that asks names each of them. */
 const ALL_MAX = 500;
 const READ_AT_ONCE = 200;
 
@@ -75,8 +75,8 @@ const pageAfter = ({ act }: PageRequest, isOpen: boolean, limit: number, after: 
   });
 
 /**
- * What a choice of the filter shows. Messages with an unknown outcome have an index; others are
- * looked for.
+ * Whether a choice of the filter shows a message. Messages with an unknown outcome have an index;
+ * others are searched for.
  */
 const isShown = (choice: string, now: number, { state, attempts, dueAt }: Queued): boolean => {
   const isDue = state === 'waiting' && dueAt !== null && Date.parse(dueAt) <= now;
@@ -86,7 +86,7 @@ const isShown = (choice: string, now: number, { state, attempts, dueAt }: Queued
   return true;
 };
 
-/** A page of those that are wanted. A search looks at 20,000 messages and says so. */
+/** Reads a page of the wanted messages. A search looks at 20,000 messages and says so. */
 async function found(request: PageRequest, choice: string) {
   const isOpen = choice === 'open';
   const items: Queued[] = [];
@@ -167,7 +167,7 @@ const decide = async (request: PageRequest): Promise<View> => {
   const back = `${HERE}?show=open`;
   const [decision, said] = texts.decisions.find(([value]) => value === form.text('act')) ?? ['submitted', ''];
   const isConfirmed = form.text('confirmed') === 'yes';
-  // The page that asks names each message, so exactly those are decided.
+  // The page that asks names each message, so that exactly those are decided.
   const keys =
     form.text('scope') === 'all' && !isConfirmed
       ? (await pageAfter(request, true, ALL_MAX, null)).items.map(({ username, id }) => `${username}/${id}`)

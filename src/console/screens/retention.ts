@@ -9,7 +9,7 @@ import { get, noticed, type PageRequest, post, type View } from '../page-request
 import { reporting } from '../progress.ts';
 import { counted, grouped } from '../words.ts';
 
-/** For how long data is kept, and erasing one person. */
+/** How long data is kept, and the erasure of a person. */
 
 const texts = {
   title: 'Retention and erasure',
@@ -62,7 +62,7 @@ const HERE = '/console/retention';
 const DAYS = RETENTION_KINDS.map((kind) => [kind, texts.days(texts.kinds[kind])] as const);
 const LABELS = { ...Object.fromEntries(DAYS), number: texts.number, account: texts.account };
 
-/** How much is too old and still there: it shrinks while the service removes it. */
+/** The numbers of rows that are too old, which shrink while the service removes them. */
 const tooOld = (older: Output<typeof retentionShow>['older']): Html =>
   html`${RETENTION_KINDS.map((kind) => html`<li data-key="${kind}"><strong>${grouped(older[kind])}</strong>${texts.kinds[kind]}</li>`)}`;
 
@@ -146,7 +146,7 @@ const person = async (request: PageRequest): Promise<View> => {
   }
 };
 
-/** Every account is looked through, so it may take a while: the page says so before it begins. */
+/** Every account is searched, which may take a while, so the page says so before it begins. */
 async function* erasing({ act }: PageRequest, number: string, query: Record<string, string>): AsyncGenerator<Html> {
   yield html`<h1>${texts.person}</h1><p role="status">${texts.erasing}</p>`;
   try {

@@ -11,7 +11,7 @@ import { readCursor, scan } from '../scan.ts';
 import { listTexts } from '../texts.ts';
 import { counted, grouped, instantOf, localTime, messageText, party, time, zoneName } from '../words.ts';
 
-/** Messages that wait for their time: cancel them, or move the time. */
+/** Messages that wait for their time, which can be cancelled or moved. */
 
 const texts = {
   title: 'Scheduled',
@@ -45,7 +45,7 @@ const texts = {
   },
 } as const;
 
-/** The list is asked for again every few seconds. The page that asks counts all of them. */
+/** The list polls every few seconds, so it counts only so far. The page that asks counts all. */
 const COUNTED_MAX = 1_000;
 const UNUSED = { reference: null, recipient: null, text: null, createdAt: 0 };
 
@@ -66,7 +66,7 @@ async function rowsOf(request: PageRequest, messages: readonly ScheduledMessage[
   );
   const rows: Row[] = [];
   for (const { id, recipient, text, reference, scheduledAt } of messages) {
-    const record = await domain.scheduled.show(account.id, id).catch(() => null); // sent this moment
+    const record = await domain.scheduled.show(account.id, id).catch(() => null); // it may have just been sent
     if (!record) continue;
     const href = `${base}/messages/${id}`;
     rows.push({

@@ -28,7 +28,7 @@ import { justAfter, readCursor, type Scanned, SEARCHED_ROWS_MAX, scan } from '..
 import { isFailed, isResting, statusCell } from '../status-cell.ts';
 import { counted, grouped, messageText, party, time } from '../words.ts';
 
-/** Sent messages and what became of them. */
+/** Sent messages and their statuses. */
 
 const texts = {
   title: 'Sent',
@@ -82,7 +82,7 @@ function wantedBy(filter: MessageFilter) {
     isInState(message) && holdsSearch(filter, message.sentAt, [message.recipient, message.text, message.reference]);
 }
 
-/** Those with a new state have an index of their own, oldest change first. */
+/** Messages with a new status have an index of their own, oldest change first. */
 function scanSent(
   { domain, account }: PageRequest,
   filter: MessageFilter,
@@ -111,14 +111,14 @@ function scanSent(
   });
 }
 
-/** Marking is about new states. So "all" are those that match the filter and have one. */
+/** Marking concerns new statuses, so "all" are the messages that match the filter and have one. */
 function scanNew(request: PageRequest, filter: MessageFilter, after: Cursor | undefined, rowsMax: number) {
   if (isPlain(filter)) return scanSent(request, { ...filter, state: 'unseen' }, after, rowsMax);
   const isWanted = wantedBy(filter);
   return scanSent(request, filter, after, rowsMax, (message) => !message.marked && isWanted(message));
 }
 
-/** How many these are: exact, as far as a search goes. `shown` is the page of the list. */
+/** Counts these messages, exactly as far as a search goes. `shown` is the page of the list. */
 async function countNew(request: PageRequest, filter: MessageFilter, shown: Scanned<SentMessage>): Promise<bigint> {
   const { domain, account, query } = request;
   if (isPlain(filter)) return domain.sent.countUnmarked(account.id);
@@ -205,7 +205,7 @@ const act = async (request: PageRequest): Promise<View> => {
   });
 };
 
-/** Each once, however often the button is pressed. How many were accepted. */
+/** Sends each message once, however often the button is pressed. Returns how many were accepted. */
 async function resendEach(request: PageRequest, ids: readonly string[]): Promise<number> {
   const key = request.form.text('key');
   let accepted = 0;

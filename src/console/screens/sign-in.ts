@@ -67,15 +67,15 @@ export interface Guest {
 
 const SIGN_IN = '/console/sign-in';
 const CODE = `${SIGN_IN}/code`;
-/** Of a form that somebody without a session sends. */
+/** The most bytes of a form that somebody without a session sends. */
 const GUEST_FORM_BYTES_MAX = 64 * 1_024;
 /**
  * A form whose session has ended is kept up to this length; a longer one is lost. It comes back
- * with the password, in a form in which its names are longer, so there is room for those.
+ * together with the password, in a form in which its names are longer, so it must be shorter.
  */
 const KEPT_BYTES_MAX = GUEST_FORM_BYTES_MAX * (3 / 4);
 
-/** Null where the person is signed in and wants a screen. */
+/** Returns null if the person is signed in and wants a screen. */
 export type SignInPages = (guest: Guest) => Promise<View | null>;
 
 export function createSignInPages(signIn: SignIn): SignInPages {
@@ -148,7 +148,7 @@ export function createSignInPages(signIn: SignIn): SignInPages {
   }
 }
 
-/** A session that was there before ends: a cookie that somebody planted opens nothing. */
+/** Ends an earlier session, so that a cookie that somebody planted opens nothing. */
 async function entered(
   signIn: SignIn,
   { site, session: before }: Guest,
@@ -175,7 +175,7 @@ async function linkPage(signIn: SignIn, token: string): Promise<View> {
 
 const searchOf = (request: Request): string => new URL(request.url).search;
 
-/** Only below the console: a sign-in never leads elsewhere. */
+/** A sign-in leads only to addresses below the console. */
 const localPath = (next: string): string => (/^\/console\/(?!\/)[^\\\p{Cc}]*$/u.test(next) ? next : '/console/');
 
 const problemNote = (problem: Problem | undefined): Html =>
@@ -230,7 +230,7 @@ function tlsPage(): View {
   );
 }
 
-/** A form came after its session had ended. Its fields wait in the sign-in form. */
+/** Keeps the fields of a form that came after its session had ended in the sign-in form. */
 async function expired(guest: Guest): Promise<View> {
   const sent = await readForm(guest.sent, KEPT_BYTES_MAX).catch(() => null);
   const fields: [string, string][] = [['resume', guest.path + searchOf(guest.request)]];
@@ -248,12 +248,12 @@ const asSent = (value: string): string => value.replaceAll('\n', '\r\n');
 const encodedBytes = ({ fields }: Form): number =>
   new URLSearchParams(fields.map(([name, value]): [string, string] => [name, asSent(value)])).toString().length;
 
-/** The line of a boundary with up to 70 characters, and the head of a part. */
+/** The bytes of a boundary line, of up to 70 characters, and of the head of a part. */
 const PART_HEAD_BYTES = 130;
 const partBytes = ({ fields }: Form): number =>
   fields.reduce((sum, [name, value]) => sum + PART_HEAD_BYTES + Buffer.byteLength(name + asSent(value)), 0);
 
-/** The shorter one: text that is not ASCII grows threefold in a URL, short fields grow in parts. */
+/** The shorter encoding: text beyond ASCII triples in a URL, and short fields grow in parts. */
 const encodingOf = (form: Form): Html =>
   partBytes(form) < encodedBytes(form) ? html` enctype="multipart/form-data"` : html``;
 
@@ -262,7 +262,7 @@ const keptFields = ({ fields }: Form): Html[] =>
     .filter(([name]) => name === 'resume' || name.startsWith('kept.'))
     .map(([name, value]) => html`<textarea hidden name="${name}">${newlineFirst(value)}</textarea>`);
 
-/** A parser of HTML drops the first line end of a text area. */
+/** Doubles the first line end, because an HTML parser drops the first one of a text area. */
 const newlineFirst = (value: string): string => (value.startsWith('\n') ? `\n${value}` : value);
 
 function resumePage(form: Form, cookie: string): View {

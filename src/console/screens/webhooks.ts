@@ -28,7 +28,7 @@ import {
 import { get, noticed, type PageRequest, page, post, type View } from '../page-request.ts';
 import { time } from '../words.ts';
 
-/** Addresses that are told about events, and every attempt to tell them. */
+/** The addresses to which events are delivered, and every attempt. */
 
 const texts = {
   title: 'Webhooks',
