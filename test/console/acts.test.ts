@@ -212,6 +212,8 @@ onEveryEngine('acts of the console', (engine) => {
     assert.equal(removed.location, '/console/contacts?notice=removedMany&count=2');
     const nothing = await client.post('/console/contacts/selected', { act: 'write' });
     assert.equal(nothing.location, '/console/contacts?notice=nothing');
+    const noRows = await client.post('/console/inbox', { act: 'delete', confirmed: 'yes' });
+    assert.equal(noRows.location, '/console/inbox?notice=nothing');
   });
 
   test('a template is removed after a question', async (t) => {

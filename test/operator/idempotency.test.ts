@@ -6,7 +6,7 @@ import { hostname } from 'node:os';
 import { after, before, test } from 'node:test';
 import type { Problem } from '../../src/base/problem.ts';
 import { claimKey, createKeyLimits, storeAnswer } from '../../src/domain/accounts/idempotency.ts';
-import { keyName } from '../../src/operator/idempotency.ts';
+import { keyName, readKey } from '../../src/operator/idempotency.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { sql } from '../support/opened-database.ts';
 import { type OperatorApi, startOperatorApi } from '../support/operator-api.ts';
@@ -166,4 +166,10 @@ onEveryEngine('keys of requests', (engine) => {
     api.clock.now += 24 * 3_600_000;
     assert.equal((await call()).status, 201);
   });
+});
+
+test('an Idempotency-Key that is empty, too long or no printable ASCII is refused', () => {
+  assert.equal(readKey(' "a key" '), 'a key');
+  for (const wrong of ['', '""', 'é', '"', 'k'.repeat(300)])
+    assert.throws(() => readKey(wrong), /Idempotency-Key/, wrong);
 });

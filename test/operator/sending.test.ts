@@ -50,6 +50,8 @@ onEveryEngine('actions that send', (engine) => {
       assert.match(problem.message, /more than 24 hours in the past/);
       await refusal('message send', { params: acme, query: { dry_run: '' }, body: { ...ONE, sendAt } });
     }
+    const late = await refusal('message reschedule', { params: acme, body: { ids: ['1'], sendAt: at(0) } });
+    assert.deepEqual(pointers(late), ['#/sendAt']);
     for (const sendAt of [at(-DAY), at(-1)]) {
       const { dueAt, isPast } = await of('acme', 'message send', { body: { ...ONE, sendAt } });
       assert.deepEqual([dueAt, isPast], [at(0), true]);

@@ -162,8 +162,10 @@ describe('dateTime text', () => {
     ['Europe/Berlin', '2026-07-01T12:00:00', '2026-07-01T10:00:00Z'],
     ['Europe/Berlin', '2026-12-01T12:00:00', '2026-12-01T11:00:00Z'],
     ['Europe/Berlin', '2026-03-29T01:59:59', '2026-03-29T00:59:59Z'],
+    ['Europe/Berlin', '2026-03-29T02:30:00', '2026-03-29T01:30:00Z'], // skipped, so it is read in standard time
     ['Europe/Berlin', '2026-03-29T03:00:00', '2026-03-29T01:00:00Z'],
     ['Europe/Berlin', '2026-10-25T01:59:59', '2026-10-24T23:59:59Z'],
+    ['Europe/Berlin', '2026-10-25T02:30:00', '2026-10-25T01:30:00Z'], // twice there, and read in standard time
     ['Europe/Berlin', '2026-10-25T03:00:00', '2026-10-25T02:00:00Z'],
     ['America/New_York', '2026-03-08T01:59:59', '2026-03-08T06:59:59Z'],
     ['America/New_York', '2026-03-08T03:00:00', '2026-03-08T07:00:00Z'],
