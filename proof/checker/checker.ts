@@ -1,4 +1,6 @@
+import { claimRules } from './claim-rules.ts';
 import { type Event, FINAL, type History, type Outcome } from './history.ts';
+import { snapshotRules } from './snapshot-rules.ts';
 
 /** A promise that was broken: the name of the rule, and a sentence that begins with the message. */
 export interface Fault {
@@ -17,6 +19,7 @@ export function check(history: History): Fault[] {
   return [
     ...[...messages.values()].flatMap((message) => RULES.flatMap((rule) => named(rule, rule(message, history)))),
     ...named(balancesAddUp, balancesAddUp(history.events)),
+    ...[...claimRules, ...snapshotRules].flatMap((rule) => named(rule, rule(history))),
   ];
 }
 
@@ -64,6 +67,15 @@ const optOutsOf = <K extends 'opt-out-asked' | 'opted-out'>(message: Message, { 
 const mayBeCancelled = (message: Message): boolean =>
   of(message, 'cancel-asked').length > of(message, 'cancel-refused').length;
 
+/** Somebody may have ended it while it waited: by a cancel, an opt-out or an erasure. */
+function mayBeEnded(message: Message, history: History): boolean {
+  const [asked] = of(message, 'send-asked');
+  const isErased = history.events.some((event) => event.kind === 'erase-asked' && event.number === asked?.number);
+  return isErased || mayBeCancelled(message) || optOutsOf(message, history, 'opt-out-asked').length > 0;
+}
+
+const isDecided = (message: Message): boolean => of(message, 'decision-asked').length > 0;
+
 /**
  * Whether the service knows the answer for certain before it acts again. It does not where the
  * answer was lost, or where the clock jumped before it came: the lease may have ended.
@@ -92,28 +104,27 @@ const RULES: readonly Rule[] = [
     const mayStay = outcome?.status === 'DELETED' || of(message, 'submitted').length > 0;
     if (outcome && isCancelled(message) && !mayStay) return [`${token} was cancelled and is still listed`];
     const isAccepted = of(message, 'accepted').length > 0;
-    const mayBeGone = mayBeCancelled(message) || optOutsOf(message, history, 'opt-out-asked').length > 0;
+    const mayBeGone = mayBeEnded(message, history) || of(message, 'delete-asked').length > 0;
     if (!outcome && isAccepted && !mayBeGone) return [`${token} was accepted and is lost`];
     return [];
   },
 
   function deletedOnlyIfAsked(message, history) {
-    const mayBe = mayBeCancelled(message) || optOutsOf(message, history, 'opt-out-asked').length > 0;
     const isDeleted = message.outcomes.some(({ status }) => status === 'DELETED');
-    return isDeleted && !mayBe ? [`${message.token} is DELETED, and nobody asked for that`] : [];
+    return isDeleted && !mayBeEnded(message, history) ? [`${message.token} is DELETED, and nobody asked for that`] : [];
   },
 
   /** What was claimed at the opt-out may leave, in one attempt for each of its parts. */
   function notAfterOptOut(message, history) {
     const [optOut] = optOutsOf(message, history, 'opted-out');
-    if (!optOut) return [];
+    if (!optOut?.claimed) return [];
     const parts = new Set<number>();
     return of(message, 'submitted')
       .filter(({ order, part }) => {
         if (order < optOut.order) return false;
         const isFirst = !parts.has(part);
         parts.add(part);
-        return !optOut.claimed.includes(message.token) || !isFirst;
+        return !optOut.claimed?.includes(message.token) || !isFirst;
       })
       .map(({ token, part }) => `${token}, part ${part}, was submitted after its number had opted out`);
   },
@@ -154,7 +165,9 @@ const RULES: readonly Rule[] = [
       const { token, part } = submission;
       const earlier = taken.get(part);
       const isAllowed = policy === 'submit-again' && earlier && !isKnown(earlier, history.events, submission);
-      if (earlier && !isAllowed) faults.push(`${token}, part ${part}, was submitted again after the carrier took it`);
+      const isDecidedSo = of(message, 'decision-asked').some(({ decision }) => decision === 'submit-again');
+      if (earlier && !isAllowed && !isDecidedSo)
+        faults.push(`${token}, part ${part}, was submitted again after the carrier took it`);
       if (submission.taken === 'yes') taken.set(part, submission);
     }
     return faults;
@@ -190,6 +203,7 @@ const RULES: readonly Rule[] = [
    * operator has to decide, all is held.
    */
   function capturedIsTaken(message, { events }) {
+    if (isDecided(message)) return []; // the word of the operator counts
     const submitted = of(message, 'submitted').filter(({ taken }) => taken === 'yes');
     const most = new Set(submitted.map(({ part }) => part)).size;
     const least = new Set(submitted.filter((each) => isKnown(each, events)).map(({ part }) => part)).size;

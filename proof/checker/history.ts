@@ -29,7 +29,7 @@ export type Event =
       readonly kind: 'opted-out';
       readonly account: string;
       readonly number: string;
-      readonly claimed: readonly string[];
+      readonly claimed?: readonly string[];
     }
   /** A part reached the carrier, which then decided as `taken` says. */
   | {
@@ -73,6 +73,12 @@ export type Event =
       readonly held: bigint;
       readonly used: bigint;
     }
+  /** The number may get messages again. */
+  | { readonly kind: 'opt-in-asked'; readonly account: string; readonly number: string }
+  /** An operator may have decided about a message of unknown outcome. */
+  | { readonly kind: 'decision-asked'; readonly token: string; readonly decision: string }
+  /** The account has deleted a sent message from its view, or all that it scheduled. */
+  | { readonly kind: 'delete-asked' | 'deleted'; readonly token: string }
   /** Credits were given or taken back: asked for, and acknowledged. */
   | {
       readonly kind: 'credits-asked' | 'credits-moved';
@@ -87,13 +93,19 @@ export type Event =
       readonly name: string;
     }
   /** A message to an account left its carrier, and was acknowledged. */
-  | { readonly kind: 'incoming' | 'incoming-taken'; readonly incoming: string; readonly account: string | null }
+  | {
+      readonly kind: 'incoming' | 'incoming-taken';
+      readonly incoming: string;
+      readonly account: string | null;
+      readonly sender: string;
+    }
   /** What an account has marked, as read or as seen. */
   | {
       readonly kind: 'mark-asked' | 'marked';
       readonly list: 'inbox' | 'sent';
       readonly account: string;
       readonly id: string;
+      readonly updatedAt?: string;
     }
   /** A client has read what it, or another client, was told before. `fault` says what was wrong. */
   | { readonly kind: 'read'; readonly what: string; readonly fault: string | null }
@@ -130,7 +142,40 @@ export type SubmittedEvent = Extract<Event, { kind: 'submitted' }>;
 
 export type Policy = 'never-twice' | 'submit-again';
 
+/** What the database holds after a run. A run with real processes looks at less. */
+export interface Snapshot {
+  readonly credits: readonly AccountCredits[];
+  /** Texts of received and unrouted messages, as often as they are stored. */
+  readonly received: readonly { readonly account: string | null; readonly text: string }[];
+  /** Numbers that are in some table, as they are written there. */
+  readonly numbers: ReadonlySet<string>;
+  /** Of sent messages. */
+  readonly marked: ReadonlyMap<string, { readonly isMarked: boolean; readonly updatedAt: string }>;
+  readonly unread: ReadonlySet<string>;
+  /** Statuses of sent messages: `account id status`. */
+  readonly statuses: readonly string[];
+}
+export interface AccountCredits {
+  readonly account: string;
+  readonly free: bigint;
+  readonly held: bigint;
+  readonly used: bigint;
+  readonly low: bigint | null;
+  /** In their order. */
+  readonly movements: readonly {
+    readonly from: string;
+    readonly to: string;
+    readonly amount: bigint;
+    readonly messageId: string | null;
+  }[];
+  /** By the messages that wait. */
+  readonly heldByMessages: bigint;
+}
+
 export interface History {
+  readonly snapshot?: Snapshot;
+  /** In which hours an account gets nothing submitted, by its clock; null where it has none. */
+  readonly isQuiet?: (account: string, at: number) => boolean;
   readonly events: readonly Event[];
   /** Every message of every account after the run, as often as it is listed. */
   readonly outcomes: readonly Outcome[];

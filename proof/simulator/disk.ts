@@ -212,7 +212,8 @@ export function closeAll(): void {
   idle.clear();
 }
 
-export const openObserver = (path: string): Original => new Original(path, { readOnly: true, timeout: 0 });
+export const openObserver = (path: string): Original =>
+  new Original(path, { readOnly: true, timeout: 0, readBigInts: true });
 
 const LOG = '-wal';
 const LOG_HEADER_BYTES = 32;

@@ -6,6 +6,7 @@ import { createOperations, type Operations } from '../../src/asmx/operations/han
 import { ResponseCache } from '../../src/asmx/response-cache.ts';
 import type { Clock } from '../../src/base/clock.ts';
 import type { Handler, Request } from '../../src/base/exchange.ts';
+import type { Problem } from '../../src/base/problem.ts';
 import { createCarrierEvents } from '../../src/carriers/carrier-events.ts';
 import type { CarrierEvents, Connector } from '../../src/carriers/connector.ts';
 import { createGateway } from '../../src/carriers/gateway.ts';
@@ -92,7 +93,7 @@ export async function startNode({ databaseUrl, clock, connector, send, failed }:
     bodyBytesMax: config.bodyBytesMax,
     admitClient: () => {},
     authenticationFailed: async () => {},
-    report: ({ details, message }) => failed(details.cause, `a request to the API failed: ${message}`),
+    report: (problem) => failed(causeOf(problem), 'a request to the API failed'),
   });
   const call = createCalls(config, services, clock, failed);
   services.purge.wake();
@@ -130,6 +131,8 @@ export async function startNode({ databaseUrl, clock, connector, send, failed }:
   };
 }
 
+const causeOf = (problem: Problem): unknown => (problem.kind === 'internal' ? problem.details.cause : problem);
+
 const logOf = (failed: NodeParts['failed']): Log => {
   const silent = () => {};
   const note = (fields: unknown, what?: string) => failed((fields as { err?: unknown } | undefined)?.err, what ?? '');
@@ -165,8 +168,7 @@ const compiledEndpoint = (config: Config): Handler =>
       find: (request: RequestOf, body: Uint8Array) => request.serving.cache.find(request, body),
       store: (request: RequestOf, ...rest: [never, never]) => request.serving.cache.store(request, ...rest),
     } as unknown as ResponseCache,
-    report: ({ details, message }, _reference, request) =>
-      (request as RequestOf).serving.failed(details.cause, `a call failed: ${message}`),
+    report: (problem, _reference, request) => (request as RequestOf).serving.failed(causeOf(problem), 'a call failed'),
   });
 
 function createCalls(

@@ -1,11 +1,10 @@
-import type { History, Outcome } from '../checker/history.ts';
+import type { AccountCredits, History, Outcome, Snapshot } from '../checker/history.ts';
 import { tokenOf } from './carrier.ts';
-import type { Clients } from './clients.ts';
 import type { Setting } from './setup.ts';
 import type { World } from './world.ts';
 
 /** What the database holds after a run, as the checker reads it. */
-export function historyOf(world: World, setting: Setting, clients: Clients): History {
+export function historyOf(world: World, setting: Setting): History {
   const { recorder, carrier } = world;
   const database = world.observer();
   const outcomes = outcomesOf(world);
@@ -18,15 +17,19 @@ export function historyOf(world: World, setting: Setting, clients: Clients): His
       .all()
       .map(({ text }) => tokenOf(String(text)) ?? ''),
   );
+  const excused = excusedOf(recorder.events);
   const policies = new Map(setting.accounts.map(({ username, policy }) => [username, policy]));
   return {
     events: recorder.events,
+    snapshot: snapshotOf(world, setting),
+    isQuiet: (account, at) => quietAt(setting, account, at),
     outcomes,
     unknownOutcomePolicy: (account) => policies.get(account) ?? 'never-twice',
     pendingReason: (token) => {
       if (carrier.silent.has(token)) return 'the carrier sends no receipt';
       if (unknown.has(token)) return 'an operator decides';
-      return clients.pendingReason(token);
+      if (excused.has(token)) return 'an operator has decided, or the carrier named an id that it told nobody';
+      return null;
     },
   };
 }
@@ -56,4 +59,89 @@ function outcomesOf(world: World): Outcome[] {
       return token === undefined ? [] : [{ token, list: 'scheduled' as const, status: null, captured: 0 }];
     }),
   ];
+}
+
+/** Between 22 and 6 o'clock, by the clock of the zone: written apart from the service's own reckoning. */
+function quietAt({ accounts }: Setting, username: string, at: number): boolean {
+  const { quietHours, timeZone } = accounts.find((each) => each.username === username) ?? {};
+  if (!quietHours || !timeZone) return false;
+  const hour = Number(new Intl.DateTimeFormat('en-GB', { hour: '2-digit', hourCycle: 'h23', timeZone }).format(at));
+  return hour >= 22 || hour < 6;
+}
+
+const whole = (value: unknown): bigint => BigInt(String(value));
+
+function snapshotOf(world: World, { accounts }: Setting): Snapshot {
+  const database = world.observer();
+  const rows = (text: string) => database.prepare(text).all();
+  const named = (table: string, columns: string) =>
+    rows(`select username, ${columns} from ${table} join account on account.account_id = ${table}.account_id`);
+  const usernames = new Set(accounts.map(({ username }) => username));
+  const numbers = [
+    ...rows('select recipient as number from sent union all select recipient from scheduled'),
+    ...rows('select sender as number from received union all select sender from unrouted'),
+    ...rows('select recipient as number from dispatch'),
+  ];
+  return {
+    credits: [...usernames].map((username) => creditsOf(world, username)),
+    received: [
+      ...named('received', 'text').map(({ username, text }) => ({ account: String(username), text: String(text) })),
+      ...rows('select text from unrouted').map(({ text }) => ({ account: null, text: String(text) })),
+      ...rows('select parts as text from held_incoming').map(({ text }) => ({ account: null, text: String(text) })),
+    ],
+    numbers: new Set(numbers.map(({ number }) => String(number))),
+    marked: new Map(
+      named('sent', 'message_id, is_marked, updated_at').map((row) => [
+        `${row.username} ${row.message_id}`,
+        { isMarked: Number(row.is_marked) === 1, updatedAt: String(row.updated_at) },
+      ]),
+    ),
+    unread: new Set(named('unread_message', 'message_id').map((row) => `${row.username} ${row.message_id}`)),
+    statuses: named('sent', 'message_id, status')
+      .filter(({ status }) => status !== 'QUEUED')
+      .map(({ username, message_id, status }) => `${username} ${message_id} ${status}`),
+  };
+}
+
+function creditsOf(world: World, account: string): AccountCredits {
+  const database = world.observer();
+  const row = database
+    .prepare(
+      `select account.account_id as id, credits, used_credits, held, low_credits, (select coalesce(sum(held), 0) from dispatch
+         where dispatch.account_id = account.account_id) as waiting
+       from account join ledger on ledger.account_id = account.account_id where username = ?`,
+    )
+    .get(account) as Record<string, never>;
+  const movements = database
+    .prepare('select from_side, to_side, amount, message_id from movement where account_id = ? order by movement_id')
+    .all(row.id as never);
+  return {
+    account,
+    free: whole(row.credits),
+    used: whole(row.used_credits),
+    held: whole(row.held),
+    low: row.low_credits === null ? null : whole(row.low_credits),
+    heldByMessages: whole(row.waiting),
+    movements: movements.map(({ from_side, to_side, amount, message_id }) => ({
+      from: String(from_side),
+      to: String(to_side),
+      amount: whole(amount),
+      messageId: message_id === null ? null : String(message_id),
+    })),
+  };
+}
+
+/** No receipt will tell what became of these. */
+function excusedOf(events: History['events']): ReadonlySet<string> {
+  const settled = new Set(
+    events.flatMap((event) => (event.kind === 'submitted' && event.settledAt !== undefined ? [event.attemptId] : [])),
+  );
+  return new Set(
+    events.flatMap((event) => {
+      if (event.kind === 'decision-asked') return [event.token];
+      return event.kind === 'receipt-taken' && event.answerTo !== undefined && !settled.has(event.answerTo)
+        ? [event.token]
+        : [];
+    }),
+  );
 }

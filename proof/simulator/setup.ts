@@ -88,6 +88,9 @@ export async function setUp(world: World): Promise<Setting> {
       ...(hasStopWords && { stopWords: ['STOP'], startWords: ['START'], stopAnswer: 'You get no more messages.' }),
     };
     each.userId = (await api('POST', '/accounts', body)).userId as string;
+    const given = { account: username, act: 'opening', amount: credits };
+    world.recorder.record({ kind: 'credits-asked', ...given });
+    world.recorder.record({ kind: 'credits-moved', ...given });
     await api('PUT', `/routes/${username}`, { username, destination: number });
   }
   for (const url of ['https://one.example/events', 'https://two.example/events']) {

@@ -51,13 +51,12 @@ export async function simulate(options: SimulationOptions): Promise<Simulation> 
     }
     await world.runUntil(begin + hours * HOUR);
     world.heal();
-    await clients.settle();
     const isOver = () => world.carrier.receiptsOnTheirWay() === 0 && clients.isQuiet();
     await world.runUntil(scheduler.now() + SETTLE_HOURS * HOUR);
     for (let more = SETTLE_HOURS; more < SETTLE_HOURS_MAX && !isOver(); more += 10) {
       await world.runUntil(scheduler.now() + 10 * HOUR);
     }
-    const faults = check(historyOf(world, setting, clients));
+    const faults = check(historyOf(world, setting));
     const { deaths, steps, requests, commits } = world.counts();
     const simulated = (scheduler.now() - START) / HOUR;
     const messages = clients.messages();

@@ -33,7 +33,7 @@ export interface Slot {
   /** Answers of carriers that it has heard and not written. */
   readonly unsettled: Map<string, SubmittedEvent>;
   /** Attempts of the transaction under way. */
-  claims: { account: bigint; attemptId: string }[];
+  claims: { account: bigint; attemptId: string; at: number }[];
   incarnations: number;
 }
 
@@ -157,7 +157,8 @@ export async function createWorld({ seed, nodes, template, start }: WorldOptions
     const slot = slotOf(owner);
     if (!slot) return;
     if (ACTIVE.test(text)) scheduler.busy(owner);
-    if (CLAIM.test(text)) slot.claims.push({ account: values[0] as bigint, attemptId: values[4] as string });
+    if (CLAIM.test(text))
+      slot.claims.push({ account: values[0] as bigint, attemptId: values[4] as string, at: Number(values[6]) });
     if (text === 'commit') onCommit(slot);
     if (text === 'rollback') slot.claims = [];
     if (isItsTime(slot)) dieWithin(slot);
@@ -165,8 +166,7 @@ export async function createWorld({ seed, nodes, template, start }: WorldOptions
 
   function onCommit(slot: Slot): void {
     counts.commits += 1;
-    const nodeAt = scheduler.now() + slot.skewMs;
-    for (const { account, attemptId } of slot.claims) {
+    for (const { account, attemptId, at: nodeAt } of slot.claims) {
       record({ kind: 'claimed', account: usernameOf(account), attemptId, nodeAt });
     }
     slot.claims = [];

@@ -1,0 +1,30 @@
+import { type Simulation, type SimulationOptions, simulate } from './simulate.ts';
+import { type PlanEntry, planOf } from './plan.ts';
+
+/**
+ * Leaves out of the plan what is not needed for the same rule to fail: halves first, then smaller
+ * pieces, until nothing can go or the tries are used up.
+ */
+export async function shrink(
+  options: SimulationOptions,
+  rule: string,
+  triesMax: number,
+  progress: (entries: number) => void = () => {},
+): Promise<{ plan: readonly PlanEntry[]; result: Simulation }> {
+  let plan: readonly PlanEntry[] = options.plan ?? planOf(options);
+  let result = await simulate({ ...options, plan });
+  let tries = 0;
+  for (let size = Math.ceil(plan.length / 2); size >= 1 && tries < triesMax; size = size > 1 ? Math.ceil(size / 2) : 0) {
+    for (let from = 0; from < plan.length && tries < triesMax; ) {
+      const shorter = [...plan.slice(0, from), ...plan.slice(from + size)];
+      tries += 1;
+      const tried = await simulate({ ...options, plan: shorter });
+      if (tried.faults.some((fault) => fault.rule === rule)) {
+        plan = shorter;
+        result = tried;
+        progress(plan.length);
+      } else from += size;
+    }
+  }
+  return { plan, result };
+}
