@@ -1,5 +1,47 @@
+import { parseArgs } from 'node:util';
+import { plantedFaults } from './faults.ts';
 import { installHooks } from './hooks.ts';
+import { runPlanted } from './planted.ts';
 
-/** `npm run simulate`. The hooks come before everything that they change. */
-installHooks();
-await import('./main.ts');
+/**
+ * `npm run simulate`. The hooks come before everything that they change, so the rest is imported
+ * after them.
+ */
+const { values } = parseArgs({
+  options: {
+    seed: { type: 'string' },
+    seeds: { type: 'string', default: '1' },
+    hours: { type: 'string', default: '72' },
+    nodes: { type: 'string', default: '3' },
+    minutes: { type: 'string' },
+    history: { type: 'boolean', default: false },
+    shrink: { type: 'boolean', default: false },
+    'until-fault': { type: 'boolean', default: false },
+    quiet: { type: 'boolean', default: false },
+    planted: { type: 'boolean', default: false },
+    mutation: { type: 'string' },
+    help: { type: 'boolean', default: false },
+  },
+  allowPositionals: true,
+  strict: true,
+});
+export type Values = typeof values;
+
+const HELP = `npm run simulate -- [--seed N] [--seeds COUNT] [--hours H] [--nodes N]
+  --minutes M     goes on with further seeds for so long
+  --until-fault   ends at the first seed with a fault
+  --history       prints what happened
+  --shrink        makes the plan of a failing seed shorter, and prints its history
+  --quiet         prints a line for every 100 seeds
+  --planted NAME  plants a fault and looks for it in up to 100 seeds; all faults without a name
+`;
+
+const planted = process.argv.slice(process.argv.indexOf('--planted') + 1).find((each) => !each.startsWith('--'));
+if (values.help) process.stdout.write(HELP);
+else if (values.planted) await runPlanted(planted);
+else {
+  const mutation = plantedFaults.find(({ name }) => name === values.mutation);
+  if (values.mutation !== undefined && !mutation) throw new Error(`there is no planted fault ${values.mutation}`);
+  installHooks(mutation);
+  await (await import('./main.ts')).main(values);
+}

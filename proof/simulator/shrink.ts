@@ -1,5 +1,5 @@
-import { type Simulation, type SimulationOptions, simulate } from './simulate.ts';
 import { type PlanEntry, planOf } from './plan.ts';
+import { type Simulation, type SimulationOptions, simulate } from './simulate.ts';
 
 /**
  * Leaves out of the plan what is not needed for the same rule to fail: halves first, then smaller
@@ -14,7 +14,11 @@ export async function shrink(
   let plan: readonly PlanEntry[] = options.plan ?? planOf(options);
   let result = await simulate({ ...options, plan });
   let tries = 0;
-  for (let size = Math.ceil(plan.length / 2); size >= 1 && tries < triesMax; size = size > 1 ? Math.ceil(size / 2) : 0) {
+  for (
+    let size = Math.ceil(plan.length / 2);
+    size >= 1 && tries < triesMax;
+    size = size > 1 ? Math.ceil(size / 2) : 0
+  ) {
     for (let from = 0; from < plan.length && tries < triesMax; ) {
       const shorter = [...plan.slice(0, from), ...plan.slice(from + size)];
       tries += 1;

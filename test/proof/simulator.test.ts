@@ -5,6 +5,8 @@ import { fileURLToPath } from 'node:url';
 
 const RUN = fileURLToPath(new URL('../../proof/simulator/run.ts', import.meta.url));
 
+const PLANTED = 'no answer counts as a temporary refusal';
+
 /** In a process of its own, because the simulator takes the place of node:sqlite while the program is loaded. */
 function simulated(...options: string[]): { status: number | null; lines: string[] } {
   const { status, stdout, stderr } = spawnSync(
@@ -18,7 +20,13 @@ function simulated(...options: string[]): { status: number | null; lines: string
 test('the same seed gives the same history, and three seeds break no promise', () => {
   const one = simulated('--seed', '11', '--seeds', '3');
   assert.equal(one.status, 0, one.lines.join('\n'));
-  const hashes = (lines: readonly string[]) => lines.map((line) => /^seed \d+: [0-9a-f]{16}/.exec(line)?.[0]);
-  assert.equal(one.lines.length, 3);
+  const hashes = (lines: readonly string[]) => lines.flatMap((line) => /^seed \d+: [0-9a-f]{16}/.exec(line) ?? []);
+  assert.equal(hashes(one.lines).length, 3);
   assert.deepEqual(hashes(simulated('--seed', '11', '--seeds', '3').lines), hashes(one.lines));
+});
+
+test('an unanswered submission that is tried again is found', () => {
+  const { status, lines } = simulated('--seed', '1', '--seeds', '5', '--until-fault', '--mutation', PLANTED);
+  assert.equal(status, 1, lines.join('\n'));
+  assert.match(lines.join('\n'), /neverTwice: \d{6}, part \d, was submitted again after the carrier took it/);
 });

@@ -1,0 +1,382 @@
+import type { Mutation } from './hooks.ts';
+
+/**
+ * Planted faults: each is one line of the program that is wrong. The checker is proved by finding
+ * them: `npm run simulate -- --planted` runs all, `--planted NAME` one of them.
+ */
+export interface PlantedFault extends Mutation {
+  readonly name: string;
+  /** What not even 100 seeds find has an ordinary test, which is named here. */
+  readonly ordinaryTest?: string;
+}
+
+const SENDING = 'src/domain/sending';
+const fault = (name: string, file: string, before: string, after: string, ordinaryTest?: string): PlantedFault => ({
+  name,
+  file,
+  before,
+  after,
+  ...(ordinaryTest !== undefined && { ordinaryTest }),
+});
+
+export const plantedFaults: readonly PlantedFault[] = [
+  // Five that an earlier suite did not find.
+  fault('fence not checked', `${SENDING}/settle.ts`, '?.fence === message.fence', ' !== undefined'),
+  fault(
+    'credits.low at every debit',
+    'src/domain/accounts/ledger.ts',
+    'found.free >= threshold && free < threshold',
+    'free < threshold && free < found.free',
+  ),
+  fault(
+    'the last credits cannot be used',
+    `${SENDING}/accept.ts`,
+    'balances.free < credits)',
+    'balances.free <= credits)',
+  ),
+  fault('requeue raises work for open decisions', `${SENDING}/end.ts`, "if (state === 'needs-decision') return;", ''),
+  fault(
+    'a sign-in link redeemed twice',
+    'src/domain/access/sign-in.ts',
+    '{ hash: linkHash(token) })) === 0) throw wrongLink();',
+    '{ hash: linkHash(token) })) < 0) throw wrongLink();',
+  ),
+  // Accepting.
+  fault(
+    'credits are not checked',
+    `${SENDING}/accept.ts`,
+    'if (planned.parts > 0 && balances.free < credits)',
+    'if (planned.parts < 0)',
+  ),
+  fault(
+    'hold forgotten',
+    `${SENDING}/accept.ts`,
+    "const sides = { kind: 'hold', from: 'free', to: 'held' } as const;",
+    "const sides = { kind: 'hold', from: 'free', to: 'free' } as const;",
+  ),
+  fault(
+    'hold of one credit for any number of parts',
+    `${SENDING}/accept.ts`,
+    'amount: BigInt(parts), messageId: id',
+    'amount: 1n, messageId: id',
+  ),
+  fault(
+    'the blacklist is not asked at accept and claim',
+    'src/domain/contacts/blacklist.ts',
+    'if (numbers.length === 0) return new Set();',
+    'if (numbers.length >= 0) return new Set();',
+  ),
+  fault(
+    'quiet hours do not shift',
+    `${SENDING}/quiet-hours.ts`,
+    'if (!isWithin(minute, from, to)) return at;',
+    'if (!isWithin(minute, from, to) || at > 0) return at;',
+  ),
+  fault('sendAt is ignored', `${SENDING}/accept.ts`, 'Math.max(given.sendAt ?? at, at)', 'at'),
+  fault(
+    'notAfter is not stored',
+    `${SENDING}/accept.ts`,
+    'const expiresAt = notAfter ?? dueAt + tryForMs;',
+    'const expiresAt = dueAt + tryForMs;',
+  ),
+  fault(
+    'work is not raised at accept',
+    `${SENDING}/accept.ts`,
+    'await queries.run(sql.raiseWork, { account, dueAt });',
+    'await queries.run(sql.raiseWork, { account, dueAt: dueAt + 1e13 });',
+  ),
+  // Claiming.
+  fault(
+    'a claim takes what is not due',
+    `${SENDING}/dispatch.sql.ts`,
+    "where account_id = :account and state = 'waiting' and due_at <= :now\n",
+    "where account_id = :account and state = 'waiting' and due_at <= :now + 100000\n",
+  ),
+  fault(
+    'a claim takes what is submitting',
+    `${SENDING}/dispatch.sql.ts`,
+    "where account_id = :account and state = 'waiting' and due_at <= :now\n",
+    "where account_id = :account and state in ('waiting', 'submitting') and due_at <= :now\n",
+  ),
+  fault('the fence does not grow', `${SENDING}/dispatch.sql.ts`, 'fence = fence + 1', 'fence = fence'),
+  fault(
+    'a pause is not seen by claims',
+    `${SENDING}/claim.ts`,
+    '{ name: connector }))?.paused_at ?? null) !== null) return [];',
+    '{ name: connector }))?.paused_at ?? null) === 0n) return [];',
+  ),
+  fault(
+    'disabled accounts are served',
+    `${SENDING}/dispatch.sql.ts`,
+    'where account.disabled_at is null\n',
+    'where account.account_id is not null\n',
+  ),
+  fault(
+    'quiet hours are not looked at by claims',
+    `${SENDING}/claim.ts`,
+    'if (quietUntil > at) {',
+    'if (quietUntil > at + 1e12) {',
+  ),
+  fault(
+    'opt-outs are not looked at by claims',
+    `${SENDING}/claim.ts`,
+    'const going = await endOptedOut(transaction, region, open);',
+    'const going = open;',
+  ),
+  fault(
+    'opt-outs are not looked at before a part leaves',
+    'src/carriers/dispatcher.ts',
+    '(await claiming.isOptedOut(message)) ? WITHHELD : null',
+    '(await claiming.isOptedOut(message)) ? null : null',
+  ),
+  fault(
+    'expired messages are submitted',
+    `${SENDING}/expire.ts`,
+    '({ expires_at }) => Number(expires_at) <= transaction.at',
+    '({ expires_at }) => Number(expires_at) < 0',
+  ),
+  fault(
+    'parts that a carrier has are submitted again',
+    `${SENDING}/claim.ts`,
+    'numbers.filter((number) => !accepted.has(number))',
+    'numbers',
+  ),
+  fault(
+    'a lost lease is submitted again',
+    `${SENDING}/claim.ts`,
+    "const isTriedAgain = ({ row }: { row: sql.DispatchRow }) => policy === 'submit-again' && ",
+    'const isTriedAgain = ({ row }: { row: sql.DispatchRow }) => ',
+  ),
+  fault(
+    'the policy never submits again',
+    `${SENDING}/claim.ts`,
+    "policy === 'submit-again' && Number(row.expires_at) > at",
+    "policy === 'never' && Number(row.expires_at) > at",
+  ),
+  fault(
+    'a lease that ran out is not marked',
+    `${SENDING}/claim.ts`,
+    "const lost = rows.filter(({ state }) => state === 'submitting');",
+    "const lost = rows.filter(({ state }) => state === 'waiting');",
+  ),
+  fault('the lease ends at once', `${SENDING}/claim.ts`, 'leaseUntil: at + settings.leaseMs', 'leaseUntil: at'),
+  fault(
+    'attempts are not written',
+    `${SENDING}/claim.ts`,
+    'await queries.runAll(attemptSql.add, attemptsOf(claimed, connector, at));',
+    'await queries.runAll(attemptSql.add, attemptsOf(claimed.slice(1), connector, at));',
+  ),
+  // Submitting and settling.
+  fault(
+    'no answer counts as a temporary refusal',
+    'src/carriers/submissions.ts',
+    "    if (result.kind === 'unknown-outcome')\n",
+    "    if (result.kind === 'unknown-outcome') return { kind: 'waiting', dueAt: now + 1_000, reason: 'again' };\n    if (result.kind === 'unknown-outcome')\n",
+  ),
+  fault(
+    'a temporary refusal rejects',
+    'src/carriers/submissions.ts',
+    "if (result.kind === 'permanent') return",
+    "if (result.kind !== 'accepted') return",
+  ),
+  fault(
+    'a permanent refusal is tried again',
+    'src/carriers/submissions.ts',
+    "if (result.kind === 'permanent') return { kind: 'rejected', reason: reasonOf(result) };",
+    '',
+  ),
+  fault(
+    'a retry outlives its end',
+    'src/carriers/submissions.ts',
+    'dueAt: Math.min(now + delay, expiresAt)',
+    'dueAt: now + delay',
+  ),
+  fault(
+    'capture twice',
+    `${SENDING}/settle.ts`,
+    'captured: row.held, detail: null',
+    'captured: row.held * 2n, detail: null',
+  ),
+  fault(
+    'nothing is captured',
+    `${SENDING}/settle.ts`,
+    'captured: row.held, detail: null',
+    'captured: 0n, detail: null',
+  ),
+  fault(
+    'release forgotten',
+    `${SENDING}/end.ts`,
+    'if (rest.length > 0) await releaseHeld(queries, account, at, rest, reason);',
+    '',
+  ),
+  fault('captured and released', `${SENDING}/end.ts`, 'held_parts: held - captured', 'held_parts: held'),
+  fault(
+    'an opt-out while a message is claimed is forgotten',
+    `${SENDING}/settle.ts`,
+    'if (ids.length > 0) await onWaiting?.(transaction, ids);',
+    '',
+  ),
+  fault(
+    'late answers are ignored',
+    `${SENDING}/settle.ts`,
+    'await settleLate(transaction, settlements, new Set(current), rows);',
+    '',
+  ),
+  fault(
+    'gateway ids are not stored',
+    `${SENDING}/attempts.sql.ts`,
+    'gateway_id = coalesce(settled.gateway_id, attempt.gateway_id)',
+    'gateway_id = attempt.gateway_id',
+  ),
+  fault(
+    'a refusal after a lost answer releases',
+    `${SENDING}/end.ts`,
+    'const isUnanswered = ({ row }: RefusedMessage) => known(row.message_id).unknown.size > 0;',
+    'const isUnanswered = ({ row }: RefusedMessage) => known(row.message_id).unknown.size > 1e9;',
+  ),
+  fault(
+    'answers are not settled',
+    'src/carriers/settler.ts',
+    'while (waiting.length > 0) {',
+    'while (waiting.length > 1) {',
+  ),
+  // Receipts.
+  fault(
+    'a receipt before its answer is dropped',
+    `${SENDING}/receipts.ts`,
+    'if (unmatched.length > 0) await hold(database, now, unmatched);',
+    '',
+  ),
+  fault(
+    'held receipts are not applied',
+    `${SENDING}/receipts.ts`,
+    'export const heldReceipts: OnGatewayIds = (transaction, parts) =>\n  applyHeldReceipts(',
+    'export const heldReceipts: OnGatewayIds = async (transaction, parts) => parts.length >= 0 ? undefined :\n  applyHeldReceipts(',
+  ),
+  fault('a final status is replaced', `${SENDING}/attempts.ts`, 'if (isFinal(status)) return false;', ''),
+  fault(
+    'the best part counts',
+    `${SENDING}/attempts.ts`,
+    'return pending ?? FINAL.find((status) => statuses.includes(status)) ?? null;',
+    'return FINAL.findLast((status) => statuses.includes(status)) ?? pending ?? null;',
+  ),
+  fault('a receipt proves nothing', `${SENDING}/receipts.ts`, 'if (known.state !== state) proofs.push(receipt);', ''),
+  fault(
+    'receipts are acknowledged before they are on disk',
+    `${SENDING}/receipts.ts`,
+    'waiting.push({ receipt, resolve, reject });',
+    'waiting.push({ receipt, resolve, reject }); resolve();',
+  ),
+  // Ends.
+  fault(
+    'a cancel releases nothing',
+    `${SENDING}/cancel.ts`,
+    'if (taken.length > 0) return releaseHeld(queries, account, now(), taken, CANCELLED.reason);',
+    'if (taken.length > 0) return 0n;',
+  ),
+  fault(
+    'a cancel takes what is claimed',
+    `${SENDING}/cancel.ts`,
+    "if (row?.state !== 'waiting') throw",
+    "if (row?.state !== 'waiting' && row?.state !== 'submitting') throw",
+  ),
+  fault(
+    'an opt-out leaves what is due',
+    `${SENDING}/opt-out.ts`,
+    'return cancelled.length + (await endWaitingFor(transaction, same));',
+    'return cancelled.length;',
+  ),
+  fault(
+    'an opt-out leaves what is scheduled',
+    `${SENDING}/opt-out.ts`,
+    'const ids = found.filter((id) => !answers.has(id));',
+    'const ids = found.filter((id) => answers.has(id));',
+  ),
+  fault(
+    'a decision keeps the credits',
+    `${SENDING}/decide.ts`,
+    "'decide not submitted', 'REJECTED', [{ row, captured: accepted, detail: DETAIL }]",
+    "'decide not submitted', 'REJECTED', [{ row, captured: row.held * 2n, detail: DETAIL }]",
+  ),
+  // Receiving.
+  fault(
+    'repeated incoming messages are stored again',
+    'src/domain/receiving/incoming.ts',
+    'forgetAt: now + ID_KEPT_MS })) === 0;',
+    'forgetAt: now + ID_KEPT_MS })) < 0;',
+  ),
+  fault(
+    'the window of repeated texts is gone',
+    'src/domain/receiving/incoming.ts',
+    'const SAME_WITHIN_MS = 10_000;',
+    'const SAME_WITHIN_MS = -1;',
+  ),
+  fault(
+    'the last part is lost',
+    'src/domain/receiving/incoming.ts',
+    'if (parts.size < total) {',
+    'if (parts.size <= total) {',
+  ),
+  fault(
+    'STOP is not heard',
+    'src/domain/receiving/incoming.ts',
+    "for (const each of word === 'stop' || word === 'start' ? optOutAccounts : []) {",
+    "for (const each of word === 'start' ? optOutAccounts : []) {",
+  ),
+  // Accounts, webhooks, store.
+  fault(
+    'movements without balances',
+    'src/domain/accounts/ledger.ts',
+    'if (free !== found.free || used !== found.used) await',
+    'if (used !== found.used) await',
+  ),
+  fault(
+    'the answer is not stored with the change',
+    'src/operator/api.ts',
+    'await storeAnswer(inside, claimed,',
+    'await storeAnswer(services.database, claimed,',
+  ),
+  fault(
+    'an idempotency key is released after success',
+    'src/domain/accounts/idempotency.ts',
+    'found.status === null && (age >= CLAIM_MS || isHolderGone(found.claim))',
+    'true',
+  ),
+  fault(
+    'events are settled without an answer',
+    'src/domain/webhooks/deliverer.ts',
+    'const isDone = status !== null && status >= 200 && status < 300;',
+    'const isDone = status === null || status < 300;',
+  ),
+  fault(
+    'a failed event is not tried again',
+    'src/domain/webhooks/deliverer.ts',
+    'if (isDone || isGone || pauseMs === undefined)',
+    'if (isDone || isGone || pauseMs !== undefined)',
+  ),
+  fault(
+    'an erasure leaves what is sent',
+    'src/domain/privacy/persons.ts',
+    'await deleteSentAmong(queries, account, ids);',
+    '',
+  ),
+  fault(
+    'commits are not synced',
+    'src/store/sqlite/connection.ts',
+    'pragma synchronous = full;',
+    'pragma synchronous = off;',
+  ),
+  fault(
+    'a write is answered before its commit',
+    'src/store/sqlite/write-queue.ts',
+    "connection.exec('commit');\n    } catch",
+    "for (const answer of answers.splice(0)) answer(); connection.exec('commit');\n    } catch",
+  ),
+  fault('a rolled back write is answered', 'src/store/sqlite/write-queue.ts', 'answers.length = 0;\n', ''),
+  fault(
+    'cached answers outlive writes of other processes',
+    'src/store/sqlite/account-versions.ts',
+    'if (dataVersion !== lastDataVersion) {',
+    'if (dataVersion === -1) {',
+  ),
+];
