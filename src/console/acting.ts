@@ -115,7 +115,7 @@ export function createActing(services: Services, owner: Owner, address: string):
     full: (action, ...given) => performed(action, given[0]),
     async download(action, ...given) {
       const { stream } = await performed(action, given[0]);
-      if (!stream) throw new Error(`${action.name} is no download`);
+      if (!stream) throw new Error(`${action.name} is not a download`);
       return stream;
     },
     async once<A extends Action, S>(key: string, action: A, given: Given<A>, summaryOf: (output: Output<A>) => S) {

@@ -158,7 +158,7 @@ function createScreenRoutes() {
   return (method: string, path: string, { owner }: Session) => {
     const chosen = (found: Found<Route> | NotFound, base: string, username: string | null) => {
       if (found.route) return { ...found, base, username };
-      throw found.allowed.length === 0 ? NOT_FOUND() : new Problem('method', 'This page takes another method.');
+      throw found.allowed.length === 0 ? NOT_FOUND() : new Problem('method', 'This page does not accept this method.');
     };
     if (owner.kind === 'account') return chosen(ofCustomer(method, path), ROOT, owner.name);
     const own = ofOperator(method, path);

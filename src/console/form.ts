@@ -53,7 +53,7 @@ export async function readForm({ contentType, body }: SentForm, bytesMax: number
   }
   if (isMultipart) return formOfParts(readMultipart(bytes, contentType, FIELDS_MAX));
   if (bytes.length === 0) return NO_FORM;
-  throw new Problem('unsupported-media', 'This takes the fields of a form.');
+  throw new Problem('unsupported-media', 'This request takes the fields of a form.');
 }
 
 function formOfParts(parts: ReturnType<typeof readMultipart>): Form {

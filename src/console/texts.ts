@@ -10,7 +10,7 @@ export const frameTexts = {
   screens: 'Screens',
   signedInAs: 'Signed in as',
   signOut: 'Sign out',
-  viewing: (username: string) => `You look at the account ${username} as the customer sees it. This is audited.`,
+  viewing: (username: string) => `You see the account ${username} as the customer does. The audit records this.`,
   back: 'Back to all accounts',
   help: 'Keys',
   /** The keys after g, and the screen that each leads to. The script reads them from the page. */
@@ -48,7 +48,7 @@ export const frameTexts = {
   close: 'Close',
   /** For the script, as data attributes of the body. */
   script: {
-    'say-signed-out': 'You were signed out. What you have typed is still here. Sign in in another tab, then go on.',
+    'say-signed-out': 'You were signed out. What you have typed is still here. Sign in in another tab, then continue.',
     'say-show': '{count} new – show',
     'say-new-one': '1 new message',
     'say-new-many': '{count} new messages',
@@ -58,7 +58,7 @@ export const frameTexts = {
   },
   problems: {
     title: 'This did not work',
-    notFound: 'There is no such page, or what it showed is gone.',
+    notFound: 'There is no such page, or what it showed no longer exists.',
     again: 'Go back, correct it and try again.',
     toStart: 'To the overview',
     crossSite: 'This request came from another web site, so nothing was done. Open the console yourself and try again.',
@@ -85,7 +85,7 @@ export const listTexts = {
   confirm: 'Please confirm',
   nothingSelected: 'Nothing was selected, so nothing was done.',
   someGone: (count: number) =>
-    count === 1 ? 'One of them was gone already.' : `${grouped(count)} of them were gone already.`,
+    count === 1 ? 'One of them no longer existed.' : `${grouped(count)} of them no longer existed.`,
   progress: (done: number, total: number | null) =>
     total === null ? `${grouped(done)} done …` : `${grouped(done)} of ${grouped(total)} done …`,
   step: (step: 'checked' | 'written' | 'searched', done: number, total: number | null) => {
@@ -105,8 +105,8 @@ export const listTexts = {
 export const statuses: Readonly<
   Record<(typeof DELIVERY_STATUSES)[number], { readonly words: string; readonly hint: string }>
 > = {
-  QUEUED: { words: 'Waiting', hint: 'It waits to be given to the carrier.' },
-  SUBMITTED: { words: 'Given to the carrier', hint: 'The carrier has it and has not reported yet.' },
+  QUEUED: { words: 'Waiting', hint: 'It waits to be submitted to the carrier.' },
+  SUBMITTED: { words: 'With the carrier', hint: 'The carrier has it and has not reported yet.' },
   ENROUTE: { words: 'On its way', hint: 'The carrier tries to deliver it.' },
   ACCEPTED: { words: 'Accepted', hint: 'The carrier has accepted it and has not delivered it yet.' },
   DELIVERED: { words: 'Delivered', hint: 'It has arrived on the phone.' },
@@ -115,7 +115,7 @@ export const statuses: Readonly<
   UNDELIVERABLE: { words: 'Not deliverable', hint: 'The number cannot get it. Check the number.' },
   UNKNOWN: {
     words: 'Not known',
-    hint: 'Nobody knows whether the carrier took it, or the carrier never reported. It may have arrived. Ask the recipient before you send it again.',
+    hint: 'The carrier did not answer or never reported, so nobody knows whether it arrived. Ask the recipient before you send it again.',
   },
   REJECTED: { words: 'Refused', hint: 'The carrier has refused it. The reason is on the page of the message.' },
 };

@@ -135,7 +135,7 @@ export interface Endless<In> {
   isMade(input: In): boolean;
 }
 export const alwaysEndless: Endless<unknown> = {
-  says: 'A token that ends may not do it, because what it makes does not end with the token.',
+  says: 'A token that expires may not do this, because what it creates would not expire with the token.',
   isMade: () => true,
 };
 

@@ -242,7 +242,7 @@ function rawInput(action: Action, params: RawInput['params'], request: ApiReques
     Object.defineProperty(query, name, { value, enumerable: true, configurable: true });
   }
   if (twice.length > 0) {
-    throw refused(twice.map((name) => ({ pointer: `?${name.slice(0, 100)}`, detail: 'it was given twice' })));
+    throw refused(twice.map((name) => ({ pointer: `?${name.slice(0, 100)}`, detail: 'this was given twice' })));
   }
   const raw = { params, query, body: undefined, upload: new Uint8Array() };
   const type = (request.header('content-type') ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '';
@@ -253,7 +253,7 @@ function rawInput(action: Action, params: RawInput['params'], request: ApiReques
   if (bytes.length > 0 && !isJson(type, action)) throw unsupported('application/json');
   if (action.body) return { ...raw, body: bytes.length === 0 ? {} : readJson(bytes) };
   if (bytes.length > 0 && !isEmptyObject(readJson(bytes))) {
-    throw refused([{ pointer: '#', detail: 'this takes no body' }]);
+    throw refused([{ pointer: '#', detail: 'this request takes no body' }]);
   }
   return raw;
 }
@@ -261,8 +261,7 @@ function rawInput(action: Action, params: RawInput['params'], request: ApiReques
 const isJson = (type: string, { method }: Action): boolean =>
   type === 'application/json' || (method === 'PATCH' && type === 'application/merge-patch+json');
 
-const unsupported = (expected: string) =>
-  new Problem('unsupported-media', `The body is to be of the type ${expected}.`);
+const unsupported = (expected: string) => new Problem('unsupported-media', `The body must have the type ${expected}.`);
 
 const isEmptyObject = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && !Array.isArray(value) && Object.keys(value).length === 0;

@@ -23,7 +23,7 @@ const NAME_LENGTH_MAX = 100;
 /** The query parameters of every list, which say how far it is read. */
 export const pageQuery = {
   limit: queryInteger(1, LIMIT_MAX).default(LIMIT_DEFAULT).describe(`Items of a page, 1 to ${LIMIT_MAX}.`),
-  after: z.string().max(2_000).optional().describe('The `next` of the page before.'),
+  after: z.string().max(2_000).optional().describe('The `next` of the previous page.'),
 };
 const pageSchema = z.strictObject(pageQuery);
 
@@ -46,7 +46,7 @@ export function readInput(action: Action, raw: RawInput): Input {
   let page: Page<unknown> | undefined;
   if (paged) {
     const position = readCursor(action, raw, paged.after);
-    if (position === undefined) errors.push({ pointer: '?after', detail: 'this is no cursor of this list' });
+    if (position === undefined) errors.push({ pointer: '?after', detail: 'this is not a cursor of this list' });
     page = { limit: paged.limit, after: position };
   }
   if (errors.length > 0) throw refused(errors);

@@ -107,7 +107,7 @@ function operation(action: Action): Json {
       tokens,
       needs?.says,
       endless?.says,
-      ...(action.accountTokens ? ['Tokens of accounts may do it too.'] : []),
+      ...(action.accountTokens ? ['Tokens of accounts may do this too.'] : []),
     ]
       .filter((sentence) => sentence !== undefined)
       .join(' '),
@@ -136,7 +136,8 @@ function parametersOf(action: Action): Json[] {
     name: 'Idempotency-Key',
     in: 'header',
     schema: { type: 'string', minLength: 1, maxLength: 130 },
-    description: 'The same key with the same body does the work once and gives the same answer for 24 hours.',
+    description:
+      'Makes the request safe to repeat: for 24 hours, the same key with the same body gets the same answer, and the work is done once.',
   };
   return [
     ...parameters('path', action.params.shape, example.params),

@@ -36,15 +36,16 @@ export function checkScope(action: Action, actor: Actor): void {
 function checkNeeds({ needs, needsFactor, endless }: Action, input: Input, actor: Actor): void {
   if (actor.kind === 'command') return;
   if (needsFactor?.(input) && !actor.hasFreshFactor) {
-    const ways = 'an operator who gives a code of the second factor in the console, or a command on the machine itself';
-    throw new Problem('forbidden', `The second factor of an operator is reset only by ${ways}.`);
+    const ways =
+      'an operator in the console who enters a code of the second factor, or by a command on the machine itself';
+    throw new Problem('forbidden', `The second factor of an operator can be reset only by ${ways}.`);
   }
   if (actor.kind !== 'operator' && actor.kind !== 'account') return;
   const lacking = needs?.scopes(input).filter((each) => !actor.scopes.includes(each)) ?? [];
   if (lacking.length > 0) throw lacks(lacking);
   if ((actor.expiresAt ?? null) !== null && endless?.isMade(input)) {
-    const ways = 'a token without an end, the console, or a command on the machine itself';
-    throw new Problem('forbidden', `The token ends, but what this makes would not. Use ${ways}.`);
+    const ways = 'a token that does not expire, the console, or a command on the machine itself';
+    throw new Problem('forbidden', `The token expires, but what this creates would not. Use ${ways}.`);
   }
 }
 

@@ -29,20 +29,20 @@ export const meanings: readonly (readonly [kind: ProblemKind, title: string, whe
   [
     'forbidden',
     'The token may not do this',
-    'The token lacks a scope, which is named, or it ends and what it would make does not.',
+    'The token lacks a scope, which the answer names, or it expires and what it would create does not.',
   ],
-  ['not-found', 'Not found', 'There is no such thing, or it belongs to another account.'],
+  ['not-found', 'Not found', 'The object does not exist, or belongs to another account.'],
   ['method', 'The method is not allowed', 'The path takes other methods; Allow names them.'],
   [
     'conflict',
     'Conflict',
-    'A name is taken, the state forbids it, or a request with this key is in progress or is done and its answer is not kept.',
+    'A name is taken, the state of the object forbids the action, or a request with this key is in progress, or is done and its answer is no longer stored.',
   ],
-  ['too-large', 'The body is too large', 'The body has more bytes than are allowed.'],
+  ['too-large', 'The body is too large', 'The body is larger than allowed.'],
   ['unsupported-media', 'The media type is not supported', 'The body is not of the documented media type.'],
   ['key-reused', 'The Idempotency-Key was used before', 'The key was used with another body.'],
   ['too-many', 'Too many requests', 'Retry-After says when to try again.'],
-  ['internal', 'Internal error', 'A bug of ours; the log has it under the id of the request.'],
+  ['internal', 'Internal error', 'A bug in Columba. The log has the cause under the id of the request.'],
   ['unavailable', 'Unavailable', 'The database does not answer. Retry-After says when to try again.'],
 ];
 const titles = new Map(meanings.map(([kind, title]) => [kind, title]));

@@ -56,15 +56,15 @@ async function referencePage(): Promise<Html> {
     await pause();
   }
   return html`<h1>The operator’s API</h1>
-<p class="lead">JSON below <code>${BASE}/operator/v1</code>. Each action is a command too.</p>
-<p class="note">Make a token with <code>columba token add NAME --scope accounts</code>, and put it into
-<code>COLUMBA_TOKEN</code>. Until a token exists the API answers 404.
+<p class="lead">JSON below <code>${BASE}/operator/v1</code>. Every action is also a command.</p>
+<p class="note">Create a token with <code>columba token add NAME --scope accounts</code>, and put it into
+<code>COLUMBA_TOKEN</code>. The API answers 404 until a token exists.
 For programs there is <code>/operator/v1/openapi.json</code>.</p>
 <nav class="contents" aria-label="Contents"><ul>${nouns.map((noun) => html`<li><a href="#${noun}">${noun}</a></li>`)}
 <li><a href="#problems">problems</a></li></ul></nav>
 ${sections}
 <h2 id="problems">Problems</h2>
-<p>Refusals are <code>application/problem+json</code> (RFC 9457).</p>
+<p>Errors are <code>application/problem+json</code> (RFC 9457).</p>
 <dl class="list">${meanings.map(
     ([kind, title, when]) =>
       html`<div id="problem-${kind}"><dt>${STATUS[kind]} ${kind}</dt><dd>${title}. ${when}</dd></div>`,

@@ -16,13 +16,13 @@ const words = <S extends z.ZodType<string, string>>(word: S, description: string
     .describe(description);
 const stopWords = words(
   stopWord,
-  'A received message with nothing but one of these words puts its sender on the blacklist and ends what waits for it.',
+  'A received message that consists of one of these words puts its sender on the blacklist, and cancels the messages that wait for the sender.',
 );
 const startWords = words(
   stopWord,
-  'Words that take their sender off the blacklist, besides START and UNSTOP, which count where STOP words do.',
+  'Words that take their sender off the blacklist, in addition to START and UNSTOP, which count if the account has STOP words.',
 );
-const helpWords = words(stopWord, 'Words that get the answer `helpAnswer`, besides HELP.');
+const helpWords = words(stopWord, 'Words that get the answer `helpAnswer`, in addition to HELP.');
 const wordLanguages = words(
   z.string().refine(isWordLanguage, `expected some of ${WORD_LANGUAGES.join(', ')}`),
   `Languages whose lists of STOP, START and HELP words count too: ${WORD_LANGUAGES.join(', ')}.`,
@@ -35,7 +35,7 @@ const answer = (word: string) =>
     .regex(/\S/, 'expected a text')
     .nullable()
     .describe(
-      `The answer to ${word}, at most once for a sender in 24 hours. It costs credits and goes although the sender is on the blacklist.`,
+      `The answer to ${word}, sent at most once in 24 hours to the same person. It costs credits, and is sent although the person is on the blacklist.`,
     );
 const stopAnswer = answer('a STOP word');
 const helpAnswer = answer('a HELP word');

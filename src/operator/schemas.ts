@@ -12,7 +12,7 @@ z.config({
     if (issue.code === 'too_big') return `expected at most ${issue.maximum}${UNITS[issue.origin] ?? ''}`;
     if (issue.code === 'too_small') return `expected at least ${issue.minimum}${UNITS[issue.origin] ?? ''}`;
     if (issue.code === 'invalid_value') return `expected one of ${issue.values.map(String).filter(Boolean).join(', ')}`;
-    if (issue.code === 'invalid_union') return 'expected one of the documented forms';
+    if (issue.code === 'invalid_union') return 'expected one of the documented formats';
     return undefined;
   },
 });
@@ -61,7 +61,7 @@ export const instant = z
     decode: (text) => Date.parse(text),
     encode: (ms) => new Date(ms).toISOString(),
   })
-  .describe('An instant as RFC 3339 writes it: with Z, or with an offset such as +02:00. Answers have Z.');
+  .describe('An instant in the format of RFC 3339, with Z or with an offset such as +02:00. Answers have Z.');
 
 /** A text of at most `lengthMax` characters, without control characters. */
 export const line = (lengthMax: number) =>

@@ -213,7 +213,7 @@ onEveryEngine('compose, check and send', (engine) => {
     const { api, client } = await opened(t);
     await act(api, 'credits add', { params: { username: 'acme' }, body: { amount: '-29999', reason: 'test' } });
     const { text } = await check(client, { to: '0825550201\n0825550202', text: 'Hi' });
-    assert.match(text, /No message will go, because credits are missing\./);
+    assert.match(text, /No message will be sent, because credits are missing\./);
     assert.match(text, /<dt>Credits that you have<\/dt><dd>1<\/dd>/);
     assert.doesNotMatch(text, /will go\.|-1<|Credits left afterwards/);
     const enough = await check(client, { to: '0825550201', text: 'Hi' });

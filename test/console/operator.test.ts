@@ -154,9 +154,9 @@ onEveryEngine("the operator's acts", (engine) => {
       [
         'accounts/acme/settings',
         { allowedNetworks: 'nowhere' },
-        /<p>Networks from which it may be used, with commas: /,
+        /<p>Networks from which the account may be used, separated by commas: /,
       ],
-      ['accounts/acme/credits', { amount: '0', reason: 'x' }, /<p>How many \(negative takes back\): 0 moves nothing/],
+      ['accounts/acme/credits', { amount: '0', reason: 'x' }, /<p>Number of credits \(negative to take back\): 0 moves nothing/],
       ['retention', days, /<p>Received messages: days: expected a whole number/],
       ['unrouted', { act: 'save-route', name: 'two words', routeTo: 'acme' }, /<p>Name: expected 1 to 64 letters/],
       ['tokens', { name: 'shop' }, /<p>What it may do: choose at least one/],

@@ -43,7 +43,7 @@ onEveryEngine('screens of the console', (engine) => {
     await act(api, 'contact add', { params, body: { mobile: '+27825550201', name: 'Anna' } });
     const known = await client.get('/console/');
     assert.doesNotMatch(known.text, /first steps/);
-    assert.match(known.text, /No message has arrived yet\..*No message was sent yet\./s);
+    assert.match(known.text, /No message has arrived yet\..*No message has been sent yet\./s);
     await act(api, 'message send', { params, body: { recipients: ['+27825550201'], text: 'The last one' } });
     const { text } = await client.get('/console/');
     assert.match(text, /Last sent.*\/console\/messages\/\d+"><bdi>Anna<\/bdi>.*The last one.*Waiting/s);

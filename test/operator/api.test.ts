@@ -65,7 +65,7 @@ onEveryEngine("the operator's API", (engine) => {
       const other = await api.call('GET', `${path}${first.json.next}`);
       assert.deepEqual(
         [other.status, other.json.errors],
-        [400, [{ pointer: '?after', detail: 'this is no cursor of this list' }]],
+        [400, [{ pointer: '?after', detail: 'this is not a cursor of this list' }]],
       );
     }
   });
@@ -92,7 +92,7 @@ onEveryEngine("the operator's API", (engine) => {
     assert.deepEqual(pointers, ['#/credits', '#/nonsense', '#/priority', '#/region', '#/tag', '#/username']);
     assert.doesNotMatch(text, /SECRET/);
     const query = await api.call('GET', '/accounts?limit=0&state=odd&colour=red&limit=2');
-    assert.deepEqual(query.json.errors, [{ pointer: '?limit', detail: 'it was given twice' }]);
+    assert.deepEqual(query.json.errors, [{ pointer: '?limit', detail: 'this was given twice' }]);
     const more = await api.call('GET', '/accounts?limit=0&state=odd&colour=red');
     assert.deepEqual(more.json.errors.map(({ pointer }: { pointer: string }) => pointer).sort(), [
       '?colour',

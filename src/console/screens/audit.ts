@@ -26,10 +26,10 @@ const texts = {
     contract: 'client of the contract',
     message: 'received message',
   } as Readonly<Record<string, string>>,
-  empty: 'Nothing was changed yet.',
+  empty: 'Nothing has been changed yet.',
   noMatch: 'Nothing matches.',
   noMatchHint: 'Change the filter, or clear it.',
-  emptyHint: 'Every change by an operator or a customer appears here, and what clients delete.',
+  emptyHint: 'Every change by an operator or a customer appears here, and everything that clients delete.',
 } as const;
 
 const FIELDS = ['account', 'actor', 'action', 'from', 'to'] as const;

@@ -19,14 +19,14 @@ import { wrongFields } from '../wrong-fields.ts';
 
 const texts = {
   title: 'Check before sending',
-  texts: 'What they get',
+  texts: 'Text',
   goes: (count: number) => `${counted(count, 'message')} will go.`,
-  none: 'No message can go.',
-  lacking: 'No message will go, because credits are missing.',
-  refused: (count: number) => `${counted(count, 'number')} cannot get it:`,
+  none: 'No message can be sent.',
+  lacking: 'No message will be sent, because credits are missing.',
+  refused: (count: number) => `${counted(count, 'number')} cannot get the message:`,
   duplicates: (count: number) => `${counted(count, 'number')} more than once: each gets one message.`,
-  shifted: 'Your quiet hours shift the time:',
-  past: 'The time has passed already: the messages go now.',
+  shifted: 'Because of your quiet hours, the messages are sent at:',
+  past: 'The time has passed already, so the messages are sent now.',
   due: 'To be sent',
   atOnce: 'at once',
   cost: 'Cost',
@@ -37,7 +37,7 @@ const texts = {
   missing: (credits: bigint) =>
     `${counted(credits, 'credit is missing', 'credits are missing')}. Ask the operator for more, or send to fewer numbers.`,
   before:
-    'You have sent or scheduled this very text to these very numbers before. Do it again only if you mean it. That was at:',
+    'You have already sent or scheduled exactly this text to exactly these numbers. Send it again only if you mean to. The first time was:',
   columns: ['Where', 'Number', 'Why not'],
   more: (count: number) => `and ${grouped(count)} more`,
   send: (count: number) => `Send ${counted(count, 'message')}`,
@@ -45,7 +45,7 @@ const texts = {
   reason: (detail: string) => `${detail.charAt(0).toUpperCase()}${detail.slice(1)}.`,
   errors: {
     noText: 'Write a text.',
-    noRecipients: 'Say to whom: a number, a group or a file.',
+    noRecipients: 'Choose the recipients: a number, a group or a file.',
     badWhen: 'Send at: expected a day and a time, such as 2026-11-16T14:05.',
     badNotAfter: 'Do not send after: expected a day and a time.',
     past: 'Send at: this is more than 24 hours in the past. Leave it empty to send now.',
@@ -56,8 +56,8 @@ const texts = {
     done: (accepted: number, refused: number) =>
       `${counted(accepted, 'message')} accepted, ${grouped(refused)} refused.`,
     failed: (message: string, left: number) =>
-      `It stopped: ${message} ${counted(left, 'number')} left. Reload this page to go on; what is accepted is not sent again.`,
-    stopped: 'Do not close this page before it has finished. If it breaks, reload it: nothing is sent twice.',
+      `Sending stopped: ${message} ${counted(left, 'number')} left. Reload this page to continue; messages that are accepted are not sent again.`,
+    stopped: 'Keep this page open until it has finished. If it is interrupted, reload it; nothing is sent twice.',
     toSent: 'To the sent messages',
     toScheduled: 'To the scheduled messages',
   },

@@ -26,12 +26,12 @@ export const texts = {
   rate: (lastMinute: number, limit: number | null) =>
     `${lastMinute >= 1_000 ? '1,000+' : grouped(lastMinute)} in the last minute, ${limit === null ? 'no limit' : `at most ${grouped(limit)} in a second`}`,
   refused: (permanent: number, temporary: number, unknownOutcome: number) =>
-    `${grouped(permanent)} for good, ${grouped(temporary)} for now, ${grouped(unknownOutcome)} without an answer`,
+    `${grouped(permanent)} permanent, ${grouped(temporary)} temporary, ${grouped(unknownOutcome)} without an answer`,
   lag: (ms: number | null) => (ms === null ? 'no receipt known' : seconds(ms)),
   pause: 'Pause',
   resume: 'Resume',
   empty: 'There is no connector yet.',
-  emptyHint: 'The service makes a loopback at its first start. Add others with columba connector put.',
+  emptyHint: 'The service creates a loopback at its first start. Add others with columba connector put.',
   notices: { paused: 'The connector is paused.', resumed: 'The connector works again.' },
 } as const;
 

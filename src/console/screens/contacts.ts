@@ -53,24 +53,24 @@ const texts = {
   empty: 'There are no contacts yet.',
   emptyHint: 'Add the first one below, or import a CSV file.',
   noMatch: 'No contact matches.',
-  noMatchHint: 'Search for less.',
+  noMatchHint: 'Shorten the search.',
   write: 'Write',
   contact: (name: string) => `the contact ${name}`,
   total: (said: string, count: number) => `${said} ${count === 1 ? 'contact' : 'contacts'} in all.`,
-  writeAll: 'Write to the selected ones',
+  writeAll: 'Write to the selected contacts',
   moveTo: 'Group',
   move: 'Move to the group',
   removeMany: (count: number) => `Remove ${counted(count, 'contact')}? This cannot be undone.`,
   removeSubmit: (count: number) => `Remove ${counted(count, 'contact')}`,
   notices: {
     added: 'The contact is added.',
-    twice: 'The contact is added. Another contact has the same number. That is allowed.',
+    twice: 'The contact is added. Another contact has the same number, which is allowed.',
     changed: 'The contact is changed.',
     removed: 'The contact is removed.',
     nothing: 'Nothing was selected, so nothing was done.',
     moved: (count: bigint) => `Moved ${counted(count, 'contact')}.`,
     removedMany: (count: bigint) =>
-      `Removed ${counted(count, 'contact')}. Those that were gone already are not counted.`,
+      `Removed ${counted(count, 'contact')}. Contacts that were removed before are not counted.`,
   },
 } as const;
 

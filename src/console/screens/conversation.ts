@@ -16,7 +16,7 @@ const texts = {
   scheduled: 'Scheduled for',
   empty: 'No message from or to this number yet.',
   emptyHint: 'Write the first one below.',
-  far: 'Only the newest 20,000 messages of each direction were looked at.',
+  far: 'Only the newest 20,000 messages of each direction were searched.',
   older: 'Only the newest 100 messages of each direction are shown.',
   reply: 'Your reply',
   submit: 'Check the reply',
@@ -25,7 +25,7 @@ const texts = {
   none: 'no template',
   addContact: 'Add to contacts',
   blacklist: 'Put on the blacklist',
-  noNumber: 'This sender has no number, so nobody can reply.',
+  noNumber: 'This sender has no number, so you cannot reply.',
 } as const;
 
 interface Said {

@@ -28,7 +28,7 @@ const texts = {
   message: (id: string) => `message ${id}`,
   empty: 'No credits have moved yet.',
   emptyHint: 'Ask the operator for credits.',
-  wrong: 'The sums do not add up here. Please tell the operator: columba check --ledger finds the reason.',
+  wrong: 'The balances do not add up. Please tell the operator to run columba check --ledger, which finds the reason.',
   noMatch: 'No movement of this kind.',
   noMatchHint: 'Show everything to see the others.',
 } as const;

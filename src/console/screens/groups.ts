@@ -25,7 +25,7 @@ const texts = {
   write: 'Write to all',
   notices: {
     added: 'The group is added.',
-    renamed: 'The group has its new name.',
+    renamed: 'The group is renamed.',
     removed: (count: bigint) => `The group is removed. ${counted(count, 'contact')} without a group now.`,
   },
 } as const;

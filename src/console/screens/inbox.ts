@@ -45,7 +45,7 @@ const texts = {
   empty: 'No message has arrived yet.',
   emptyHint: 'Messages that people send to your numbers appear here.',
   noMatch: 'No message matches.',
-  noMatchHint: 'Search for less, or for a longer time.',
+  noMatchHint: 'Shorten the search, or choose a longer time.',
   deleteQuestion: (count: number) => `Delete ${counted(count, 'received message')}? This cannot be undone.`,
   deleteSubmit: (count: number) => `Delete ${counted(count, 'message')}`,
   acting: 'Working on received messages',
@@ -53,7 +53,8 @@ const texts = {
     nothing: 'Nothing was selected, so nothing was done.',
     read: (count: bigint) => `Marked ${counted(count, 'message')} as read.`,
     unread: (count: bigint) => `Marked ${counted(count, 'message')} as unread.`,
-    delete: (count: bigint) => `Deleted ${counted(count, 'message')}. Messages that were gone already are not counted.`,
+    delete: (count: bigint) =>
+      `Deleted ${counted(count, 'message')}. Messages that were deleted before are not counted.`,
   },
 } as const;
 

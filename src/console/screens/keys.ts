@@ -13,19 +13,19 @@ import { ACCESS_LABELS, accessPage, ownAccessRoutes } from './access.ts';
 const texts = {
   title: 'Access',
   userIds: 'user_ids of your programs',
-  userIdLead: 'Programs that call the messaging API use a user_id. Only the beginning of its hash is kept visible.',
+  userIdLead: 'Programs that call the messaging API use a user_id. Columba can show only the beginning of its hash.',
   networks: (networks: string | null) =>
     networks === null
       ? 'The account can be used from every network.'
       : `The account can be used only from: ${networks.replaceAll(',', ', ')}.`,
   userIdColumns: ['Hash', 'Made', 'Last used', 'State', ''],
-  newUserId: 'Make a new user_id',
-  shownOnce: 'This is shown only now. Copy it to a safe place.',
+  newUserId: 'Create a new user_id',
+  shownOnce: 'This cannot be shown again. Copy it to a safe place.',
   valid: 'valid',
   revoked: 'revoked',
   revoke: 'Revoke',
   revokeUserId: (hash: string) => `Revoke the user_id ${hash}? Programs that use it are refused from the next call on.`,
-  lastUserId: 'It is the last valid one: no program can use the account afterwards.',
+  lastUserId: 'It is the last valid user_id: no program can use the account afterwards.',
   tokens: 'Tokens of the JSON API',
   tokenLead: 'A token lets a program of yours send and read messages through the JSON API.',
   tokenColumns: ['Name', 'May', 'Made', 'Last used', ''],
@@ -38,7 +38,7 @@ const texts = {
   } as Readonly<Record<string, string>>,
   newToken: 'Make a token',
   noTokens: 'There are no tokens yet.',
-  noTokensHint: 'Make one for each program, so that each can be revoked by itself.',
+  noTokensHint: 'Create one for each program, so that each can be revoked on its own.',
   revokeToken: (name: string) => `Revoke the token ${name}? Programs that use it are refused from the next call on.`,
   done: 'Go on',
 } as const;

@@ -47,8 +47,8 @@ const texts = {
   blacklist: 'Put the number on the blacklist',
   cancel: 'Cancel this message',
   cancelQuestion: 'Cancel this message? It is not sent, and its credits are free again.',
-  gone: 'The message is gone: it was deleted, or an old one was removed. Its credits are still in the list of credits.',
-  goneTitle: 'This message is gone',
+  gone: 'The message no longer exists: it was deleted, or it was too old. Its credits are still in the list of credits.',
+  goneTitle: 'This message no longer exists',
   toSent: 'To the sent messages',
   notices: {
     cancelled: 'The message is cancelled, and its credits are free again.',

@@ -11,10 +11,10 @@ import { type Connector, connectorTable, texts as connectorTexts } from './conne
 
 const texts = {
   title: 'Overview',
-  needs: 'What needs you',
-  nothing: 'Nothing needs you now.',
+  needs: 'What needs your attention',
+  nothing: 'Nothing needs your attention now.',
   down: (name: string, reason: string) =>
-    `The connector ${name} does not work: ${reason}. Messages wait and go out when it works again.`,
+    `The connector ${name} does not work: ${reason}. Messages wait, and are sent when it works again.`,
   paused: (name: string) => `The connector ${name} is paused. Messages for it wait.`,
   unknownOutcome: (count: number, isAtLeast: boolean) =>
     count === 1 && !isAtLeast
@@ -22,7 +22,7 @@ const texts = {
       : `${grouped(count)}${isAtLeast ? '+' : ''} messages have an unknown outcome: nobody knows whether the carrier has them.`,
   decide: 'Decide',
   unrouted: 'Incoming messages have no route.',
-  route: 'Look at them',
+  route: 'Show them',
   noConnector: 'There is no connector, so nothing is sent.',
   unconnected: (connector: string | null, count: number) =>
     connector === null

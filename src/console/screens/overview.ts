@@ -26,16 +26,16 @@ const texts = {
   sent: {
     title: 'Last sent',
     columns: ['To', 'Text', 'State', 'Sent'],
-    none: 'No message was sent yet.',
+    none: 'No message has been sent yet.',
     more: 'All sent messages',
   },
-  stopped: 'Nothing goes out now: the way to the carrier does not work since',
-  nothingLost: 'Nothing is lost. Your messages go out when it works again.',
+  stopped: 'Nothing is being sent now. The connection to the carrier has not worked since',
+  nothingLost: 'Nothing is lost. Your messages are sent when it works again.',
   waiting: (count: number) => `${counted(count, 'message')} of yours ${count === 1 ? 'waits' : 'wait'} to be sent.`,
   stepsTitle: 'Three first steps',
   steps: {
     contacts: ['Add your contacts', 'one by one or from a CSV file'],
-    compose: ['Write a message', 'and see what it costs before it goes'],
+    compose: ['Write a message', 'and see what it costs before you send it'],
     access: ['Choose a password', 'and give your programs a user_id'],
   },
 } as const;

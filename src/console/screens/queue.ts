@@ -30,13 +30,13 @@ const texts = {
   filters: [
     ['', 'all on their way'],
     ['due', 'due now'],
-    ['claimed', 'being given to a carrier'],
+    ['claimed', 'being submitted to a carrier'],
     ['retrying', 'to be tried again'],
     ['open', 'unknown outcome'],
   ] as readonly (readonly [string, string])[],
   states: {
     waiting: 'waits',
-    submitting: 'is being given to the carrier',
+    submitting: 'is being submitted to the carrier',
     'unknown-outcome': 'unknown outcome: the carrier has not answered',
     'needs-decision': 'needs a decision',
   } as Readonly<Record<string, string>>,
@@ -44,13 +44,13 @@ const texts = {
   empty: 'No message is on its way.',
   emptyHint: 'Messages appear here from the moment they are accepted until the carrier has them.',
   noMatch: 'No message is in this state.',
-  noMatchHint: 'Nothing is to be done here.',
+  noMatchHint: 'There is nothing to do here.',
   firstOfAll: (count: number) => `the first ${count} that match`,
   lead: 'Nobody knows whether the carrier has a message with an unknown outcome. Ask the carrier, then decide.',
   decisions: [
     ['submitted', 'The carrier has it'],
     ['not-submitted', 'The carrier does not have it'],
-    ['submit-again', 'Send it again, perhaps twice'],
+    ['submit-again', 'Send it again, although it may arrive twice'],
   ] as readonly (readonly [string, string])[],
   question: (count: number, decision: string) => `Decide about ${counted(count, 'message')}: ${decision}?`,
   submit: (count: number) => `Decide about ${counted(count, 'message')}`,
@@ -58,7 +58,7 @@ const texts = {
   notices: {
     nothing: 'Nothing was selected, so nothing was done.',
     decided: (count: bigint) =>
-      `Decided about ${counted(count, 'message')}. Those that were decided meanwhile are not counted.`,
+      `Decided ${counted(count, 'message')}. Messages that were decided in the meantime are not counted.`,
   },
 } as const;
 

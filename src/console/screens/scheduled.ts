@@ -16,10 +16,10 @@ import { counted, grouped, instantOf, localTime, messageText, party, time, zoneN
 const texts = {
   title: 'Scheduled',
   columns: ['When', 'To', 'Text', 'Reference', 'Credits held'],
-  zone: (zone: string) => `Times are those of ${zone}.`,
+  zone: (zone: string) => `Times are in the zone ${zone}.`,
   message: (recipient: string) => `the message to ${recipient}`,
   cancel: 'Cancel',
-  move: 'Move to another time',
+  move: 'Change the time',
   moveTo: 'New time',
   empty: 'No message is scheduled.',
   emptyHint: 'Choose a time when you write a message, and it waits here.',
@@ -33,15 +33,15 @@ const texts = {
     nothing: 'Nothing was selected, so nothing was done.',
     cancel: (count: bigint) =>
       count === 0n
-        ? 'Nothing changed: the messages are being sent already, or are gone.'
+        ? 'Nothing was changed: the messages are being sent already, or no longer exist.'
         : `Cancelled ${counted(count, 'message')}. Messages that are being sent already are not counted.`,
     move: (count: bigint) =>
       count === 0n
-        ? 'Nothing changed: the messages are being sent already, or are gone.'
+        ? 'Nothing was changed: the messages are being sent already, or no longer exist.'
         : `Moved ${counted(count, 'message')}.`,
-    tooLate: 'Nothing changed: the messages must not be sent so late.',
+    tooLate: 'Nothing was changed: the messages have a latest time before that.',
     accepted: (count: bigint) => `${counted(count, 'message')} accepted. Each one waits here for its time.`,
-    badTime: 'Nothing changed: choose a day and a time in the future.',
+    badTime: 'Nothing was changed: choose a day and a time in the future.',
   },
 } as const;
 

@@ -53,15 +53,15 @@ const texts = {
     `Send ${counted(count, 'message')} again? Each becomes a new message and costs credits again.`,
   resendSubmit: (count: number) => `Send ${counted(count, 'message')} again`,
   message: (recipient: string) => `the message to ${recipient}`,
-  empty: 'No message was sent yet.',
+  empty: 'No message has been sent yet.',
   emptyHint: 'What you send appears here, with what became of it.',
   noMatch: 'No message matches.',
-  noMatchHint: 'Search for less, or for a longer time.',
+  noMatchHint: 'Shorten the search, or choose a longer time.',
   acting: 'Working on sent messages',
   notices: {
     nothing: 'Nothing was selected, so nothing was done.',
     mark: (count: bigint) => `Marked ${counted(count, 'message')} as seen.`,
-    selectFirst: 'Nothing was sent: select the messages that are to be sent again.',
+    selectFirst: 'Nothing was sent: select the messages to send again.',
     resent: (count: bigint) =>
       `${counted(count, 'message')} accepted again. Messages that cannot be sent are not counted.`,
     accepted: (count: bigint) => `${counted(count, 'message')} accepted. Each one is on its way or waits for its time.`,

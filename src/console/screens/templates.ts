@@ -22,7 +22,7 @@ const texts = {
   use: 'Use it',
   notices: {
     added: 'The template is saved.',
-    there: 'This template is there already.',
+    there: 'You have this template already.',
     removed: 'The template is removed.',
   },
 } as const;

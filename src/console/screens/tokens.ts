@@ -28,9 +28,9 @@ const texts = {
   revoke: 'Revoke',
   question: (name: string) => `Revoke the token ${name}? Every process refuses it from the next request on.`,
   empty: 'There are no tokens yet.',
-  emptyHint: 'The JSON API answers only when there is one.',
+  emptyHint: 'The JSON API answers only if there is a token.',
   add: 'Make a token',
-  name: 'What it is for',
+  name: 'Purpose',
   username: 'Only for this account',
   scopes: 'What it may do',
   scopeWords: {
@@ -46,7 +46,7 @@ const texts = {
     metrics: 'see the state of the service',
   } as Readonly<Record<string, string>>,
   submit: 'Make it',
-  shown: 'The token, shown only now',
+  shown: 'The token, which cannot be shown again',
   done: 'Go on',
   notices: { revoked: 'The token is revoked.' },
 } as const;
