@@ -304,7 +304,7 @@ describe('working in the console in Chromium', () => {
     await page.getByRole('heading', { name: 'Compose' }).waitFor();
     assert.equal(await page.getByLabel('Text', { exact: true }).inputValue(), 'Only once');
     await page.getByRole('button', { name: 'Check' }).click();
-    await page.getByText('to these very numbers before').waitFor();
+    await page.getByText('to exactly these numbers').waitFor();
     await page.getByRole('button', { name: 'Send 1 message' }).click();
     await page.getByText('1 message accepted').waitFor();
     const { items } = await act<{ items: { text: string }[] }>(api, 'message list', { params: { username: 'acme' } });

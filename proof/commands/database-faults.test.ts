@@ -74,12 +74,12 @@ describe('the operator is told which database file cannot be used, and why:', ()
 
   test('a folder that is missing and cannot be made', async () => {
     const said = await told('/dev/null/below/columba.db', ['import', SAMPLE]);
-    assert.ok(said.includes('The folder of the database /dev/null/below/columba.db cannot be made.'), said);
+    assert.ok(said.includes('The folder of the database /dev/null/below/columba.db cannot be created.'), said);
   });
 
   test('a folder in /proc, where making folders one below the other never ended', async () => {
     const said = await told('/proc/nothing/below/columba.db', ['import', SAMPLE]);
-    assert.ok(said.includes('The folder of the database /proc/nothing/below/columba.db cannot be made.'), said);
+    assert.ok(said.includes('The folder of the database /proc/nothing/below/columba.db cannot be created.'), said);
   });
 
   test('a path relative to the current folder is told as an absolute one', async () => {

@@ -132,7 +132,7 @@ test('a single process goes on at SIGHUP, and says that it has no workers to res
   const live = async () => (await fetch(`${program.address}/health/live`)).status;
   assert.equal(await live(), 200);
   program.kill('SIGHUP');
-  await until('it says so', () => program.logged('SIGHUP restarts workers, and there are none').length === 1);
+  await until('it says so', () => program.logged('SIGHUP restarts workers, but this service has none').length === 1);
   assert.equal(await live(), 200);
   program.kill('SIGTERM');
   assert.equal((await program.ended).code, 0);

@@ -80,7 +80,7 @@ describe('the disk of the embedded database', () => {
     for (let time = 0; time < 2; time++) assert.equal(await ready(), 503, 'ready, although writes are refused');
     assert.equal(
       JSON.parse(logged.at(-1) ?? '{}').msg,
-      `The disk of the database ${pathOf(service.setting)} is full. Make room there: the service goes on by itself.`,
+      `The disk of the database ${pathOf(service.setting)} is full. Make room there; the service then continues by itself.`,
     );
     const before = await answersOf(service);
     // Together with others that need no room: each stands alone, or all are refused.

@@ -147,7 +147,7 @@ describe('SIGHUP', () => {
     const program = await startProgram(freshDatabase(), 1);
     for (let times = 1; times <= 2; times++) {
       program.kill('SIGHUP');
-      const warned = () => program.logged('SIGHUP restarts workers, and there are none').length === times;
+      const warned = () => program.logged('SIGHUP restarts workers, but this service has none').length === times;
       await until('it is logged', warned);
       assert.equal((await fetch(`${program.address}/health/ready`)).status, 200);
     }
@@ -178,7 +178,7 @@ describe('a service that was started in a terminal', () => {
         await until('it serves', () => logged(serves).length === 1);
         const [{ pid }] = logged(serves);
         process.kill(pid, 'SIGHUP');
-        await until('SIGHUP is heard', () => logged(/there are none$|^the workers are restarted$/).length === 1);
+        await until('SIGHUP is heard', () => logged(/this service has none$|^the workers are restarted$/).length === 1);
         const { address } = logged(/^serving$/).at(-1);
         terminal.child.kill('SIGKILL'); // and with it the terminal is gone
         await until('nobody has the port', () =>

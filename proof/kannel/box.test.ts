@@ -159,7 +159,7 @@ describe('a box of our own at a real bearerbox', () => {
     const from = recording.incoming.length;
     recording.fault = new Error('the database is away');
     smsc.send({ from: '46700000001', to: '12345', text: 'keep me' });
-    await until('the refusal', () => recording.logged.some((line) => line.includes('was not stored')));
+    await until('the refusal', () => recording.logged.some((line) => line.includes('could not be stored')));
     assert.equal(recording.incoming.length, from);
     recording.fault = null;
     await until('the repetition', () => recording.incoming.length === from + 1);

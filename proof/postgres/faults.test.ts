@@ -42,7 +42,7 @@ onPostgres('the operator is told which PostgreSQL cannot be used, and why:', () 
   const CASES: Record<string, () => Promise<[url: string, sentence: string]>> = {
     'a database that does not exist': async () => [
       url('columba', 'nowhere'),
-      `There is no database nowhere in PostgreSQL at ${at}. Make it: createdb --owner=columba nowhere`,
+      `There is no database nowhere in PostgreSQL at ${at}. Create it: createdb --owner=columba nowhere`,
     ],
     'a wrong password': async () => [
       url('clerk', 'postgres'),
@@ -69,7 +69,7 @@ onPostgres('the operator is told which PostgreSQL cannot be used, and why:', () 
     'a server that takes no writes': async () => {
       const database = await freshDatabase(server);
       await server.query(`alter database ${database} set default_transaction_read_only = on`);
-      return [url('columba', database), `PostgreSQL at ${at} takes no writes.`];
+      return [url('columba', database), `PostgreSQL at ${at} accepts no writes.`];
     },
     'a server without TLS': async () => [
       `${url('columba', 'postgres')}?sslmode=verify-full`,

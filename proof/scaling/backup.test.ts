@@ -153,7 +153,7 @@ onPostgres('a backup of PostgreSQL', () => {
     const path = freshPath('db');
     const { code, stdout, stderr } = await columba(['backup', path, '--database', await postgres.fresh('none')]);
     assert.deepEqual([code, stdout], [1, '']);
-    assert.equal(stderr, 'columba: A PostgreSQL database is backed up with its own tools: pg_dump or pg_basebackup.\n');
+    assert.equal(stderr, 'columba: Back up a PostgreSQL database with its own tools: pg_dump or pg_basebackup.\n');
     assert.ok(!existsSync(path));
   });
 });

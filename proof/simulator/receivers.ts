@@ -4,7 +4,7 @@ import type { Event } from '../checker/history.ts';
 import { createRandom } from './random.ts';
 import type { Owner, Scheduler } from './scheduler.ts';
 
-/** The addresses to which events are delivered. They refuse, hang, and lose their own answers. */
+/** The URLs to which events are delivered. They refuse, hang, and lose their own answers. */
 export interface ReceiverParts {
   readonly seed: number;
   readonly scheduler: Scheduler;

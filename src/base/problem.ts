@@ -91,7 +91,7 @@ export const notFound = (what: string) => new Problem('not-found', `There is no 
 export const conflict = (message: string) => new Problem('conflict', message);
 
 export const methodNotAllowed = (allowedMethods: readonly string[]) =>
-  new Problem('method', `This address takes ${allowedMethods.join(', ')} only.`, { allowedMethods });
+  new Problem('method', `This address accepts only ${allowedMethods.join(', ')}.`, { allowedMethods });
 
 export const denied = () => new Problem('denied', 'The user_id is not valid.');
 

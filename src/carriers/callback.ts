@@ -29,10 +29,10 @@ export const callbackConfig = z.strictObject({
   url: z
     .url({ protocol: /^https?$/, error: 'expected a URL of https or http' })
     .max(2_000)
-    .describe('Where each part is posted.'),
-  secret: secret.describe('Signs requests in both directions.'),
-  oldSecret: secret.optional().describe('The secret before, while the carrier still uses it.'),
-  timeoutMs: z.int().min(100).max(60_000).default(15_000).describe('How long an answer may take.'),
+    .describe('URL to which each part is posted.'),
+  secret: secret.describe('Secret that signs requests in both directions.'),
+  oldSecret: secret.optional().describe('The previous secret, as long as the carrier still uses it.'),
+  timeoutMs: z.int().min(100).max(60_000).default(15_000).describe('Milliseconds to wait for an answer.'),
   allowPrivate: z.boolean().default(false).describe('Allows private and loopback addresses, and plain http.'),
 });
 export type CallbackConfig = z.output<typeof callbackConfig>;
@@ -71,10 +71,10 @@ export function createCallback(name: string, config: CallbackConfig, { clock }: 
       const body = new Uint8Array(await request.arrayBuffer());
       const refused = refusalOfSignature(secrets, request.headers, body, now());
       if (refused !== null) throw new Problem('denied', refused);
-      if (request.method !== 'POST') return refusal(405, 'POST is expected', { Allow: 'POST' });
+      if (request.method !== 'POST') return refusal(405, 'expected POST', { Allow: 'POST' });
       if (!events) return refusal(503, 'the connector is not started', { 'Retry-After': '5' });
       const read = readCallback(body, { connector: name, id: request.headers.get('webhook-id') ?? '', now: now() });
-      if ('errors' in read) return refusal(400, 'the body is not as documented', {}, read.errors);
+      if ('errors' in read) return refusal(400, 'the body does not match the documentation', {}, read.errors);
       try {
         const told = [
           ...read.receipts.map((receipt) => events?.receipt(receipt)),

@@ -101,7 +101,7 @@ export function createCarrierCallbacks(parts: CallbackParts): CarrierCallbacks {
 const NOWHERE = { url: 'https://nowhere.invalid/', timeoutMs: 100, allowPrivate: false };
 
 const DETAIL =
-  'There is no connector of this name, or the request does not prove that its carrier has sent it. The log of the service says which.';
+  'There is no connector with this name, or the request does not prove that it comes from the carrier. The log of the service says which.';
 
 const refused = (): Response =>
   new Response(JSON.stringify({ status: 401, detail: DETAIL }), {

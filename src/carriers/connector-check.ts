@@ -39,6 +39,6 @@ async function mistakesOf(
   try {
     return (await createConnector(name, kind, config, deps).probe?.()) ?? [];
   } catch {
-    return ['Its configuration does not fit its kind. Put it again.']; // the error itself may hold a secret
+    return ['The configuration does not match its kind. Configure it again.']; // the error may hold a secret
   }
 }

@@ -29,7 +29,7 @@ export function readConnectorFile(path: string): NewConnector[] {
     content = JSON.parse(readFileSync(path, 'utf8'));
   } catch (thrown) {
     const { code } = thrown as NodeJS.ErrnoException;
-    throw fault(code ? `the file of connectors cannot be read (${code})` : 'the file of connectors is not JSON');
+    throw fault(code ? `the connector file cannot be read (${code})` : 'the connector file is not JSON');
   }
   const parsed = file.safeParse(content);
   if (!parsed.success) {
@@ -37,8 +37,8 @@ export function readConnectorFile(path: string): NewConnector[] {
   }
   const { connectors } = parsed.data;
   const names = connectors.map(({ name }) => name);
-  if (new Set(names).size < names.length) throw fault('two connectors have one name');
-  if (connectors.filter(({ isDefault }) => isDefault).length > 1) throw fault('two connectors are the default');
+  if (new Set(names).size < names.length) throw fault('two connectors have the same name');
+  if (connectors.filter(({ isDefault }) => isDefault).length > 1) throw fault('two connectors claim to be the default');
   return connectors.map(({ submissionsMax, config, ...others }) => {
     try {
       const checked = checkConfig(others.kind, config);

@@ -30,30 +30,30 @@ const kindOf = <S extends z.ZodObject>(kind: KindOf<S>): Kind => kind as unknown
 /** Every kind of connector, with its configuration and how it is made. */
 export const kinds: Readonly<Record<ConnectorKind, Kind>> = {
   loopback: kindOf({
-    summary: 'A carrier that is not there: it accepts, and sends receipts after a moment.',
+    summary: 'A simulated carrier, which accepts every message and sends its receipt after a moment.',
     config: z.strictObject({
-      receiptAfterMs: z.int().min(0).max(3_600_000).default(1_000).describe('How long a receipt takes.'),
+      receiptAfterMs: z.int().min(0).max(3_600_000).default(1_000).describe('Milliseconds until a receipt arrives.'),
     }),
     secrets: [],
     submissionsMax: 1_000,
     create: (name, config, { clock }) => createLoopback(name, config, clock),
   }),
   callback: kindOf({
-    summary: 'Signed JSON in both directions, by Standard Webhooks.',
+    summary: 'Signed JSON in both directions, as Standard Webhooks describes.',
     config: callbackConfig,
     secrets: ['secret', 'oldSecret'],
     submissionsMax: 100,
     create: createCallback,
   }),
   'kannel-box': kindOf({
-    summary: 'Kannel, as a box at the box port of bearerbox. The recommended way.',
+    summary: 'Kannel through the box port of bearerbox, which is the recommended way.',
     config: kannelBoxConfig,
     secrets: ['adminPassword'],
     submissionsMax: 200,
     create: (name, config, deps) => createKannelBox(name, config, forKannel(deps)),
   }),
   'kannel-sendsms': kindOf({
-    summary: 'Kannel, by requests to sendsms of smsbox, and callbacks of smsbox.',
+    summary: 'Kannel through sendsms of smsbox, with callbacks of smsbox.',
     config: kannelSendsmsConfig,
     secrets: ['password', 'callbackSecret', 'adminPassword'],
     submissionsMax: 100,
@@ -87,7 +87,7 @@ export function createConnector(
   deps: ConnectorDependencies,
 ): Connector {
   const found = kinds[currentKind(kind) as ConnectorKind];
-  if (!found) throw new TypeError(`there is no kind of connectors ${kind}`);
+  if (!found) throw new TypeError(`there is no connector of the kind ${kind}`);
   return found.create(name, found.config.parse(config), deps);
 }
 

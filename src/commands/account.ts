@@ -30,7 +30,7 @@ export function accountCommands(dependencies: CommandDependencies): Command[] {
     new Command('show')
       .description('show an account, and the hashes of its user_ids')
       .argument('<USERNAME>')
-      .option('--json', 'for programs: as the API answers')
+      .option('--json', 'print the answer of the API as JSON, for programs')
       .addHelpText('after', '\nExample:\n  columba account show acme')
       .action(async (username: string, { json }, command: Command) => {
         const account = await done(command, show, username, {});
@@ -42,14 +42,14 @@ export function accountCommands(dependencies: CommandDependencies): Command[] {
         };
         for (const { hash, createdAt, revokedAt } of items) {
           const state = revokedAt === null ? 'valid' : `revoked ${revokedAt}`;
-          print(`user_id with hash ${String(hash).slice(0, 12)}…: made ${createdAt}, ${state}`);
+          print(`user_id with hash ${String(hash).slice(0, 12)}…: created ${createdAt}, ${state}`);
         }
       }),
     new Command('allow')
       .description('restrict an account to networks')
       .argument('<USERNAME>')
       .argument('<NETWORKS>')
-      .addHelpText('after', '\nNETWORKS: such as 10.0.0.0/8,192.0.2.7; any for everywhere.')
+      .addHelpText('after', '\nNETWORKS is a list such as 10.0.0.0/8,192.0.2.7, or any to remove the restriction.')
       .action(async (username: string, list: string, _options, command: Command) => {
         const allowedNetworks = list === 'any' ? [] : networksOf(list);
         await done(command, change, username, { body: { allowedNetworks } });
@@ -58,18 +58,18 @@ export function accountCommands(dependencies: CommandDependencies): Command[] {
         );
       }),
     new Command('rotate-user-id')
-      .description('make a further user_id')
+      .description('create a further user_id')
       .argument('<USERNAME>')
-      .option('--revoke-old', 'revoke all others at once')
+      .option('--revoke-old', 'revoke all other user_ids at once')
       .action(async (username: string, { revokeOld }, command: Command) => {
         const body = { revokeOthers: revokeOld === true };
         const { userId, revoked } = await done(command, addUserId, username, { body });
-        print(`A new user_id for ${username}, which is shown only now:`);
+        print(`A new user_id for ${username}, which cannot be shown again:`);
         print(String(userId));
         print(
           revokeOld
             ? `Revoked: ${revoked}.`
-            : `The old ones still work; revoke them with: columba account revoke-user-id ${username} HASH-PREFIX`,
+            : `The old user_ids still work. Revoke them with: columba account revoke-user-id ${username} HASH-PREFIX`,
         );
       }),
     new Command('revoke-user-id')
@@ -116,12 +116,12 @@ export function findCommand(
   print: (line: string) => void,
 ): Command {
   return new Command('find')
-    .description('the account behind a name in the log')
+    .description('find the account behind a name in the log')
     .requiredOption('--log-name <NAME>', 'the field "account" of a log line; needs COLUMBA_LOG_KEY')
     .action(async ({ logName: name }, command: Command) => {
       await withAccounts(command, async (list, logKey) => {
         if (logKey === '') {
-          throw new Problem('bad-argument', 'COLUMBA_LOG_KEY: set the key with which the service wrote the log');
+          throw new Problem('bad-argument', 'COLUMBA_LOG_KEY: set it to the key with which the service wrote the log');
         }
         const { createAccountLabel } = await import('../serve/telemetry/access-log.ts');
         const labelOf = createAccountLabel(logKey);

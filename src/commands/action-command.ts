@@ -45,7 +45,7 @@ export function actionCommand(
   for (const field of shape.arguments) {
     command.argument(field.isRequired ? `<${argumentName(field)}>` : `[${argumentName(field)}]`, field.description);
   }
-  if (action.upload) command.argument('<FILE>', 'a file; - is standard input');
+  if (action.upload) command.argument('<FILE>', 'a file, or - for standard input');
   for (const field of shape.options) {
     const option = optionOf({ ...field, description: withFlags(field.description, shape) });
     command.addOption(option.hideHelp(field.replacedBy !== null));
@@ -56,11 +56,11 @@ export function actionCommand(
     command.option(`--${flagName(name)}-stdin`, `${withoutStop(description)}: from standard input, or asked for`);
   }
   if (secretsIn) {
-    const told = `ask for the secrets of --${flagName(secretsIn.field)}, or read them from standard input, one a line`;
+    const told = `ask for the secrets of --${flagName(secretsIn.field)}, or read them from standard input, one per line`;
     command.option(`--${flagName(secretsIn.field)}-secrets`, told);
   }
-  if (action.position !== null) command.option('--limit <N>', 'at most so many; else all');
-  if (!action.download) command.option('--json', 'for programs: as the API answers');
+  if (action.position !== null) command.option('--limit <N>', 'largest number of items; all if it is not given');
+  if (!action.download) command.option('--json', 'print the answer of the API as JSON, for programs');
   const more = action.description === undefined ? '' : `\n${withFlags(action.description, shape)}\n`;
   command.addHelpText('after', `${more}\nExample:\n  ${commandLine(action)}`);
   command.action(async (...given) => {
@@ -82,7 +82,7 @@ export function actionCommand(
 }
 
 const warnOfName = (former: string, name: string): void =>
-  remark(`columba: ${former} is called ${name} now. The next version will not know the former name.`);
+  remark(`columba: ${former} is now called ${name}. The next version will not accept the former name.`);
 
 interface Run {
   readonly action: Action;
@@ -235,7 +235,10 @@ function readJson(name: string, text: string): unknown {
 function optionOf(field: CommandField): Option {
   const flag = `--${flagName(field.name)}`;
   const choices = field.choices.length > 0 && field.kind !== 'flag' ? ` (${field.choices.join(', ')})` : '';
-  const repeated = { list: '; with commas, or the option repeated', texts: '; the option is repeated for each' };
+  const repeated = {
+    list: '; separate values by commas, or repeat the option',
+    texts: '; repeat the option for each value',
+  };
   const description = `${withoutStop(field.description)}${choices}${field.kind in repeated ? repeated[field.kind as keyof typeof repeated] : ''}`;
   if (field.kind === 'flag') return new Option(flag, description);
   const value = { integer: 'N', list: 'LIST', json: 'JSON|@FILE|-', text: 'TEXT', texts: 'TEXT' }[field.kind];

@@ -84,10 +84,10 @@ export async function runCheck({ services, config }: Session, withLedger: boolea
   if (path !== undefined) {
     const { bavail, bsize } = statfsSync(dirname(path));
     print(`Free on its disk: ${formatBytes(bavail * bsize)}`);
-    if (isOpenToOthers(path)) remark(`columba: Others may read the database. Run: chmod 600 ${path}*`);
+    if (isOpenToOthers(path)) remark(`columba: Other users can read the database. Run: chmod 600 ${path}*`);
   }
   const faults = [...(await checkCarriers(services, config)), ...(withLedger ? await checkLedger(services) : [])];
-  if (faults.length === 0) print('The settings are right and the database can be used.');
+  if (faults.length === 0) print('The settings are valid and the database can be used.');
   else remark(`columba: The database can be used. ${faults.join(' ')}`);
   return faults.length === 0 ? 0 : 1;
 }
@@ -109,7 +109,7 @@ async function checkCarriers({ database }: Services, config: Config): Promise<st
   const unconnected = await readUnconnected(database, checked, systemClock.now());
   const wrong = checked.filter(({ mistakes }) => mistakes.length > 0).map(({ name }) => name);
   return [
-    ...wrong.map((name) => `The connector ${name} cannot be used as it is.`),
+    ...wrong.map((name) => `The connector ${name} cannot be used as it is configured.`),
     ...unconnected.map(unconnectedFault),
   ];
 }

@@ -10,7 +10,7 @@ export function requireFile(path: string, name: string = path): void {
 
 function fileFault(path: string): string | null {
   try {
-    if (statSync(path).isDirectory()) return 'expected a file, and this is a folder';
+    if (statSync(path).isDirectory()) return 'expected a file, but this is a folder';
     accessSync(path, constants.R_OK);
     return null;
   } catch (thrown) {
@@ -22,8 +22,8 @@ function fileFault(path: string): string | null {
 const REASONS: Readonly<Record<string, string>> = {
   ENOENT: 'there is no such file',
   ENOTDIR: 'there is no such file',
-  EACCES: 'you may not read this file',
-  EPERM: 'you may not read this file',
+  EACCES: 'you do not have the permission to read this file',
+  EPERM: 'you do not have the permission to read this file',
 };
 
 /** A label of the WHATWG Encoding Standard. */

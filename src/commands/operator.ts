@@ -19,27 +19,27 @@ import { configOf, databaseOption, settingOption, withSession } from './session.
  */
 
 const MEANINGS: Readonly<Record<string, string>> = {
-  account: 'make, show and change accounts',
-  'account-token': 'bearer tokens that are bound to an account',
-  audit: 'who changed what',
-  blacklist: 'numbers to which an account sends nothing',
-  connector: 'ways to carriers',
+  account: 'create, show and change accounts',
+  'account-token': 'bearer tokens of an account',
+  audit: 'the record of who changed what',
+  blacklist: 'numbers to which an account must not send',
+  connector: 'connectors to carriers',
   contact: 'contacts of an account',
   credits: 'credits of an account and their movements',
   group: 'groups of contacts',
   inbox: 'received messages of an account',
   message: 'sent and scheduled messages of an account',
-  migrate: 'move from an old server, measured and reversible',
+  migrate: 'move from an old server, step by step and reversibly',
   operator: 'people who sign in to the console',
-  person: 'what is known about a phone number, and erasing it',
-  queue: 'messages on their way out, of all accounts',
+  person: 'export or erase what is known about a phone number',
+  queue: 'messages of all accounts that wait to be sent',
   retention: 'for how many days data is kept',
-  route: 'which account gets what is sent to a number',
+  route: 'which account gets the messages to a number',
   template: 'templates of an account',
   token: 'bearer tokens of the JSON API',
-  unrouted: 'received messages that no route takes',
+  unrouted: 'received messages that have no route',
   'user-id': 'user_ids of an account',
-  webhook: 'addresses to which events are delivered',
+  webhook: 'URLs to which events are delivered',
 };
 
 export const commandActor = (): Actor => ({

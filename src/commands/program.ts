@@ -18,22 +18,22 @@ export function createProgram(version: string): Command {
     .configureOutput({ writeErr: () => {}, outputError: () => {} }) // main.ts tells mistakes, in one line
     .configureHelp({ subcommandTerm: termOf, minWidthToWrap: 20 })
     .exitOverride()
-    .addHelpText('after', '\nEach command has a --help of its own. Settings: columba help settings');
+    .addHelpText('after', '\nEvery command has its own --help. columba settings lists the settings.');
   const add = (usage: string, description: string) =>
     program.command(usage).description(description).copyInheritedSettings(program);
 
-  const serve = add('serve', 'serve until a signal ends it')
-    .option('--demo', 'serve sample data, in a database that is gone afterwards')
-    .option('--trace <FILE>', 'append whole exchanges to a file, with every user_id masked')
+  const serve = add('serve', 'start the service')
+    .option('--demo', 'serve sample data from a temporary database, which is deleted afterwards')
+    .option('--trace <FILE>', 'append complete requests and responses to a file, with every user_id masked')
     .addHelpText('after', SOURCES)
     .action(async (_options, command) => {
       process.exitCode = await (await import('./serve-command.ts')).runServe(command);
     });
   for (const option of Object.keys(settings).map(settingOption)) serve.addOption(option.helpGroup('Settings:'));
 
-  withDatabase(add('import <FILE>', 'add the accounts of a JSON or NDJSON file; - is standard input'))
-    .option('--encoding <NAME>', 'how the file is written, such as windows-1252; else UTF-8', readEncoding)
-    .option('--update', 'add to accounts that exist: rows are added or changed by id, none is removed')
+  withDatabase(add('import <FILE>', 'add the accounts in a JSON or NDJSON file, or in standard input (-)'))
+    .option('--encoding <NAME>', 'encoding of the file, such as windows-1252; UTF-8 if it is not given', readEncoding)
+    .option('--update', 'also change accounts that exist: add or change rows by id, and remove none')
     .action(async (file, { encoding, update }, command) => {
       if (file !== '-') requireFile(file); // or a database is made for nothing
       const { runImport } = await import('./data.ts');
@@ -41,23 +41,23 @@ export function createProgram(version: string): Command {
         runImport(services, file, encoding, update === true),
       );
     });
-  withDatabase(add('export', 'write accounts as JSON, all of one moment'))
+  withDatabase(add('export', 'write a snapshot of the accounts as JSON'))
     .option('--ndjson', 'one account a line')
     .option('--account <USERNAME>', 'only this one')
-    .option('--output <FILE>', 'to a file instead of standard output')
+    .option('--output <FILE>', 'write to a file instead of standard output')
     .option('--force', 'replace the file if it exists')
     .action(async (options, command) => {
       const { runExport } = await import('./data.ts');
       await withSession(command, { creates: false }, (session) => runExport(session, options));
     });
-  withDatabase(add('backup <FILE>', 'copy the SQLite database, while the service runs'))
+  withDatabase(add('backup <FILE>', 'copy the SQLite database while the service runs'))
     .option('--force', 'replace the file if it exists')
     .action(async (file, options, command) => {
       const { runBackup } = await import('./data.ts');
       await withSession(command, { creates: false }, (session) => runBackup(session, file, options.force === true));
     });
-  withDatabase(add('check', 'check the settings, the database and the connectors, without serving'))
-    .option('--ledger', 'add up the movements of credits of every account too; exit code 1 where a sum is wrong')
+  withDatabase(add('check', 'check the settings, the database and the connectors without starting the service'))
+    .option('--ledger', 'also add up the movements of credits of every account; exit with 1 if a sum is wrong')
     .addHelpText('after', SOURCES)
     .action(async ({ ledger }, command) => {
       const { runCheck } = await import('./data.ts');

@@ -12,12 +12,12 @@ import { appDependencies, configOf } from './session.ts';
 export async function runServe(command: Command): Promise<number> {
   const { demo, trace, database } = command.opts();
   if (demo && database !== undefined) {
-    command.error('--demo has a database of its own, which is gone afterwards; leave out --database');
+    command.error('--demo uses a temporary database of its own; leave out --database');
   }
   const { config, file } = configOf(command);
   if (file && cluster.isPrimary) remarkOnTerminal(`Settings: ${file.path}`);
   if (demo && (process.env.COLUMBA_DATABASE || file?.lines.has('COLUMBA_DATABASE'))) {
-    remark('columba: --demo has a database of its own; COLUMBA_DATABASE is not used');
+    remark('columba: --demo uses a temporary database of its own; COLUMBA_DATABASE is not used');
   }
   // Who reads the banner does not decide how long the service runs.
   process.stdout.removeAllListeners('error').on('error', () => {});
@@ -26,7 +26,7 @@ export async function runServe(command: Command): Promise<number> {
   const log = createLog(config.logLevel, output);
   const path = sqlitePath(config);
   if (cluster.isPrimary && !demo && path !== undefined && isOpenToOthers(path)) {
-    log.warn({ path }, 'others may read the database: chmod 600');
+    log.warn({ path }, 'other users can read the database; run chmod 600 on it');
   }
   return serve(
     config,

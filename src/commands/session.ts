@@ -34,7 +34,7 @@ export function settingOption(name: string): Option {
 }
 
 export const databaseOption = (): Option =>
-  asSetting(new Option('--database <VALUE>', 'another database than COLUMBA_DATABASE names'));
+  asSetting(new Option('--database <VALUE>', 'the database to use instead of COLUMBA_DATABASE'));
 
 /** The settings of a command, from its flags, the environment and the file. */
 export function configOf(command: Command): { config: Config; file: ConfigFile | undefined } {
@@ -50,7 +50,7 @@ export function configOf(command: Command): { config: Config; file: ConfigFile |
       if (cluster.isPrimary) remark(`columba: ${warning}`);
     });
     if (cluster.isPrimary && file && holdsSecrets(file) && isOpenToOthers(file.path)) {
-      remark(`columba: ${file.path} holds secrets and others may read it. Run: chmod 600 ${file.path}`);
+      remark(`columba: ${file.path} contains secrets and other users can read it. Run: chmod 600 ${file.path}`);
     }
     return { config, file };
   } catch (thrown) {
@@ -98,7 +98,7 @@ export async function withSession<T>(
     throw new Problem(
       'bad-argument',
       `There is no database at ${path}. Name the right one with --database or COLUMBA_DATABASE, ` +
-        `or make this one with: ${beginningOf(command)}`,
+        `or create this one with: ${beginningOf(command)}`,
     );
   }
   const { createServices } = await import('../serve/compose/services.ts');

@@ -351,7 +351,7 @@ export function readConfig(
     const isDouble =
       environment[formerly] === undefined ? file?.lines.has(variable) : environment[variable] !== undefined;
     if (isDouble) mistakes.push(`${formerly}: this is the former name of ${variable}, and both are set; remove it`);
-    else warn(`${formerly} is called ${variable} now. The former name will not be read by the next version.`);
+    else warn(`${formerly} is now called ${variable}. The next version will not accept the former name.`);
     if (environment[formerly] !== undefined) environment[variable] ??= environment[formerly];
     if (line && !file?.lines.has(variable)) file?.lines.set(variable, line);
     delete environment[formerly];

@@ -88,7 +88,7 @@ export function createBodyReceiver({ bodyBytesMax, receivingBytesMax }: BodyLimi
 }
 
 const tooManyBytes = (): Problem =>
-  new Problem('too-many', 'Too much is being sent at the same time. Try again later.', {
+  new Problem('too-many', 'Too much data is being sent at the same time. Try again later.', {
     closes: true,
     retryAfterSeconds: 1,
   });

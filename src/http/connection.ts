@@ -336,5 +336,5 @@ export class Connection {
 const OVERLOADED: Reply = {
   status: 503,
   headers: { 'Content-Type': 'text/plain; charset=utf-8', 'Cache-Control': 'private', 'Retry-After': '1' },
-  body: 'There is more to do than can be done in time. Try again later.\n',
+  body: 'The service is overloaded. Try again later.\n',
 };

@@ -19,7 +19,7 @@ export const tooManyConnections = (): RawErrorResponse =>
 
 /** After CONNECT the client would send something else than requests. */
 export const connectNotAllowed = (): RawErrorResponse =>
-  errorResponse(405, 'This is no proxy.', 'Allow: GET, HEAD, POST\r\n');
+  errorResponse(405, 'This server is not a proxy.', 'Allow: GET, HEAD, POST\r\n');
 
 export const badRequest = (): RawErrorResponse => errorResponse(400, 'The request is not well-formed HTTP.');
 

@@ -21,12 +21,12 @@ export function createHostCheck(hosts: readonly string[]): HostCheck {
   return (head, forwarded) => {
     const { target: address, version, hosts: count } = head;
     const own = head.headers.host;
-    if (own === undefined && version !== '1.0') return refused('A request of HTTP/1.1 has a Host.');
-    if (count > 1) return refused('A request has one Host.');
+    if (own === undefined && version !== '1.0') return refused('A request of HTTP/1.1 must have a Host.');
+    if (count > 1) return refused('A request must have exactly one Host.');
     const target = targetHost(address);
     // RFC 9110 §7.2 allows an empty Host.
     if ((own && !HOST.test(own)) || (target !== undefined && !HOST.test(target))) {
-      return refused('The Host of this request is no name of a machine with a port or without.');
+      return refused('The Host of this request is not a valid name with or without a port.');
     }
     if (ours.size === 0 || isProbe(head) || isOurs((forwarded ?? target ?? own ?? '').toLowerCase())) return undefined;
     return refused('There is no service under the Host of this request.');

@@ -28,10 +28,10 @@ export function createRequests(
         return closing('too-large', `The address of a request has at most ${urlLengthMax} characters.`);
       }
       if (head.version !== '1.1' && head.version !== '1.0') {
-        return closing('malformed', 'HTTP/1.1 and HTTP/1.0 are understood.');
+        return closing('malformed', 'Only HTTP/1.1 and HTTP/1.0 are supported.');
       }
       if (Number.isNaN(head.length) || (head.length === 'chunked' && head.version === '1.0')) {
-        return closing('malformed', 'The Transfer-Encoding of a request is chunked, in HTTP/1.1, or there is none.');
+        return closing('malformed', 'The only Transfer-Encoding is chunked, in HTTP/1.1.');
       }
       return addresses.hostProblem(head, peer);
     },
@@ -146,7 +146,7 @@ const withSingleSlashes = (path: string): string => (path.includes('//') ? path.
 const HELD_BYTES_MIN = 65_536;
 
 const overloaded = (): Problem =>
-  new Problem('unavailable', 'There is more to do than can be done in time. Try again later.', {
+  new Problem('unavailable', 'The service is overloaded. Try again later.', {
     retryAfterSeconds: 1,
   });
 

@@ -95,6 +95,6 @@ export function createUnsent(bytesMax: number): Unsent {
 }
 
 const crowded = (): Problem =>
-  new Problem('too-many', 'Too many long answers are not taken yet. Try again later.', {
+  new Problem('too-many', 'Too many long answers have not been read yet. Try again later.', {
     retryAfterSeconds: 1,
   });

@@ -37,12 +37,12 @@ export function judge(path: string, pulses: readonly Pulse[]): { status: number;
   if (path === '/health/live') {
     return within(LIVE_LAG_MS_MAX).length > 0
       ? { status: 200, text: 'live' }
-      : { status: 503, text: 'the process stands still' };
+      : { status: 503, text: 'the process does not respond' };
   }
   if (path !== '/health/ready') return undefined;
   const states = within(READY_LAG_MS_MAX);
   if (states.includes('ready')) return { status: 200, text: 'ready' };
-  return { status: 503, text: states.at(-1) ?? 'the process stands still' };
+  return { status: 503, text: states.at(-1) ?? 'the process does not respond' };
 }
 
 const TIMEOUT_MS = 5_000;

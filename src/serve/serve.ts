@@ -44,7 +44,7 @@ export async function serve(config: Config, deps: AppDependencies, options: Serv
   // Node would print the error with all of its properties, and with them what a statement was
   // given.
   process.on('uncaughtException', (err) => {
-    deps.log.fatal({ err, pid: process.pid }, 'the process ends by an error that nothing expected');
+    deps.log.fatal({ err, pid: process.pid }, 'the process ends because of an unexpected error');
     process.exit(1);
   });
   if (isWebProcess()) return serveWebProcess(config, withoutTelemetry(deps), createApp, takenPort(config));
@@ -88,7 +88,7 @@ async function serveHere(
   const app = await createApp(config, { webAddress: () => web?.address, ...deps });
   let gateway: Gateway | undefined;
   // Before it serves: whoever reads that it does may send a signal at once.
-  const signal = firstSignal(() => deps.log.warn('SIGHUP restarts workers, and there are none'));
+  const signal = firstSignal(() => deps.log.warn('SIGHUP restarts workers, but this service has none'));
   try {
     const address = await app.start(trace).catch(takenPort(config));
     if (cluster.isWorker) reportLoad(app, deps);
@@ -137,7 +137,10 @@ const takenPort =
           : thrown.port === healthPort
             ? [healthPort, 'health-port', 'HEALTH_PORT']
             : [port, 'port', 'PORT'];
-    throw new Problem('bad-argument', `Port ${number} is taken. Choose another with --${flag} or COLUMBA_${variable}.`);
+    throw new Problem(
+      'bad-argument',
+      `Port ${number} is taken. Choose another port with --${flag} or COLUMBA_${variable}.`,
+    );
   };
 
 /** For what does not serve. */

@@ -45,7 +45,7 @@ export function createWebProcess(
   }
 
   // Both would have the same port, so the former one ends first.
-  const name = "the process of the operator's side";
+  const name = 'the web process';
   const supervisor = createSupervisor({ name, count: 1, overlaps: false, begin, log, clock });
   return {
     ...supervisor,

@@ -246,7 +246,7 @@ function readPassword(fields: Fields): () => Promise<string | null> {
   if (typeof hash === 'string' && !isPasswordHash(hash))
     fields.refuse('passwordHash', 'expected an argon2id hash, $argon2id$…');
   else if (typeof hash === 'string' && password !== null)
-    fields.refuse('passwordHash', 'there is a password as well: give one of them');
+    fields.refuse('passwordHash', 'there is a password as well; give only one of them');
   return async () => (password === null ? hash : hashPassword(password));
 }
 

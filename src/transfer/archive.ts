@@ -260,4 +260,4 @@ function holding(messageId: bigint, parts: bigint): NewMovement[] {
 }
 
 const tooFew = (parts: bigint): Problem =>
-  new Problem('bad-argument', `the account has fewer than the ${parts} credits that its scheduled messages hold`);
+  new Problem('bad-argument', `the account has fewer than the ${parts} credits that its scheduled messages need`);

@@ -54,23 +54,23 @@ export async function* readFirstCells(bytes: Uint8Array): AsyncGenerator<{ row: 
 
 /** All rows that are not empty. */
 async function* readRows(bytes: Uint8Array): AsyncGenerator<{ row: number; record: string[] }> {
-  if (bytes.length > CSV_BYTES_MAX) throw new Problem('too-large', `A file has at most ${CSV_BYTES_MAX} bytes.`);
+  if (bytes.length > CSV_BYTES_MAX) throw new Problem('too-large', `A file may have at most ${CSV_BYTES_MAX} bytes.`);
   const { text, delimiter } = withoutHint(await decode(bytes));
   let row = 0;
   for await (const record of recordsOf(piecesOf(text), delimiter ?? delimiterOf(text))) {
     row += 1;
     if (row > CSV_LINES_MAX) {
-      throw new Problem('too-large', `A file has at most ${CSV_LINES_MAX} rows, with the empty ones.`);
+      throw new Problem('too-large', `A file may have at most ${CSV_LINES_MAX} rows, including empty ones.`);
     }
     if (record.every((cell) => cell.trim() === '')) continue;
-    if (row > CSV_ROWS_MAX + 1) throw new Problem('too-large', `A file has at most ${CSV_ROWS_MAX} rows.`);
+    if (row > CSV_ROWS_MAX + 1) throw new Problem('too-large', `A file may have at most ${CSV_ROWS_MAX} rows.`);
     yield { row, record };
   }
 }
 
 /** The first row that is not empty: the names of the columns. */
 export async function readHeader(bytes: Uint8Array): Promise<string[]> {
-  if (bytes.length > CSV_BYTES_MAX) throw new Problem('too-large', `A file has at most ${CSV_BYTES_MAX} bytes.`);
+  if (bytes.length > CSV_BYTES_MAX) throw new Problem('too-large', `A file may have at most ${CSV_BYTES_MAX} bytes.`);
   const { text, delimiter } = withoutHint(await decode(bytes));
   const start = text.slice(0, RECORD_LENGTH_MAX);
   for await (const record of recordsOf(piecesOf(start), delimiter ?? delimiterOf(text))) {
@@ -256,11 +256,11 @@ export function headerOf(
     if (given === '' && !required) continue;
     const wanted = given === undefined ? [name.toLowerCase(), ...aliases] : [given];
     const indexes = headers.flatMap((header, index) => (wanted.includes(header) ? [index] : []));
-    if (indexes.length > 1) throw wrong(`several columns may be ${name}: say which, as ${way(name)}`);
+    if (indexes.length > 1) throw wrong(`several columns may be ${name}; choose one with ${way(name)}`);
     const [index] = indexes;
     if (index !== undefined) found.set(name, index);
     else if (given !== undefined || required) {
-      throw wrong(`the first row names no column for ${name}: say which it is, as ${way(name)}`);
+      throw wrong(`the first row names no column for ${name}; choose one with ${way(name)}`);
     }
   }
   return found;

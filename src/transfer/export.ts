@@ -45,4 +45,7 @@ export async function exportAccounts(
 }
 
 const unread = (ms: number) =>
-  new Problem('bad-argument', `Nobody has read the export for ${ms / 1_000} seconds, so it ended. Write it to a file.`);
+  new Problem(
+    'bad-argument',
+    `Nobody has read the export for ${ms / 1_000} seconds, so it was stopped. Write it to a file with --output.`,
+  );

@@ -58,7 +58,7 @@ export async function* linesOf(chunks: AsyncIterable<Buffer>, bytesMax: number):
     pending.push(chunk.subarray(start));
     pendingBytes += chunk.length - start;
     if (pendingBytes > bytesMax) {
-      throw new Problem('bad-argument', `line ${number}: an account has at most ${bytesMax} bytes`);
+      throw new Problem('bad-argument', `line ${number}: an account may have at most ${bytesMax} bytes`);
     }
   }
   yield line(Buffer.alloc(0));

@@ -151,9 +151,9 @@ async function answerCarrier(web: Web, call: Call, name: string): Promise<Respon
   } catch (thrown) {
     const kind = thrown instanceof Problem ? thrown.kind : 'internal';
     if (kind === 'too-large') return plain(413, 'The body is too large.');
-    if (kind === 'too-many') return later(429, 'Too much is being sent at the same time.', '1');
-    if (kind === 'malformed') return plain(400, 'The body did not arrive whole.');
-    if (kind === 'unsupported-media') return plain(415, 'The body is to be sent without Content-Encoding.');
+    if (kind === 'too-many') return later(429, 'Too much data is being sent at the same time.', '1');
+    if (kind === 'malformed') return plain(400, 'The body did not arrive completely.');
+    if (kind === 'unsupported-media') return plain(415, 'Send the body without Content-Encoding.');
     failed(thrown, 'a callback of a carrier could not be answered');
     return kind === 'unavailable' ? later(503, 'The database is not available.', '5') : plain(500, 'Internal error.');
   }

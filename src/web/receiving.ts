@@ -55,7 +55,7 @@ export function createReceiving(bytesMax: number): Receiving {
       if (length === 0 && !headers['transfer-encoding']) return NO_BYTES;
       if (length > request.bytesMax) throw tooLarge(request.bytesMax);
       if (!/^(identity)?$/i.test(headers['content-encoding'] ?? '')) {
-        throw new Problem('unsupported-media', 'The body is to be sent without Content-Encoding.');
+        throw new Problem('unsupported-media', 'Send the body without Content-Encoding.');
       }
       if (destroyed) throw interrupted();
       if (headers.expect !== undefined) exchange.outgoing.writeContinue();
@@ -211,6 +211,6 @@ function enlarged(before: Buffer, used: number, length: number, bytesMax: number
 }
 
 const tooLarge = (bytesMax: number) => new Problem('too-large', `The body has more than ${bytesMax} bytes.`);
-const interrupted = () => new Problem('malformed', 'The body did not arrive whole.');
+const interrupted = () => new Problem('malformed', 'The body did not arrive completely.');
 const crowded = () =>
-  new Problem('too-many', 'Too much is being sent at the same time. Try again later.', { retryAfterSeconds: 1 });
+  new Problem('too-many', 'Too much data is being sent at the same time. Try again later.', { retryAfterSeconds: 1 });

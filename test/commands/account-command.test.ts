@@ -88,7 +88,7 @@ const REFUSALS: readonly [args: string[], message: RegExp][] = [
   [['revoke-user-id', 'nobody', '0123456789ab'], NOBODY],
   [['revoke-user-id', 'acme', '0123456'], /^HASH: expected 8 to 64 hexadecimal digits in lower case$/],
   [['revoke-user-id', 'acme', '%%%%%%%%'], /^HASH: expected 8 to 64 hexadecimal digits in lower case$/],
-  [['revoke-user-id', 'acme', '00000000'], /^There is no user_id of this account whose hash starts so\.$/],
+  [['revoke-user-id', 'acme', '00000000'], /^There is no user_id of this account whose hash starts with this\.$/],
   [['add', 'acme'], /^username: there is already an account with the username acme$/],
   [['add', 'new', '--priority', '4'], /^--priority: expected a whole number from 0 to 3$/],
   [['add', 'new', '--credits', '1.5'], /^--credits: expected a whole number from 0 to /],

@@ -20,7 +20,7 @@ onEveryEngine('columba check --ledger', (engine) => {
     assert.deepEqual([code, stderr], [0, '']);
     assert.deepEqual(lastLines(stdout), [
       'Ledger: 1 account checked, all add up',
-      'The settings are right and the database can be used.',
+      'The settings are valid and the database can be used.',
     ]);
   });
 
@@ -50,7 +50,7 @@ onEveryEngine('columba check --ledger', (engine) => {
         'columba: globex: 3 credits are held, and scheduled messages hold 0',
         'columba: The database can be used. The credits of 2 accounts do not add up.',
       ]);
-      assert.ok(!stdout.includes('The settings are right'), 'something is wrong');
+      assert.ok(!stdout.includes('The settings are valid'), 'something is wrong');
       assert.ok(stdout.includes('\nLedger: 3 accounts checked, 2 do not add up\n'), stdout);
     }
     assert.equal((await columba(['check', '--database', database])).code, 0, 'only where it is asked for');

@@ -81,7 +81,7 @@ describe('columba import and export', () => {
     const missing = join(folder, 'missing.json');
     for (const [path, reason] of [
       [missing, 'there is no such file'],
-      [folder, 'expected a file, and this is a folder'],
+      [folder, 'expected a file, but this is a folder'],
     ] as const) {
       const { code, stdout, stderr } = await columba(['import', path, '--database', database]);
       assert.deepEqual([code, stdout, stderr], [1, '', `columba: ${path}: ${reason}\n`]);
@@ -118,7 +118,7 @@ describe('columba check, help and version', () => {
     ]) {
       assert.ok(told.includes(line), line);
     }
-    assert.equal(told.at(-2), 'The settings are right and the database can be used.');
+    assert.equal(told.at(-2), 'The settings are valid and the database can be used.');
   });
 
   test('the list of commands had nouns such as creditss and inboxs', () => {
@@ -142,7 +142,7 @@ describe('columba check, help and version', () => {
     await columba(['message', 'send', 'acme', '+27825550201', '--text', 'Hi', ...database]);
     const { code, stdout, stderr } = await columba(['check', ...database]);
     assert.equal(code, 1);
-    assert.ok(!stdout.includes('The settings are right'), stdout);
+    assert.ok(!stdout.includes('The settings are valid'), stdout);
     const sentences = [
       'The database can be used. The connector dead cannot be used as it is.',
       '1 message waits, and no connector is the default. Make one the default.',
@@ -291,7 +291,7 @@ describe('columba refuses', () => {
     assert.deepEqual(await columba(['check', '--database', database]), {
       code: 1,
       stdout: '',
-      stderr: `columba: The database has schema version 99, and this program knows versions up to ${migrations.length}. Run the newer Columba that wrote it.\n`,
+      stderr: `columba: The database has schema version 99, but this program knows versions only up to ${migrations.length}. Run the newer version of Columba that wrote it.\n`,
     });
   });
 

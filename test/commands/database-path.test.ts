@@ -95,15 +95,15 @@ describe('a file of settings', () => {
     chmodSync(path, 0o644);
     const { code, stdout, stderr } = await columba(['check'], { cwd });
     assert.equal(code, 0);
-    assert.equal(stderr, `columba: ${path} holds secrets and others may read it. Run: chmod 600 ${path}\n`);
+    assert.equal(stderr, `columba: ${path} contains secrets and other users can read it. Run: chmod 600 ${path}\n`);
     assert.doesNotMatch(stdout, /secret/);
     writeFileSync(path, 'COLUMBA_PORT=1\n');
     assert.equal((await columba(['check'], { cwd })).stderr, '');
     const database = (user: string) => `COLUMBA_DATABASE=postgres://${user}@127.0.0.1:1/columba\n`;
     writeFileSync(path, database('columba'));
-    assert.doesNotMatch((await columba(['check'], { cwd })).stderr, /holds secrets/);
+    assert.doesNotMatch((await columba(['check'], { cwd })).stderr, /contains secrets/);
     writeFileSync(path, database('columba:p@ss'));
-    assert.match((await columba(['check'], { cwd })).stderr, /holds secrets/);
+    assert.match((await columba(['check'], { cwd })).stderr, /contains secrets/);
   });
 });
 

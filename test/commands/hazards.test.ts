@@ -81,7 +81,7 @@ describe('a command that cannot do its work', () => {
   test('an import of a folder creates no database', async () => {
     const cwd = freshFolder();
     const { code, stderr } = await columba(['import', folder], { cwd });
-    assert.deepEqual([code, stderr], [1, `columba: ${folder}: expected a file, and this is a folder\n`]);
+    assert.deepEqual([code, stderr], [1, `columba: ${folder}: expected a file, but this is a folder\n`]);
     assert.deepEqual(readdirSync(cwd), []);
   });
 

@@ -49,9 +49,12 @@ describe('files hold secrets and messages', () => {
     await columba(['import', SAMPLE, '--database', database]);
     chmodSync(path, 0o644);
     const { code, stderr } = await columba(['check', '--database', database]);
-    assert.deepEqual([code, stderr], [0, `columba: Others may read the database. Run: chmod 600 ${path}*\n`]);
+    assert.deepEqual([code, stderr], [0, `columba: Other users can read the database. Run: chmod 600 ${path}*\n`]);
     const server = await serving(['--database', database]);
-    assert.match(server.output.stderr, /"level":40,[^\n]*"msg":"others may read the database: chmod 600"/);
+    assert.match(
+      server.output.stderr,
+      /"level":40,[^\n]*"msg":"other users can read the database; run chmod 600 on it"/,
+    );
     server.child.kill('SIGTERM');
     assert.equal((await server.ended).code, 0);
     assert.ok(existsSync(path));

@@ -157,7 +157,7 @@ describe('options of operator commands', () => {
       columba(['message', 'send', 'acme', to, '--text', 'Hi', ...flags, ...database]);
     const stderr = [
       'columba: No recipient can get the message.',
-      'recipient 1: this is not a phone number that can exist',
+      'recipient 1: this is not a possible phone number',
       'recipient 2: a spreadsheet has written this number with an exponent, and digits are lost',
     ];
     assert.deepEqual(await send('12,2.78E+10'), { code: 1, stdout: '', stderr: `${stderr.join('\n')}\n` });
@@ -180,7 +180,7 @@ describe('options of operator commands', () => {
     assert.equal(await told(empty), `columba: ${empty}: it is empty\n`);
     assert.equal(await told(bad), `columba: ${bad}: row 3: this is not a phone number\n`);
     assert.equal(await told('nofile.csv'), 'columba: nofile.csv: there is no such file\n');
-    assert.equal(await told(folder), `columba: ${folder}: expected a file, and this is a folder\n`);
+    assert.equal(await told(folder), `columba: ${folder}: expected a file, but this is a folder\n`);
     const put = ['connector', 'put', 'box', '--kind', 'kannel-box', '--config', '{"host":7}', ...database];
     assert.equal((await columba(put)).stderr, 'columba: --config host: expected a text\n');
   });

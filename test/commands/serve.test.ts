@@ -44,9 +44,9 @@ describe('columba serve', () => {
       .split('\n')
       .map((text) => JSON.parse(text).msg);
     assert.deepEqual(messages.filter((message) => message !== 'call').toSorted(), [
-      'no connector is configured: messages go to the loopback, which brings them to nobody',
+      'no connector is configured: messages go to the loopback, which delivers them to nobody',
       'serving',
-      "serving the operator's side",
+      "serving the console and the operator's API",
       'stopping',
     ]);
     assert.equal(messages.at(-1), 'stopping');
@@ -68,10 +68,13 @@ describe('columba serve', () => {
     const database = freshDatabase();
     const { code, stdout, stderr } = await columba(['serve', '--demo', '--database', database]);
     assert.deepEqual([code, stdout], [2, '']);
-    assert.match(stderr, /^columba: --demo has a database of its own[^\n]*\n$/);
+    assert.match(stderr, /^columba: --demo uses a temporary database of its own[^\n]*\n$/);
     const { child, ended } = await serving(['--demo'], { env: { COLUMBA_DATABASE: database } });
     child.kill('SIGTERM');
-    assert.equal((await ended).stderr, 'columba: --demo has a database of its own; COLUMBA_DATABASE is not used\n');
+    assert.equal(
+      (await ended).stderr,
+      'columba: --demo uses a temporary database of its own; COLUMBA_DATABASE is not used\n',
+    );
     assert.ok(!existsSync(database.replace('sqlite:', '')));
   });
 

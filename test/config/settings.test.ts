@@ -72,9 +72,9 @@ test('a setting by its former name is read, with a warning that names the new on
   assert.deepEqual(
     warnings.map((each) => each.split('. ')[0]),
     [
-      'COLUMBA_UNSURE_MINUTES is called COLUMBA_UNKNOWN_OUTCOME_MINUTES now',
-      'COLUMBA_KEPT_BYTES_MAX is called COLUMBA_RESPONSE_CACHE_BYTES_MAX now',
-      'COLUMBA_KEPT_BYTES_MAX is called COLUMBA_RESPONSE_CACHE_BYTES_MAX now',
+      'COLUMBA_UNSURE_MINUTES is now called COLUMBA_UNKNOWN_OUTCOME_MINUTES',
+      'COLUMBA_KEPT_BYTES_MAX is now called COLUMBA_RESPONSE_CACHE_BYTES_MAX',
+      'COLUMBA_KEPT_BYTES_MAX is now called COLUMBA_RESPONSE_CACHE_BYTES_MAX',
     ],
   );
   assert.throws(() => read({ COLUMBA_UNSURE_MINUTES: '20', COLUMBA_UNKNOWN_OUTCOME_MINUTES: '30' }), {

@@ -309,7 +309,7 @@ onEveryEngine('acts of the console', (engine) => {
     assert.ok(!(await client.get('/console/access')).text.includes(token));
     const [hash = ''] = /[0-9a-f]{64}/.exec((await client.get('/console/access')).text) ?? [];
     assert.match((await client.get('/console/access')).text, /data-label="Last used"/);
-    assert.match((await client.post('/console/access/user-ids/revoke', { hash })).text, /It is the last valid one/);
+    assert.match((await client.post('/console/access/user-ids/revoke', { hash })).text, /It is the last valid user_id/);
   });
 
   test('the second step is asked for at the next sign-in, and a recovery code works once', async (t) => {

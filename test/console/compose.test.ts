@@ -62,7 +62,7 @@ onEveryEngine('compose, check and send', (engine) => {
     assert.equal(page.status, 200);
     assert.match(page.text, /2 messages will go/);
     assert.match(page.text, /1 number more than once/);
-    assert.match(page.text, /line 2<\/td><td data-label="Number"><bdi>12<\/bdi>.*not a phone number that can exist/s);
+    assert.match(page.text, /line 2<\/td><td data-label="Number"><bdi>12<\/bdi>.*not a possible phone number/s);
     assert.match(page.text, /line 3<\/td><td data-label="Number"><bdi>\+27825550203<\/bdi>.*blacklist/s);
     assert.deepEqual(await sent(api), []);
   });
@@ -132,9 +132,9 @@ onEveryEngine('compose, check and send', (engine) => {
     const { client } = await opened(t);
     const fields = { to: '0825550201', text: 'Again' };
     const first = await check(client, fields);
-    assert.doesNotMatch(first.text, /to these very numbers before/);
+    assert.doesNotMatch(first.text, /to exactly these numbers/);
     await client.post('/console/compose/send', fieldsOf(first, '/console/compose/send'));
-    assert.match((await check(client, { ...fields, key: 'b'.repeat(32) })).text, /to these very numbers before/);
+    assert.match((await check(client, { ...fields, key: 'b'.repeat(32) })).text, /to exactly these numbers/);
   });
 
   test('going back keeps everything that was typed', async (t) => {
@@ -176,7 +176,7 @@ onEveryEngine('compose, check and send', (engine) => {
   test('what is wrong is told on the form, with everything that was typed', async (t) => {
     const { client } = await opened(t);
     for (const [fields, expected] of [
-      [{ to: '', text: 'Hi' }, /Say to whom/],
+      [{ to: '', text: 'Hi' }, /Choose the recipients/],
       [{ to: '0825550201', text: '  ' }, /Write a text/],
       [{ to: '0825550201', text: 'Hi', when: '2020-01-01T10:00' }, /more than 24 hours in the past/],
       [{ to: '0825550201', text: 'Hi', when: 'soon' }, /expected a day and a time/],
@@ -194,7 +194,7 @@ onEveryEngine('compose, check and send', (engine) => {
     const { api, client } = await opened(t);
     const page = await check(client, { to: '0825550201', text: 'Hi', when: '2026-11-15T11:00' });
     assert.equal(page.status, 200);
-    assert.match(page.text, /The time has passed already: the messages go now/);
+    assert.match(page.text, /The time has passed already, so the messages are sent now/);
     await client.post('/console/compose/send', fieldsOf(page, '/console/compose/send'));
     assert.equal((await sent(api)).length, 1);
   });
@@ -245,7 +245,7 @@ onEveryEngine('compose, check and send', (engine) => {
     );
     await client.post('/console/compose/send', fieldsOf(page, '/console/compose/send'));
     const again = await check(client, { ...fields, key: 'b'.repeat(32) });
-    assert.match(again.text, /sent or scheduled this very text to these very numbers before/);
+    assert.match(again.text, /sent or scheduled exactly this text to exactly these numbers/);
     assert.doesNotMatch(again.text, /It was sent at/);
   });
 

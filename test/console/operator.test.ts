@@ -156,7 +156,11 @@ onEveryEngine("the operator's acts", (engine) => {
         { allowedNetworks: 'nowhere' },
         /<p>Networks from which the account may be used, separated by commas: /,
       ],
-      ['accounts/acme/credits', { amount: '0', reason: 'x' }, /<p>Number of credits \(negative to take back\): 0 moves nothing/],
+      [
+        'accounts/acme/credits',
+        { amount: '0', reason: 'x' },
+        /<p>Number of credits \(negative to take back\): 0 moves nothing/,
+      ],
       ['retention', days, /<p>Received messages: days: expected a whole number/],
       ['unrouted', { act: 'save-route', name: 'two words', routeTo: 'acme' }, /<p>Name: expected 1 to 64 letters/],
       ['tokens', { name: 'shop' }, /<p>What it may do: choose at least one/],
@@ -176,9 +180,9 @@ onEveryEngine("the operator's acts", (engine) => {
     assert.match((await client.post('/console/connectors', { name: 'way', act: 'pause' })).location ?? '', /paused/);
     assert.match((await client.get('/console/')).text, /The connector way is paused/);
     const customer = await signedIn(api, params);
-    assert.match((await customer.get('/console/')).text, /Nothing goes out now/);
+    assert.match((await customer.get('/console/')).text, /Nothing is being sent now/);
     await client.post('/console/connectors', { name: 'way', act: 'resume' });
-    assert.doesNotMatch((await customer.get('/console/')).text, /Nothing goes out now/);
+    assert.doesNotMatch((await customer.get('/console/')).text, /Nothing is being sent now/);
   });
 
   test('the queue shows what is due, what is claimed and what is tried again', async (t) => {
@@ -222,7 +226,7 @@ onEveryEngine("the operator's acts", (engine) => {
     const [row = ''] = /<tr data-key="way">.*?<\/tr>/s.exec(text) ?? [];
     assert.match(row, /data-label="Waiting">1 .*the oldest since/);
     assert.match(row, /1 in the last minute, no limit/);
-    assert.match(row, /2 for good, 1 for now, 0 without an answer/);
+    assert.match(row, /2 permanent, 1 temporary, 0 without an answer/);
     assert.match(row, /data-label="Receipts after">4\.0 s</, id);
     assert.match(row, /throttled/);
   });
@@ -333,10 +337,10 @@ onEveryEngine("the operator's acts", (engine) => {
     await ben.post(/\/console\/sign-in\/[\w-]{43}/.exec(added.text)?.[0] ?? '');
     await factorOf(ben);
     const reset = (code: string) => client.post('/console/operators', { act: 'reset', name: 'ben', code });
-    assert.match((await reset('')).text, /Type a code of your own second step/);
+    assert.match((await reset('')).text, /Enter a code of your own second step/);
     for (const code of ['000000', 'abcd-efgh-ijkl-mnop']) {
       const refused = await reset(code);
-      assert.deepEqual([refused.status, /The code is not right/.test(refused.text)], [400, true]);
+      assert.deepEqual([refused.status, /The code is wrong/.test(refused.text)], [400, true]);
     }
     const owner = ownerOfOperator(await operatorNamed(api.services.database, 'ben'));
     assert.ok((await factorState(api.services.database, owner)).isOn);
@@ -380,7 +384,7 @@ onEveryEngine("the operator's acts", (engine) => {
     const way = { kind: 'loopback', isDefault: true };
     await act(api, 'connector put', { params: { name: 'way' }, body: way });
     await act(api, 'message send', { params, body: { recipients: ['+27825550201'], text: 'Hi' } });
-    assert.match((await client.get('/console/')).text, /Nothing needs you now/);
+    assert.match((await client.get('/console/')).text, /Nothing needs your attention now/);
     await database.run(sql('update carrier_connector set is_default = 0'), {});
     assert.match((await client.get('/console/')).text, /1 message waits, and no connector is the default\./);
     await database.run(sql("update account set connector = 'gone'"), {});

@@ -22,7 +22,7 @@ describe('signing in to the console', () => {
     assert.equal(first.location, '/console/sign-in?next=%2Fconsole%2Finbox%3Fq%3Da');
     const page = await client.get(first.location as string);
     assert.match(page.text, /name="next" value="\/console\/inbox\?q&#61;a|name="next" value="\/console\/inbox\?q=a"/);
-    assert.match(page.text, /There is no password to begin with/);
+    assert.match(page.text, /You have no password yet/);
   });
 
   test('a one-time link signs in once: reading it changes nothing, its button does', async () => {
@@ -33,7 +33,7 @@ describe('signing in to the console', () => {
     assert.match((await client.get('/console/')).text, /Signed in as <strong>acme/);
     const again = await createConsoleClient(api.address).post(path);
     assert.equal(again.status, 404);
-    assert.match(again.text, /not valid any more/);
+    assert.match(again.text, /no longer valid/);
   });
 
   test('the cookie is HttpOnly, Lax, for all paths, and without prefix on plain HTTP', async () => {
@@ -59,7 +59,7 @@ describe('signing in to the console', () => {
       assert.equal(status, 401);
       texts.add(/role="alert">([^<]+)</.exec(text)?.[1] ?? '');
     }
-    assert.deepEqual([...texts], ['The name or the password is not right.']);
+    assert.deepEqual([...texts], ['The name or the password is wrong.']);
     const client = createConsoleClient(api.address);
     const fields = { name: 'acme', password: PASSWORD, next: '/console/sent' };
     assert.equal((await client.post('/console/sign-in', fields)).location, '/console/sent');

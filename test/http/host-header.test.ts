@@ -9,9 +9,9 @@ import { requestBytes, statusOf, textOf } from '../support/socket.ts';
 /** The Host of a request: there is one, it is a name, and where we have names it is one of ours. */
 
 const CALL = `/api/inbox.asmx/CountUnread?user_id=${ACME}`;
-const NONE = 'A request of HTTP/1.1 has a Host.';
-const TWO = 'A request has one Host.';
-const STRANGE = 'The Host of this request is no name of a machine with a port or without.';
+const NONE = 'A request of HTTP/1.1 must have a Host.';
+const TWO = 'A request must have exactly one Host.';
+const STRANGE = 'The Host of this request is not a valid name with or without a port.';
 const OTHER = 'There is no service under the Host of this request.';
 
 describe('COLUMBA_HOSTS', () => {

@@ -48,7 +48,7 @@ const soapBytes = (): Buffer => {
   const fields = ['Host: h', ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`)];
   return requestBytes(`POST ${path} HTTP/1.1`, fields, bytes + ' '.repeat(100_000));
 };
-const BUSY = 'There is more to do than can be done in time. Try again later.\n';
+const BUSY = 'The service is overloaded. Try again later.\n';
 const WORK_MS = 3;
 const TURN_MAX_MS = 12;
 /** Of those that come in one turn, about so many are served. */

@@ -177,7 +177,7 @@ onEveryEngine('crowds', (engine) => {
       await second.send(large(90_000));
       await neighbour.call();
       const [answer] = await stranger(address, large(99_999)).told;
-      assertRefusal(answer, 429, 'Too much is being sent at the same time. Try again later.');
+      assertRefusal(answer, 429, 'Too much data is being sent at the same time. Try again later.');
       assert.equal(answer?.headers['retry-after'], '1');
       assert.deepEqual((await stranger(address, small).told).map(statusOf), [200]);
 

@@ -26,7 +26,7 @@ const coding = (...values: string[]) =>
 const chunks = (text: string) => post('Transfer-Encoding: chunked\r\n', text);
 
 const MALFORMED = [400, 'The request is not well-formed HTTP.'] as const;
-const CODING = [400, 'The Transfer-Encoding of a request is chunked, in HTTP/1.1, or there is none.'] as const;
+const CODING = [400, 'The only Transfer-Encoding is chunked, in HTTP/1.1.'] as const;
 const HEAD = [431, 'The address and header fields of a request have at most 65536 bytes.'] as const;
 
 const REFUSED: Record<string, readonly [bytes: string, refusal: readonly [number, string]]> = {
@@ -94,9 +94,9 @@ const REFUSED: Record<string, readonly [bytes: string, refusal: readonly [number
   'a flood of trailers': [chunks(CHUNKED.replace(/0\r\n\r\n$/, `0\r\n${'X: y\r\n'.repeat(20_000)}\r\n`)), HEAD],
   'a flood of fields': [get('X: y\r\n'.repeat(20_000)), HEAD],
   'a field without end': [get(`X: ${'y'.repeat(70_000)}\r\n`), HEAD],
-  'HTTP/2.0': [get('', '2.0'), [400, 'HTTP/1.1 and HTTP/1.0 are understood.']],
+  'HTTP/2.0': [get('', '2.0'), [400, 'Only HTTP/1.1 and HTTP/1.0 are supported.']],
   'HTTP/1.10': [get('', '1.10'), MALFORMED],
-  'no version': [get('').replace(' HTTP/1.1', ''), [400, 'HTTP/1.1 and HTTP/1.0 are understood.']],
+  'no version': [get('').replace(' HTTP/1.1', ''), [400, 'Only HTTP/1.1 and HTTP/1.0 are supported.']],
   'a blank in the address': [get('').replace('?', '? '), MALFORMED],
   'a NUL in the address': [get('').replace('?', '?\0'), MALFORMED],
   'a byte beyond ASCII in the path': [get('').replace('/api', '/\xE9api'), MALFORMED],
@@ -106,7 +106,7 @@ const REFUSED: Record<string, readonly [bytes: string, refusal: readonly [number
   'a method of 33 characters': [get('').replace('GET', 'G'.repeat(33)), MALFORMED],
   'the beginning of HTTP/2': [
     `PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n${HIDDEN}`,
-    [400, 'HTTP/1.1 and HTTP/1.0 are understood.'],
+    [400, 'Only HTTP/1.1 and HTTP/1.0 are supported.'],
   ],
   'the beginning of TLS': ['\x16\x03\x01\x02\0\x01\0\x01\xFC\x03\x03', MALFORMED],
 };
@@ -210,7 +210,7 @@ onEveryEngine('ambiguous requests', (engine) => {
           const bytes = `${method} ${target} HTTP/1.1\r\nHost: h\r\n${field}\r\n\r\n${body}${HIDDEN}`;
           const answers = await said(address, bytes);
           assert.equal(answers.length, 1);
-          assertRefusal(answers[0], 405, `This address takes ${allow} only.`);
+          assertRefusal(answers[0], 405, `This address accepts only ${allow}.`);
           assert.deepEqual([answers[0]?.headers.allow, answers[0]?.headers.connection], [allow, 'close']);
         }
       }
@@ -221,7 +221,7 @@ onEveryEngine('ambiguous requests', (engine) => {
   test('CONNECT is refused with 405, and what follows it is not read as a request', async () => {
     const answers = await said(address, `CONNECT sms.example:443 HTTP/1.1\r\nHost: h\r\n\r\n${HIDDEN}`);
     assert.equal(answers.length, 1);
-    assertRefusal(answers[0], 405, 'This is no proxy.');
+    assertRefusal(answers[0], 405, 'This server is not a proxy.');
     assert.equal(answers[0]?.headers.allow, 'GET, HEAD, POST');
     await assertNothingSaved();
   });

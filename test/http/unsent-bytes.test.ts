@@ -93,7 +93,7 @@ describe('unsent bytes', () => {
     const [refused, other] = await client.answers(2);
     assert.deepEqual(
       [refused?.status, refused?.body.toString()],
-      [429, 'Too many long answers are not taken yet. Try again later.'],
+      [429, 'Too many long answers have not been read yet. Try again later.'],
     );
     assert.ok(other?.body.toString() === wholeText(40));
     await isLive(server);

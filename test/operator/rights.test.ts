@@ -270,7 +270,7 @@ onEveryEngine('rights', (engine) => {
     for (const [path, body] of tries) {
       const answer = await api.call('POST', path, { token, body });
       assert.equal(answer.status, 403, `${path}: ${answer.text}`);
-      assert.match(answer.json.detail, /The token ends, but what this makes would not/);
+      assert.match(answer.json.detail, /The token expires, but what this creates would not/);
     }
     const idsOnly = { url: 'https://shop.example/', events };
     assert.equal((await api.call('POST', '/webhooks', { token, body: idsOnly })).status, 201);
@@ -322,7 +322,7 @@ onEveryEngine('rights', (engine) => {
     const body = { resetSecondFactor: true };
     const answer = await api.call('POST', '/operators/ann/sign-in-link', { body });
     assert.equal(answer.status, 403);
-    assert.match(answer.json.detail, /code of the second factor in the console, or a command on the machine/);
+    assert.match(answer.json.detail, /code of the second factor, or by a command on the machine/);
     assert.equal((await api.call('POST', '/operators/ann/sign-in-link', { body: {} })).status, 201);
   });
 

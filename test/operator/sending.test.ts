@@ -219,7 +219,7 @@ onEveryEngine('actions of connectors', (engine) => {
   test('an account could name a connector that does not exist', async (t) => {
     const { run, refusal } = await openActions(engine, t);
     const pointer = '#/connector';
-    const only = (names: string) => [{ pointer, detail: `there is no such connector. Expected one of ${names}` }];
+    const only = (names: string) => [{ pointer, detail: `there is no such connector; expected one of ${names}` }];
     const body = { username: 'acme', connector: 'nope' };
     assert.deepEqual((await refusal('account add', { body })).details.errors, only('loopback'));
     await run('account add', { body: { ...body, connector: 'loopback' } });

@@ -48,7 +48,7 @@ describe('the judgement', () => {
       assert.deepEqual(judge('/health/ready', [at(0, state)]), { status: 503, text: state });
       assert.equal(judge('/health/live', [at(0, state)])?.status, 200);
     }
-    assert.equal(judge('/health/ready', [at(60_000)])?.text, 'the process stands still');
+    assert.equal(judge('/health/ready', [at(60_000)])?.text, 'the process does not respond');
     assert.equal(judge('/api/inbox.asmx', [at(0)]), undefined);
   });
 

@@ -108,7 +108,7 @@ describe('the port of the web listener', () => {
     const { port: free, free: release } = await taken();
     release();
     const { child, ended, output } = await serving(['--database', freshDatabase(), '--port', String(free)]);
-    assert.match(output.stderr, /port 8081 is taken, so the operator's side is not served/);
+    assert.match(output.stderr, /port 8081 is taken, so the console and the operator's API are not served/);
     assert.equal((await fetch(`http://127.0.0.1:${free}/health/ready`)).status, 200);
     child.kill('SIGTERM');
     assert.equal((await ended).code, 0);

@@ -137,9 +137,10 @@ function createReceiver({ name, deps, refusals, stopping }: BoxParts) {
     let nack: number = ACK.success;
     try {
       const isKnown = await receiveSms(name, frame, events, refusals, deps.now());
-      if (!isKnown) deps.log.warn({ connector: name, type: frame.smsType }, 'kannel: a message that is not for a box');
+      if (!isKnown)
+        deps.log.warn({ connector: name, type: frame.smsType }, 'kannel: received a message that is not for a box');
     } catch (error) {
-      deps.log.warn({ connector: name, err: error }, 'kannel: a message was not stored; bearerbox repeats it');
+      deps.log.warn({ connector: name, err: error }, 'kannel: a message could not be stored; bearerbox will repeat it');
       await deps.sleep(REFUSAL_DELAY_MS, stopping);
       nack = ACK.failedTemporarily;
     }

@@ -60,7 +60,7 @@ export function createCallbacks(parts: CallbackParts): (request: Request) => Pro
       return await answer(request);
     } catch (error) {
       if (error instanceof Problem && error.kind === 'denied') throw error;
-      parts.log.warn({ connector: parts.name, err: error }, 'kannel: a callback failed; smsbox repeats it');
+      parts.log.warn({ connector: parts.name, err: error }, 'kannel: a callback failed; smsbox will repeat it');
       return reply(503, 'Not stored. Try again.');
     }
   };

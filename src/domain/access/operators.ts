@@ -18,7 +18,7 @@ export interface Operator {
 export async function addOperator(database: Database, name: string, now: number): Promise<Operator> {
   const operator = randomId();
   if ((await database.run(sql.addOperator, { operator, name, createdAt: now })) === 0) {
-    throw conflict('name: there is an operator of this name. Choose another.');
+    throw conflict('name: there is already an operator with this name. Choose another name.');
   }
   return operatorNamed(database, name);
 }

@@ -54,7 +54,7 @@ export async function ownerOf(
 export async function currentOwner(database: Database, { kind, id }: Owner): Promise<FoundOwner> {
   const row = { operator_id: kind === 'operator' ? id : null, account_id: kind === 'account' ? id : null };
   const found = await ownerOf(database, row);
-  if (!found) throw notFound('such user any more');
+  if (!found) throw notFound('such user');
   return found;
 }
 

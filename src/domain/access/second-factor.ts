@@ -28,7 +28,7 @@ export async function factorState(database: Database, owner: Owner): Promise<Fac
 export async function beginFactor(database: Database, owner: Owner): Promise<{ secret: string }> {
   const secret = newSecret();
   if ((await database.run(sql.setFactor, { ...ownerColumns(owner), secret })) === 0) {
-    throw conflict('The second factor is on. Turn it off first.');
+    throw conflict('The second factor is already on. Turn it off first.');
   }
   return { secret };
 }

@@ -52,10 +52,10 @@ export const PASSWORD_LENGTH_MAX = 200;
 /** A shorter name may be part of a password, because many good passwords contain it. */
 const NAME_LENGTH_MIN = 4;
 
-const wrongLink = () => new Problem('denied', 'The link is not valid any more. Ask for another one.');
+const wrongLink = () => new Problem('denied', 'The link is no longer valid. Ask for a new one.');
 /** One text for every reason, so that it does not reveal which names exist. */
-const wrongPassword = () => new Problem('denied', 'The name or the password is not right.');
-const wrongCode = () => new Problem('denied', 'The code is not right.');
+const wrongPassword = () => new Problem('denied', 'The name or the password is wrong.');
+const wrongCode = () => new Problem('denied', 'The code is wrong.');
 
 const linkHash = (token: string): string => hash('sha256', token);
 
@@ -69,7 +69,8 @@ export async function issueLink(
   now: number,
   resetFactor = false,
 ): Promise<IssuedLink> {
-  if ((await currentOwner(database, owner)).isDisabled) throw conflict('Who is disabled cannot sign in. Enable first.');
+  if ((await currentOwner(database, owner)).isDisabled)
+    throw conflict('A disabled account or operator cannot sign in. Enable it first.');
   const token = randomBytes(32).toString('base64url');
   const expiresAt = now + LINK_MS;
   await database.run(sql.deleteOldLinks, { before: now, limit: REMOVED_AT_ONCE });
@@ -253,8 +254,8 @@ function checkNewPassword({ name }: Owner, password: string): void {
   if (length < PASSWORD_LENGTH_MIN) throw badField('password', `expected at least ${PASSWORD_LENGTH_MIN} characters`);
   if (length > PASSWORD_LENGTH_MAX) throw badField('password', `expected at most ${PASSWORD_LENGTH_MAX} characters`);
   const holdsName = name.length >= NAME_LENGTH_MIN && password.toLowerCase().includes(name.toLowerCase());
-  if (holdsName) throw badField('password', 'it holds the name');
-  if (new Set(password).size < 5) throw badField('password', 'it has too few different characters');
+  if (holdsName) throw badField('password', 'the password contains the name');
+  if (new Set(password).size < 5) throw badField('password', 'the password has too few different characters');
 }
 
 const storePassword = (database: Database, { kind, id }: Owner, passwordHash: string): Promise<number> =>

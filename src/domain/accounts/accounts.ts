@@ -265,7 +265,7 @@ export async function removeAccount(
     const { disabledAt, credits } = await accountToChange(queries, account, username);
     if (disabledAt === null) throw conflict('The account is in use. Disable it first.');
     const owned = await queries.first(sql.ownedByAccount, { account });
-    if (!owned) throw new Error('counting gave no row');
+    if (!owned) throw new Error('the count returned no row');
     for (const remove of removals) await remove(queries, account);
     await queries.run(sql.removeAccount, { account });
     return {

@@ -129,7 +129,7 @@ const inProgress = (ageMs: number): Problem =>
 const answerDropped = (status: number): Problem =>
   new Problem(
     'conflict',
-    `The request with this Idempotency-Key was answered already, with the status ${status}, and is not done again. Its answer is not kept any more: look for what it did in the lists, such as the messages of the account, or in the audit.`,
+    `The request with this Idempotency-Key was answered already, with the status ${status}, and is not executed again. Its answer is no longer stored: look for what it did in the lists, such as the messages of the account, or in the audit.`,
   );
 
 /** What one token may store. Without limits, a day of requests could fill the disk. */

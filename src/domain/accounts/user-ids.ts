@@ -53,7 +53,7 @@ export async function addUserId(
   const hash = hashUserId(userId);
   return database.transaction(account, async (queries) => {
     if ((await ownerOfUserId(queries, hash)) !== null) {
-      throw conflict('userId: this user_id is known already. Choose another.');
+      throw conflict('userId: this user_id exists already. Choose another.');
     }
     await queries.run(sql.addCredential, { account, hash, createdAt: now, revokedAt: null });
     const revoked = given.revokeOthers
@@ -67,8 +67,8 @@ export async function addUserId(
 export async function revokeUserId(database: Database, account: bigint, prefix: string, now: number): Promise<UserId> {
   return database.transaction(account, async (queries) => {
     const [found, another] = await queries.all(sql.userIdByPrefix, { account, prefix });
-    if (!found) throw notFound('user_id of this account whose hash starts so');
-    if (another) throw new Problem('bad-argument', 'hash: several user_ids start so. Give more of its characters.');
+    if (!found) throw notFound('user_id of this account whose hash starts with this');
+    if (another) throw new Problem('bad-argument', 'hash: several user_ids start with this. Give more characters.');
     await queries.run(sql.revokeUserId, { account, hash: found.user_id_hash, revokedAt: now });
     const userId = sql.userIdColumns.read(found);
     return { ...userId, revokedAt: userId.revokedAt ?? now };

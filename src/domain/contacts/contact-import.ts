@@ -107,7 +107,7 @@ function refusal({ bad, faults, faultsLeftOut }: ContactImport): Problem {
     pointer: `#/${row}/${field}`,
     detail: `row ${row}: ${detail}${proposal === null ? '' : `; perhaps it was ${proposal}`}`,
   }));
-  const more = faultsLeftOut > 0 ? ` Told are the first ${faults.length} faults.` : '';
+  const more = faultsLeftOut > 0 ? ` Only the first ${faults.length} errors are listed.` : '';
   return new Problem('bad-argument', `${bad} rows are wrong, and nothing was imported.${more}`, { errors });
 }
 

@@ -116,7 +116,7 @@ async function recordStatus(transaction: Transaction, id: bigint, change: Status
   const { status } = change;
   if (message.status === status) return message;
   if (isFinal(message.status)) {
-    throw conflict(`The status ${message.status} is final: no later one changes it.`);
+    throw conflict(`The status ${message.status} is final, so no later status can change it.`);
   }
   await addStatus(queries, account, message, change);
   await emitEvent(queries, { type: 'message.status', account, at, messageId: id, status });

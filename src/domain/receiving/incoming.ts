@@ -146,7 +146,7 @@ async function addPart(
   const hash = hashOf([connector, sender, destination, String(reference), String(total)]);
   const given = { hash, connector, sender, destination, total, receivedAt, now };
   const held = await queries.first(sql.holdGroup, given);
-  if (!held) throw new Error('holding a part gave no row');
+  if (!held) throw new Error('storing a part returned no row');
   const parts = textsOf(held);
   const ready: WholeMessage[] = [];
   if (parts.get(number) === text) return []; // the same part again, with another id of the gateway
@@ -236,7 +236,7 @@ export async function storeFor(
 ): Promise<bigint> {
   const { destination, text, receivedAt } = message;
   const receiver = await queries.first(sql.receiver, { account });
-  if (!receiver) throw new Error('the account of a route is gone');
+  if (!receiver) throw new Error('the account of a route does not exist');
   const region = effectiveRegion(receiver, defaultRegion);
   const sender = normalisedSender(message.sender, region);
   const received = { sender, text, shortCode: destination, receivedAt };

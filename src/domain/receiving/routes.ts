@@ -44,7 +44,7 @@ export function createRouting(database: Database, now: () => number) {
         const owner = await accountId(queries, username);
         const isNew = (await queries.first(sql.routeNamed, { name })) === undefined;
         if (isNew && Number((await queries.first(sql.countRoutes, {}))?.total ?? 0n) >= ROUTES_MAX) {
-          throw conflict(`There are ${ROUTES_MAX} routes, and more are not possible. Remove one first.`);
+          throw conflict(`There are already ${ROUTES_MAX} routes, which is the limit. Remove one first.`);
         }
         const where = destination ?? ANY_DESTINATION;
         const end = destination === null ? ANY_DESTINATION : numberEnd(destination);

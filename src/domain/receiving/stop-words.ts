@@ -31,14 +31,14 @@ export function checkStopWords(words: string): void {
   if (list.length > WORDS_MAX || !list.every(isStopWord)) {
     throw new Problem(
       'bad-argument',
-      `expected at most ${WORDS_MAX} words with commas between them, each of at most ${WORD_LENGTH_MAX} characters`,
+      `expected at most ${WORDS_MAX} words separated by commas, each of at most ${WORD_LENGTH_MAX} characters`,
     );
   }
 }
 
 export function checkWordLanguages(languages: string): void {
   if (!languages.split(',').every(isWordLanguage)) {
-    throw new Problem('bad-argument', `expected some of ${WORD_LANGUAGES.join(', ')}, with commas between them`);
+    throw new Problem('bad-argument', `expected some of ${WORD_LANGUAGES.join(', ')}, separated by commas`);
   }
 }
 

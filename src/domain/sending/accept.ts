@@ -161,7 +161,7 @@ async function planOf(
   given: GivenMessages,
   at: number,
 ): Promise<Plan> {
-  if (given.sender?.trim() === '') throw badField('sender', 'expected a number or a name, and not blanks alone');
+  if (given.sender?.trim() === '') throw badField('sender', 'expected a number or a name, not only blanks');
   checkSendAt(given.sendAt, at);
   const wanted = Math.max(given.sendAt ?? at, at);
   const dueAt = afterQuietHours(wanted, settings.quietHours, settings.timeZone);
@@ -182,7 +182,7 @@ export const PAST_MAX_MS = 24 * 3_600_000;
 
 function checkSendAt(sendAt: number | null, at: number): void {
   if (sendAt !== null && sendAt < at - PAST_MAX_MS) {
-    throw badField('sendAt', 'this is more than 24 hours in the past. Leave it out to send now');
+    throw badField('sendAt', 'this is more than 24 hours in the past; leave it out to send now');
   }
 }
 
@@ -237,8 +237,8 @@ async function readRecipients(
   for (const [index, message] of messages.entries()) {
     const { number, recipient, parts } = message;
     if (recipient === null) refuse(index, 'impossible', impossibleDetail(number));
-    else if (possible.has(recipient)) refuse(index, 'duplicate', 'the number is there more than once');
-    else if (parts > PARTS_MAX) refuse(index, 'too-long', `the text takes more than ${PARTS_MAX} parts`);
+    else if (possible.has(recipient)) refuse(index, 'duplicate', 'the number is given more than once');
+    else if (parts > PARTS_MAX) refuse(index, 'too-long', `the text needs more than ${PARTS_MAX} parts`);
     else possible.set(recipient, { ...message, recipient, index });
   }
   const blacklisted = await blacklistedOf(queries, account, isAnswer ? [] : [...possible.keys()], region);
@@ -251,11 +251,11 @@ async function readRecipients(
 }
 
 const impossibleDetail = (number: string): string =>
-  exponentFault(number)?.detail ?? 'this is not a phone number that can exist';
+  exponentFault(number)?.detail ?? 'this is not a possible phone number';
 
 const notEnough = (needed: bigint, free: bigint) =>
   conflict(
-    `The messages take ${needed} credits and ${free} are free: ${needed - (free < 0n ? 0n : free)} are missing.`,
+    `The messages cost ${needed} credits and ${free} are free: ${needed - (free < 0n ? 0n : free)} are missing.`,
   );
 
 function acceptanceOf(

@@ -36,7 +36,7 @@ export async function endWaiting(
   { detail, reason }: EarlyEnd,
 ): Promise<void> {
   const id = accountIdOf(account);
-  if (id === undefined) throw new Error('the account of a transaction is not known');
+  if (id === undefined) throw new Error('the account of a transaction does not exist');
   const refused = rows.map((row) => ({ row, reason: detail }));
   await endRefused({ queries, account: id, at }, 'cancel', refused, reason);
 }
@@ -142,13 +142,13 @@ async function refusalOf(
   }
   if (row) {
     return conflict(
-      'Nobody knows whether the carrier has the message, so it cannot be cancelled: a receipt or an operator decides about it.',
+      'Nobody knows whether the carrier has the message, so it cannot be cancelled. A receipt or an operator will decide.',
     );
   }
   const message = await sentOf(queries, account, id);
   if (!message) return notFound('waiting message with this id');
   if (NEVER_SENT.includes(message.status)) {
-    return conflict(`The message has ended with the status ${message.status}: there is nothing to cancel.`);
+    return conflict(`The message has already ended with the status ${message.status}, so there is nothing to cancel.`);
   }
   return conflict('The message was sent already.');
 }

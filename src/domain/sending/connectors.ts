@@ -80,7 +80,8 @@ export function createConnectors(database: Database, now: () => number) {
      */
     async put(given: PutConnector): Promise<ConnectorRecord> {
       const found = await database.first(sql.byName, { name: given.name });
-      if (found?.origin === 'file') throw conflict('The connector is in the file of connectors. Change it there.');
+      if (found?.origin === 'file')
+        throw conflict('The connector is configured in the connector file. Change it there.');
       const wasDefault = found?.is_default === 1n;
       if (wasDefault && given.isDefault === false) throw noDefault();
       await put(database, { ...given, isDefault: given.isDefault ?? wasDefault }, 'api');
@@ -89,7 +90,7 @@ export function createConnectors(database: Database, now: () => number) {
 
     async remove(name: string): Promise<void> {
       const { origin, isDefault } = await this.show(name);
-      if (origin === 'file') throw conflict('The connector is in the file of connectors. Remove it there.');
+      if (origin === 'file') throw conflict('The connector is configured in the connector file. Remove it there.');
       const { accounts = 0n } = (await database.first(sql.inUse, { name })) ?? {};
       const naming = accounts === 1n ? '1 account names' : `${accounts} accounts name`;
       if (accounts > 0n) throw conflict(`${naming} this connector. Give each another connector first.`);
@@ -144,12 +145,12 @@ export async function requireConnector(
   const names = [...new Set([...stored, ...ofFile()])];
   const known = names.length > 0 ? names : [BUILTIN_NAME];
   if (known.includes(name)) return;
-  throw badField('connector', `there is no such connector. Expected one of ${known.sort().join(', ')}`);
+  throw badField('connector', `there is no such connector; expected one of ${known.sort().join(', ')}`);
 }
 
 /** Without a default, the messages of accounts that name no connector would wait for ever. */
 const noDefault = () =>
-  conflict('This is the default connector, which accounts use that name none. Make another one the default first.');
+  conflict('This is the default connector, which accounts use that name no other. Make another one the default first.');
 
 /** What dispatchers write about connectors: outages, counts, and slots of the rate. */
 function createConnectorState(database: Database, now: () => number) {

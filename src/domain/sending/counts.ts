@@ -11,7 +11,7 @@ export interface SendingCounts {
   /** Messages of which nobody knows whether the carrier has them. */
   readonly unknownOutcome: number;
   readonly oldestDueMs: number;
-  /** Messages from phones that no route takes. */
+  /** Received messages that have no route. */
   readonly unrouted: number;
   readonly connectors: readonly (ConnectorRecord & ConnectorLoad)[];
   readonly unconnected: readonly Unconnected[];
@@ -63,7 +63,7 @@ export function createSendingCounts(
 /** Describes each fault of sending in a sentence. */
 export function sendingFaults({ due, oldestDueMs, unknownOutcome, connectors, unconnected }: SendingCounts): string[] {
   const faults = connectors.flatMap(({ name, pausedAt, downSince, downReason }) => {
-    if (pausedAt !== null) return [`The connector ${name} is paused: its messages wait.`];
+    if (pausedAt !== null) return [`The connector ${name} is paused, and its messages wait.`];
     return downSince === null ? [] : [`The connector ${name} is down: ${downReason}. Its messages wait.`];
   });
   faults.push(...unconnected.map(unconnectedFault));

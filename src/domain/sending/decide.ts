@@ -33,7 +33,7 @@ export function decide(
     // No dispatcher takes over a lease of a disabled account or of a paused connector.
     const isLeaseOver = row.state === 'submitting' && Number(row.due_at) <= at;
     if (row.state !== 'unknown-outcome' && row.state !== 'needs-decision' && !isLeaseOver) {
-      throw conflict('The message has no unknown outcome: it is on its way.');
+      throw conflict('The outcome of the message is not unknown: it is on its way.');
     }
     if (isLeaseOver) await queries.run(attemptSql.setUnknownOutcome, { account, ids: elementsOf([id]) });
     // Parts that the carrier refused are not among them, and are still to be submitted.

@@ -25,7 +25,7 @@ export async function requireEnded(
   const open = status === 'UNKNOWN' ? await queries.all(of, { account, ids: elementsOf([id]) }) : [];
   if (isFinal(status) || (status === 'UNKNOWN' && open.length === 0)) return;
   throw conflict(
-    `The message is still on its way: its status is ${status}. Send it again when that is final, or cancel it first.`,
+    `The message is still on its way, with the status ${status}. Send it again when the status is final, or cancel it first.`,
   );
 }
 

@@ -59,10 +59,10 @@ export function signedFields(secrets: readonly string[], { id, at, body }: Webho
 export function refusalOfFields(fields: HeaderFields, now: number): string | null {
   const { id, timestamp, signatures } = signedWith(fields);
   if (!id || !timestamp || !signatures) {
-    return 'webhook-id, webhook-timestamp and webhook-signature are needed';
+    return 'webhook-id, webhook-timestamp and webhook-signature are required';
   }
   if (id.length > ID_LENGTH_MAX || id.includes('.')) return 'the webhook-id is not valid';
-  if (!/^\d{1,12}$/.test(timestamp)) return 'the webhook-timestamp is not a count of seconds';
+  if (!/^\d{1,12}$/.test(timestamp)) return 'the webhook-timestamp is not a number of seconds';
   const ahead = Number(timestamp) - Math.floor(now / 1_000);
   if (ahead < -TOLERANCE_SECONDS) return 'the webhook-timestamp is too old';
   if (ahead > TOLERANCE_SECONDS) return 'the webhook-timestamp is in the future';

@@ -165,7 +165,7 @@ type Background = ReturnType<typeof createBackground>;
 function createBackground(config: Config, deps: AppDependencies, services: Services) {
   const deliverer = createDeliverer(config, deps, services);
   const userIdUse = createUserIdUse(services.database, deps.clock, (err) =>
-    deps.log.warn({ err }, 'the use of a user_id could not be written'),
+    deps.log.warn({ err }, 'the last use of a user_id could not be recorded'),
   );
   return {
     noteUse: userIdUse.note,

@@ -44,7 +44,8 @@ export async function startGateway(
       if (reason === null) log.info({ connector }, 'the connector works again');
       else log.warn({ connector, reason }, 'the connector is down: its messages wait');
     },
-    builtinUsed: () => log.info('no connector is configured: messages go to the loopback, which brings them to nobody'),
+    builtinUsed: () =>
+      log.info('no connector is configured: messages go to the loopback, which delivers them to nobody'),
   });
   await gateway.start();
   return gateway;

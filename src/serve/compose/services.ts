@@ -57,7 +57,7 @@ export async function createServices(config: Config, deps: ServiceDependencies, 
     everyMs: LOOK_EVERY_MS,
     atOnce: true,
     work: (isStopping) => retention.applyDue(clock.sleep, isStopping),
-    failed: (err) => log.warn({ err }, 'what is older than the retention could not be removed'),
+    failed: (err) => log.warn({ err }, 'data that is older than the retention could not be deleted'),
   });
   const maintenance = createMaintenance(database, createIncoming(database, now, config.region || null), {
     now,
@@ -68,7 +68,7 @@ export async function createServices(config: Config, deps: ServiceDependencies, 
     clock,
     everyMs: MAINTENANCE_EVERY_MS,
     work: maintenance.run,
-    failed: (err) => log.warn({ err }, 'receipts, parts and messages that wait could not be looked at'),
+    failed: (err) => log.warn({ err }, 'waiting receipts, parts and messages could not be processed'),
   });
   /** Ends the purge, the retention and the maintenance, each after the batch under way. */
   const stopBackground = async (): Promise<void> => {
@@ -107,7 +107,7 @@ export async function createServices(config: Config, deps: ServiceDependencies, 
 async function openDatabase(config: Config, engine: Engine, { clock, log }: ServiceDependencies): Promise<Database> {
   if (engine === 'sqlite') {
     return openSqlite(config.database.slice('sqlite:'.length), clock, (err) =>
-      log.error({ err }, 'the checkpoint thread died and is started again'),
+      log.error({ err }, 'the checkpoint thread died and is being restarted'),
     );
   }
   const { openPostgres } = await import('../../store/postgres/database.ts'); // loads pg only where it is used

@@ -82,10 +82,12 @@ export async function startWeb(
     return undefined;
   });
   if (!server) {
-    log.warn(`port ${webPort} is taken, so the operator's side is not served: choose one with COLUMBA_WEB_PORT`);
+    log.warn(
+      `port ${webPort} is taken, so the console and the operator's API are not served; choose another port with COLUMBA_WEB_PORT`,
+    );
     return undefined;
   }
   address = server.address;
-  log.info({ web: server.address, pid: process.pid }, "serving the operator's side");
+  log.info({ web: server.address, pid: process.pid }, "serving the console and the operator's API");
   return server;
 }

@@ -30,7 +30,7 @@ export async function serveMetrics(
     request.resume();
     if (request.url?.split('?', 1)[0] !== '/metrics') return line(404, 'Metrics are at /metrics.');
     if (request.method !== 'GET' && request.method !== 'HEAD')
-      return line(405, 'This address takes GET and HEAD only.');
+      return line(405, 'This address accepts only GET and HEAD.');
     text().then(
       (metrics) => end(200, contentType, metrics),
       () => line(503, 'There are no metrics right now.'),

@@ -40,7 +40,10 @@ export function createMetrics(sources: Sources, version: string): Metrics {
   }
   for (const metric of [
     counterMetric(
-      { name: 'columba_requests_total', help: 'Requests that were answered, by what became of them.' },
+      {
+        name: 'columba_requests_total',
+        help: 'Requests that were answered, by operation, protocol and kind of result.',
+      },
       calls.counts,
     ),
     histogramMetric(
@@ -89,7 +92,7 @@ const totalsOf = (sources: Sources) => [
   ),
   ...total(
     'columba_unsent_refused_total',
-    'Long answers that got 429 because too much was unsent.',
+    'Requests for long answers that got 429 because too much was unsent.',
     () => sources.traffic()?.unsentRefused ?? 0,
   ),
   ...total(
@@ -104,7 +107,11 @@ const totalsOf = (sources: Sources) => [
     () => sources.responseCache().misses,
     ['columba_kept_misses_total'],
   ),
-  ...total('columba_log_lines_lost_total', 'Log lines that standard error did not take.', sources.linesLost),
+  ...total(
+    'columba_log_lines_lost_total',
+    'Log lines that were dropped because nobody read standard error.',
+    sources.linesLost,
+  ),
 ];
 
 function addGauges(registry: Registry, sources: Sources, version: string): void {
@@ -117,7 +124,7 @@ function addGauges(registry: Registry, sources: Sources, version: string): void 
   gauge(
     registry,
     'columba_unsent_bytes',
-    'Memory for long answers that clients have not taken yet.',
+    'Memory of long answers that clients have not read yet.',
     () => sources.traffic()?.unsentBytes ?? 0,
   );
   const cacheBytes = () => sources.responseCache().bytes;
@@ -197,7 +204,7 @@ function watchEventLoop(registry: Registry): void {
   delay.enable();
   new Gauge({
     name: 'columba_event_loop_delay_seconds',
-    help: 'How late the process gets to what is due, since the last scrape.',
+    help: 'Delay of the event loop since the last scrape.',
     registers: [registry],
     labelNames: ['quantile'],
     aggregator: 'max' as const,

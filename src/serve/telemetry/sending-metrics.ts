@@ -36,7 +36,7 @@ export function addSendingMetrics(registry: Registry, totals: () => Promise<Send
   });
   new Gauge({
     name: 'columba_unrouted_messages',
-    help: 'Messages from phones that no route takes.',
+    help: 'Received messages that have no route.',
     registers,
     async collect() {
       const now = await known();
@@ -83,7 +83,7 @@ function addConnectorMetrics(registers: Registry[], known: () => Promise<readonl
   );
   ofConnectors(
     'columba_connector_receipt_lag_seconds',
-    'The median time from a submission to its last receipt; 0 where none is known.',
+    'The median time from a submission to its last receipt; 0 if none is known.',
     ({ receiptLagMs }) => (receiptLagMs ?? 0) / 1_000,
   );
   new Gauge({

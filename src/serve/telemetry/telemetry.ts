@@ -120,7 +120,8 @@ function logFailures<T>(totals: () => Promise<T>, log: Log): () => Promise<T> {
   let latest: Promise<T> | undefined;
   return () => {
     const asked = totals();
-    if (asked !== latest) asked.catch((err) => log.warn({ err }, 'the metrics lack what is in the database'));
+    if (asked !== latest)
+      asked.catch((err) => log.warn({ err }, 'the counts in the database could not be read for the metrics'));
     latest = asked;
     return asked;
   };

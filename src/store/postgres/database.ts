@@ -69,10 +69,7 @@ export async function openPostgres(settings: PostgresSettings, clock: Clock): Pr
     check,
     scrub: async () => {}, // see docs/OPERATING.md
     backup: async () => {
-      throw new Problem(
-        'bad-argument',
-        'A PostgreSQL database is backed up with its own tools: pg_dump or pg_basebackup.',
-      );
+      throw new Problem('bad-argument', 'Back up a PostgreSQL database with its own tools: pg_dump or pg_basebackup.');
     },
     close: () => pool.close(),
   };
@@ -89,7 +86,7 @@ async function requireUtf8(connection: Connection): Promise<void> {
   if (found === 'UTF8') return;
   throw new Problem(
     'bad-argument',
-    `The database has the encoding ${found}. Make one with UTF8: createdb --encoding=UTF8 --template=template0 NAME`,
+    `The database has the encoding ${found}. Create one with UTF8: createdb --encoding=UTF8 --template=template0 NAME`,
   );
 }
 

@@ -23,19 +23,19 @@ const LATE = ({ at, timeoutMs }: Place) =>
 const REFUSED = ({ at, url }: Place) =>
   `No PostgreSQL takes connections at ${at}. Start it, or correct host and port in ${url}.`;
 const UNKNOWN_HOST = ({ at, url }: Place) =>
-  `The host of ${at} has no address. Correct its name in ${url}, or look at DNS.`;
+  `The host of ${at} has no address. Correct its name in ${url}, or check DNS.`;
 const STANDBY = ({ at }: Place) =>
-  `PostgreSQL at ${at} takes no writes. Name the primary, or all servers with ?target_session_attrs=read-write.`;
+  `PostgreSQL at ${at} accepts no writes. Name the primary, or all servers with ?target_session_attrs=read-write.`;
 const PASSWORD = ({ at, user, url }: Place) =>
   `PostgreSQL at ${at} does not accept the password of user ${user}. Correct it in ${url}.`;
 const ENDED = ({ at }: Place) =>
-  `PostgreSQL at ${at} is starting, stopping or was told to end connections. The service goes on when it is back.`;
+  `PostgreSQL at ${at} is starting, stopping or was told to end connections. The service continues when it is back.`;
 const CONFLICT = ({ at, database }: Place) =>
-  `Others keep rows of database ${database} at ${at} locked for too long. Look at pg_stat_activity.`;
+  `Other sessions keep rows of database ${database} at ${at} locked for too long. Look at pg_stat_activity.`;
 const TLS = ({ at, url }: Place) =>
   `The TLS connection to PostgreSQL at ${at} fails. Check sslmode and sslrootcert in ${url}.`;
 const LOST = ({ at }: Place) =>
-  `The connection to PostgreSQL at ${at} failed. Look at its log and the network. The service goes on when it is back.`;
+  `The connection to PostgreSQL at ${at} failed. Check its log and the network. The service continues when it is back.`;
 
 /**
  * By SQLSTATE and by the codes of Node:
@@ -43,7 +43,7 @@ const LOST = ({ at }: Place) =>
  */
 const FAULTS: Readonly<Record<string, (place: Place) => string>> = {
   '3D000': ({ at, database, user }) =>
-    `There is no database ${database} in PostgreSQL at ${at}. Make it: createdb --owner=${user} ${database}`,
+    `There is no database ${database} in PostgreSQL at ${at}. Create it: createdb --owner=${user} ${database}`,
   '28P01': PASSWORD,
   '28000': ({ at, database, user }) =>
     `PostgreSQL at ${at} does not let user ${user} use database ${database}. Check the role and pg_hba.conf.`,
@@ -53,7 +53,8 @@ const FAULTS: Readonly<Record<string, (place: Place) => string>> = {
   '40001': CONFLICT,
   '40P01': CONFLICT,
   '55P03': CONFLICT,
-  '53100': ({ at }) => `The disk of PostgreSQL at ${at} is full. Make room there: the service goes on by itself.`,
+  '53100': ({ at }) =>
+    `The disk of PostgreSQL at ${at} is full. Make room there; the service then continues by itself.`,
   '53300': ({ at, user, connectionsMax }) =>
     `PostgreSQL at ${at} has no connection left for user ${user}. Raise its limit, or lower ${connectionsMax}.`,
   '57P01': ENDED,

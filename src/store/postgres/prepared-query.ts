@@ -55,7 +55,7 @@ export class DriverChanged extends Error {
 
   constructor(how: string) {
     super(
-      `pg's Query has changed: look at src/store/postgres/driver-query.ts (${how}). The documented way is used, which takes more CPU.`,
+      `pg's Query has changed: look at src/store/postgres/driver-query.ts (${how}). The documented interface is used, which takes more CPU.`,
     );
   }
 }

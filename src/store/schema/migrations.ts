@@ -239,7 +239,7 @@ export async function migrate(
   if (done > known) {
     throw new Problem(
       'bad-argument',
-      `The database has schema version ${done}, and this program knows versions up to ${known}. Run the newer Columba that wrote it.`,
+      `The database has schema version ${done}, but this program knows versions only up to ${known}. Run the newer version of Columba that wrote it.`,
     );
   }
   for (const { version, name, sql, own } of steps.slice(done)) {

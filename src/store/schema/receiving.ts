@@ -1,5 +1,5 @@
 /**
- * route: which account gets what is sent to a number or short code. unrouted: messages for which
+ * route: which account gets the messages to a number or short code. unrouted: messages for which
  * there was no route; the operator decides. incoming_once: SHA-256 of what has come already, so
  * that a carrier that repeats itself brings nothing twice. held_incoming: parts of a long message
  * whose other parts have not come yet. `parts` is a JSON object of texts by number.

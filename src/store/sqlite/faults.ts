@@ -13,9 +13,9 @@ const FAULTS: Readonly<Record<number, (path: string) => string>> = {
   [BUSY]: locked,
   6: locked,
   8: notWritten, // READONLY
-  10: (path) => `The disk of the database ${path} fails. Look at the disk, its quota and the log of the system.`,
+  10: (path) => `The disk of the database ${path} fails. Check the disk, its quota and the system log.`,
   11: (path) => `The database ${path} is damaged. Stop the service, keep a copy of the file and restore a backup.`,
-  13: (path) => `The disk of the database ${path} is full. Make room there: the service goes on by itself.`,
+  13: (path) => `The disk of the database ${path} is full. Make room there; the service then continues by itself.`,
   14: notWritten, // CANTOPEN: so it ends too where the files beside the database cannot be made
   26: (path) => `The file ${path} is not an SQLite database. Restore a backup, ${ELSEWHERE}.`,
 };
@@ -43,7 +43,7 @@ export function folderFault(path: string): string {
   while (!existsSync(made)) made = dirname(made);
   return accessProblem(made) === 'EROFS'
     ? readOnlyDisk(resolve(path))
-    : `The folder of the database ${resolve(path)} cannot be made. Make it for this user, ${ELSEWHERE}.`;
+    : `The folder of the database ${resolve(path)} cannot be created. Create it for this user, ${ELSEWHERE}.`;
 }
 
 function locked(path: string): string {
@@ -60,7 +60,8 @@ function notWritten(path: string): string {
   }
   const problem = accessProblem(dirname(path)) ?? accessProblem(path);
   if (problem === 'EROFS') return readOnlyDisk(path);
-  if (problem === 'ENOENT') return `There is no file ${path}, and none can be made. Make its folder, ${ELSEWHERE}.`;
+  if (problem === 'ENOENT')
+    return `There is no file ${path}, and it cannot be created. Create its folder, ${ELSEWHERE}.`;
   return `The database ${path} cannot be written. Let this user read and write the file and its folder, ${ELSEWHERE}.`;
 }
 

@@ -167,13 +167,13 @@ onEveryEngine('errors', (engine) => {
       for (const method of [...METHODS, 'HEAD']) {
         const answer = await service.send({ ...profile('get'), method });
         const fields = { Allow: 'GET, POST' };
-        assertProblem('get', answer, 'method', 'This address takes GET, POST only.', { fields });
+        assertProblem('get', answer, 'method', 'This address accepts only GET, POST.', { fields });
       }
       for (const method of METHODS) {
         for (const query of ['', 'WSDL']) {
           const answer = await service.send({ method, path: '/api/account.asmx', query });
           const fields = { Allow: 'GET, HEAD, POST' };
-          assertProblem('soap11', answer, 'method', 'This address takes GET, HEAD, POST only.', { fields });
+          assertProblem('soap11', answer, 'method', 'This address accepts only GET, HEAD, POST.', { fields });
         }
       }
     }));

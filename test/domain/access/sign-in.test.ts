@@ -189,7 +189,7 @@ onEveryEngine('signing in', (engine) => {
     }
     const holding = { ...changed.session, owner: { ...changed.session.owner, name: 'annabel' } };
     const { details } = await refusal(signIn.setPassword(holding, 'I am Annabel, who else', HOME));
-    assert.equal(details.errors?.[0]?.detail, 'it holds the name');
+    assert.equal(details.errors?.[0]?.detail, 'the password contains the name');
   });
 
   test('every refused sign-in has the same text, whether the name exists or not', async (t) => {

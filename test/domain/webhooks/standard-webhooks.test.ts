@@ -91,12 +91,12 @@ describe('Standard Webhooks', () => {
     const fields = signedFields([VECTOR.secret], MESSAGE);
     for (const name of Object.keys(fields)) {
       const { [name]: _, ...others } = fields;
-      assert.equal(refusal(others), 'webhook-id, webhook-timestamp and webhook-signature are needed', name);
+      assert.equal(refusal(others), 'webhook-id, webhook-timestamp and webhook-signature are required', name);
     }
     assert.equal(refusal({ ...fields, 'webhook-id': 'msg.1' }), 'the webhook-id is not valid');
     assert.equal(refusal({ ...fields, 'webhook-id': 'm'.repeat(257) }), 'the webhook-id is not valid');
     for (const timestamp of ['1e9', '-1', '1731705121.5', '9'.repeat(13)]) {
-      const reason = 'the webhook-timestamp is not a count of seconds';
+      const reason = 'the webhook-timestamp is not a number of seconds';
       assert.equal(refusal({ ...fields, 'webhook-timestamp': timestamp }), reason);
     }
     const many = Array.from({ length: 11 }, () => VECTOR.signature).join(' ');

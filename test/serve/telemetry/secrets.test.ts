@@ -184,7 +184,7 @@ function dying(): string {
 
 onEveryEngine('secrets', (engine: Engine) => {
   for (const [death, signal] of [
-    ['an error that nothing expected', 'SIGUSR2'],
+    ['an unexpected error', 'SIGUSR2'],
     ['an abort', 'SIGWINCH'],
   ] as const) {
     test(`secrets are in no log line, metric, span, error or list of processes, and not in what is left after ${death}`, async (t) => {

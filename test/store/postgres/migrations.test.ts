@@ -62,7 +62,7 @@ const ADDITION = {
       name text {binary}, primary key (account_id, campaign_id)) {clustered};
     create index received_by_campaign on received (account_id, campaign_id, message_id);`,
 };
-const NEWER = `The database has schema version ${known + 1}, and this program knows versions up to ${known}. Run the newer Columba that wrote it.`;
+const NEWER = `The database has schema version ${known + 1}, but this program knows versions only up to ${known}. Run the newer version of Columba that wrote it.`;
 
 const ARGUMENTS: Arguments = {
   user_id: ACME,

@@ -57,7 +57,7 @@ onPostgres('sessions of a server with other defaults', () => {
       `create database ${name} encoding 'LATIN1' lc_collate 'C' lc_ctype 'C'${provider} template template0`,
     );
     t.after(() => runSql(setting, `drop database ${name} with (force)`));
-    await assert.rejects(openStore(address), /has the encoding LATIN1\. Make one with UTF8: createdb/);
+    await assert.rejects(openStore(address), /has the encoding LATIN1\. Create one with UTF8: createdb/);
   });
 
   test('a transaction that waited for an account sees what the previous one has written', async (t) => {

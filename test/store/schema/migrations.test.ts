@@ -50,7 +50,7 @@ onEveryEngine('migrations', (engine) => {
     await database.close();
     const before = await contentOf(setting);
     await assert.rejects(openStore(setting), {
-      message: `The database has schema version ${migrations.length + 2}, and this program knows versions up to ${migrations.length}. Run the newer Columba that wrote it.`,
+      message: `The database has schema version ${migrations.length + 2}, but this program knows versions only up to ${migrations.length}. Run the newer version of Columba that wrote it.`,
     });
     assert.ok((await contentOf(setting)) === before);
   });

@@ -159,7 +159,7 @@ describe('the write-ahead log of the embedded database', () => {
     t.after(() => app.stop());
     const change = (text: string) =>
       Promise.all(Array.from({ length: 50 }, () => (store as Database).run(mark, { text })));
-    const deaths = () => logged.filter((line) => /checkpoint thread died and is started again/.test(line)).length;
+    const deaths = () => logged.filter((line) => /checkpoint thread died and is being restarted/.test(line)).length;
 
     await until('the first thread runs', async () => {
       await change('before');
