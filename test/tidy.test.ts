@@ -147,8 +147,9 @@ describe('imports', () => {
     assert.deepEqual(wrong, []);
   });
 
-  test('there are no files that only pass on what others export', () => {
+  test('what a file exports is declared in it: there is no second address of it', () => {
     assert.deepEqual(matches(code, /^export \* from/), []);
+    assert.deepEqual(matches(source, /^export (?:type )?\{/), []);
   });
 });
 

@@ -50,7 +50,8 @@ describe('words', () => {
     oneStatement: 'single',
     createTimed: 'createObserved',
     UNHURRIED: 'NO_TIMEOUTS',
-    whenThereIsTime: 'waitForReadBudget',
+    whenThereIsTime: 'withinReadBudget',
+    '(?:create|NO_|Hash)?(?:Pace|PACE|Slots)': 'createThrottle, NO_THROTTLE; createSemaphore, createOpenConnections',
   };
 
   test('no file uses a name of the former dialect', () => {

@@ -38,13 +38,13 @@ export const callbackConfig = z.strictObject({
 export type CallbackConfig = z.output<typeof callbackConfig>;
 
 /** The most unanswered requests at a time, each on a connection of its own. */
-const WINDOW = 64;
+const UNANSWERED_MAX = 64;
 
 export function createCallback(name: string, config: CallbackConfig, { clock }: { readonly clock: Clock }): Connector {
   const { now } = clock;
   const secrets = config.oldSecret === undefined ? [config.secret] : [config.secret, config.oldSecret];
   const poster = createPoster(config, clock);
-  const window = createSemaphore(() => WINDOW);
+  const unanswered = createSemaphore(() => UNANSWERED_MAX);
   let events: CarrierEvents | undefined;
 
   async function post(part: Submission, signal: AbortSignal): Promise<SubmitResult> {
@@ -61,7 +61,7 @@ export function createCallback(name: string, config: CallbackConfig, { clock }: 
       events = given;
     },
     submit: (parts, signal) =>
-      Promise.all(parts.map((part) => submitWithin(window, part, signal, () => post(part, signal)))),
+      Promise.all(parts.map((part) => submitWithin(unanswered, part, signal, () => post(part, signal)))),
     async stop() {
       poster.close();
     },

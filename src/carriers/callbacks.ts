@@ -2,7 +2,7 @@ import type { Clock } from '../base/clock.ts';
 import { Problem } from '../base/problem.ts';
 import { type ConnectorRecord, createConnectors, type NewConnector } from '../domain/sending/connectors.ts';
 import { newWebhookSecret } from '../domain/webhooks/webhooks.ts';
-import type { Database } from '../store/transactions.ts';
+import type { Database } from '../store/database.ts';
 import { createCallback } from './callback.ts';
 import type { CarrierEvents, Connector } from './connector.ts';
 import type { Gateway } from './gateway.ts';

@@ -1,9 +1,9 @@
 import { createIncoming } from '../domain/receiving/incoming.ts';
 import { createReceipts } from '../domain/sending/receipts.ts';
-import type { Database } from '../store/transactions.ts';
+import type { Database } from '../store/database.ts';
 import type { CarrierEvents } from './connector.ts';
-import { NO_PACE, type Pace } from './pace.ts';
 import { carrierText, isAttemptId } from './submissions.ts';
+import { NO_THROTTLE, type Throttle } from './throttle.ts';
 
 /**
  * Receives what carriers report to connectors. Every process that has connectors has its own. A
@@ -13,9 +13,9 @@ export function createCarrierEvents(
   database: Database,
   now: () => number,
   defaultRegion: string | null = null,
-  pace: Pace = NO_PACE,
+  throttle: Throttle = NO_THROTTLE,
 ): CarrierEvents {
-  const receipts = createReceipts(database, now, pace);
+  const receipts = createReceipts(database, now, throttle);
   const incoming = createIncoming(database, now, defaultRegion);
   return {
     receipt: ({ attemptId, gatewayId, ...receipt }) =>

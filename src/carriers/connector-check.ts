@@ -1,5 +1,5 @@
 import { createConnectors, type NewConnector } from '../domain/sending/connectors.ts';
-import type { Database } from '../store/transactions.ts';
+import type { Database } from '../store/database.ts';
 import { type ConnectorDependencies, createConnector } from './kinds.ts';
 
 /** For `columba check`: the mistakes of every connector, in words. Nothing is sent. */

@@ -5,9 +5,9 @@ import { isOutage } from '../base/problem.ts';
 import type { ClaimedMessage, Claiming } from '../domain/sending/claim.ts';
 import type { ConnectorRecord, Connectors, LastResults } from '../domain/sending/connectors.ts';
 import { type Connector, NOT_TOLD, type SubmitResult, WITHHELD } from './connector.ts';
-import type { Pace } from './pace.ts';
 import type { Settler } from './settler.ts';
 import { NO_ANSWER, outcomeOf, partResults, submissionsOf } from './submissions.ts';
+import type { Throttle } from './throttle.ts';
 
 /**
  * Claims messages of one connector, submits them and settles their results, over and over. Several
@@ -30,7 +30,7 @@ export interface DispatcherParts {
   readonly settler: Settler;
   readonly connectors: Connectors;
   readonly clock: Clock;
-  readonly pace: Pace;
+  readonly throttle: Throttle;
   readonly settings: DispatcherSettings;
   readonly failed: (thrown: unknown) => void;
   readonly connectorChanged: (name: string, downReason: string | null) => void;
@@ -81,7 +81,7 @@ export function createDispatcher(parts: DispatcherParts): Dispatcher {
     while (!stopping) {
       idle.reset();
       try {
-        if (waitMs === 0) await parts.pace(); // only after work, not after a look that found nothing
+        if (waitMs === 0) await parts.throttle(); // only after work, not after a look that found nothing
         waitMs = await claims.claim();
         await counts.write(connectors);
       } catch (thrown) {

@@ -11,13 +11,13 @@ import {
 } from '../domain/sending/connectors.ts';
 import { optOutsOf } from '../domain/sending/opt-out.ts';
 import { createSettling, type OnGatewayIds } from '../domain/sending/settle.ts';
-import type { Database } from '../store/transactions.ts';
+import type { Database } from '../store/database.ts';
 import type { CarrierEvents, Connector } from './connector.ts';
 import { createDispatcher, type Dispatcher, type DispatcherSettings } from './dispatcher.ts';
 import { type ConnectorDependencies, createConnector } from './kinds.ts';
-import { NO_PACE, type Pace } from './pace.ts';
 import { createSettler } from './settler.ts';
 import { newAttemptId } from './submissions.ts';
+import { NO_THROTTLE, type Throttle } from './throttle.ts';
 
 /**
  * All connectors of a process, each with its dispatcher. The gateway follows the table of
@@ -53,7 +53,7 @@ export interface GatewayParts {
   /** Tests make connectors of their own. */
   readonly create?: typeof createConnector;
   /** Lets calls go first. */
-  readonly pace?: Pace;
+  readonly throttle?: Throttle;
   readonly log?: NonNullable<ConnectorDependencies['log']>;
 }
 export interface GatewaySettings extends DispatcherSettings {
@@ -85,12 +85,12 @@ interface Running {
 }
 
 export function createGateway(parts: GatewayParts): Gateway {
-  const { database, clock, failed, ofFile, defaultRegion, pace = NO_PACE } = parts;
+  const { database, clock, failed, ofFile, defaultRegion, throttle = NO_THROTTLE } = parts;
   const { now } = clock;
   const settings = { ...GATEWAY_SETTINGS, ...parts.settings };
   const connectors = createConnectors(database, now);
   const settling = createSettling(database, now, parts.onGatewayIds, optOutsOf(defaultRegion));
-  const settler = createSettler(settling, clock.sleep, failed, pace);
+  const settler = createSettler(settling, clock.sleep, failed, throttle);
   const { leaseMs, unknownOutcomeMs } = settings;
   const owner = `${hostname()}:${process.pid}:${randomBytes(4).toString('hex')}`;
   const claimSettings = { now, owner, newAttemptId, leaseMs, unknownOutcomeMs, defaultRegion, failed };
@@ -112,7 +112,7 @@ export function createGateway(parts: GatewayParts): Gateway {
       settler,
       connectors,
       clock,
-      pace,
+      throttle,
       settings,
       failed,
       connectorChanged: parts.connectorChanged ?? (() => {}),

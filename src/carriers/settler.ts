@@ -1,7 +1,7 @@
 import { nextTurn } from '../base/event-loop.ts';
 import { isOutage, isUnavailable } from '../base/problem.ts';
 import type { Settlement, Settling } from '../domain/sending/settle.ts';
-import { NO_PACE, type Pace } from './pace.ts';
+import { NO_THROTTLE, type Throttle } from './throttle.ts';
 
 /**
  * Collects the results of submissions and settles them in batches: while one batch is being
@@ -35,7 +35,7 @@ export function createSettler(
   settling: Settling,
   sleep: (ms: number) => Promise<void>,
   failed: (thrown: unknown) => void,
-  pace: Pace = NO_PACE,
+  throttle: Throttle = NO_THROTTLE,
 ): Settler {
   const waiting: Waiting[] = [];
   /** Accounts that are settled alone, with the results that wait for each. */
@@ -62,7 +62,7 @@ export function createSettler(
 
   async function settleAll(): Promise<void> {
     while (waiting.length > 0) {
-      await pace();
+      await throttle();
       await nextTurn(); // results of this turn join the batch
       const batch = waiting.splice(0, BATCH_MAX);
       const thrown = await attempted(() => settling.settle(settlementsOf(batch)), isOutage);

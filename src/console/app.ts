@@ -16,10 +16,10 @@ import { NO_FORM, readForm, type SentForm } from './form.ts';
 import { assets, frameAround, framed, protection, type Viewer } from './frame.ts';
 import { problemNote } from './lists.ts';
 import type { PageRequest, Route, View } from './page-request.ts';
+import { type ContractLoad, checkLoad, createPageSemaphore } from './page-semaphore.ts';
 import { customerRoutes, operatorRoutes } from './screens/all.ts';
 import { createSignInPages, type Guest } from './screens/sign-in.ts';
 import { isOwnRequest, readCookie, siteOf } from './session.ts';
-import { type ContractLoad, checkLoad, createSlots } from './slots.ts';
 import { frameTexts as texts } from './texts.ts';
 
 /** The console: pages for customers and for operators, below /console. */
@@ -64,7 +64,7 @@ export function createConsole(settings: ConsoleSettings): Console {
   const domain = domainOf(services);
   const routeOf = createScreenRoutes();
   const guestPages = createSignInPages(signIn);
-  const inSlot = createSlots({ contractLoad, sleep: services.sleep });
+  const whenAdmitted = createPageSemaphore({ contractLoad, sleep: services.sleep });
 
   async function answer(given: ConsoleRequest): Promise<Response> {
     const { request, client } = given;
@@ -85,7 +85,7 @@ export function createConsole(settings: ConsoleSettings): Console {
     const guest: Guest = { request, sent, path, query: queryOf(url), site, origin, session };
     const guestView = await guestPages(guest);
     if (guestView) return responseOf(guestView, null, given);
-    return inSlot(() => respond(given, session as Session, guest));
+    return whenAdmitted(() => respond(given, session as Session, guest));
   }
 
   async function respond(given: ConsoleRequest, session: Session, guest: Guest) {

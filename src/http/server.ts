@@ -5,10 +5,10 @@ import type { Handler, Traffic } from '../base/exchange.ts';
 import { type BodyLimits, createBodyReceiver } from './body-receiver.ts';
 import { type Addresses, type AddressRules, createAddresses } from './client-address.ts';
 import { Connection, type ConnectionContext } from './connection.ts';
-import { createSlots, type SlotSettings, type Slots } from './connection-slots.ts';
 import { tooManyConnections } from './error-response.ts';
 import { createLoadShedder, type Load, type LoadSheddingSettings, RETRY_AFTER_MS } from './load-shedding.ts';
 import { createOpenBodies } from './open-bodies.ts';
+import { type ConnectionLimits, createOpenConnections, type OpenConnections } from './open-connections.ts';
 import { createPollBatches } from './poll-batch.ts';
 import { createRequests, type RequestLimits } from './request.ts';
 import { createResponseCollector } from './response-collector.ts';
@@ -22,7 +22,7 @@ export interface HttpSettings
     BodyLimits,
     LoadSheddingSettings,
     RequestLimits,
-    SlotSettings,
+    ConnectionLimits,
     TimeoutSettings {
   readonly host: string;
   readonly port: number;
@@ -56,14 +56,14 @@ export async function listen(settings: HttpSettings, handle: Handler, clock: Clo
   const unsent = createUnsent(settings.unsentBytesMax);
   const context = createContext(settings, handle, clock, unsent, state);
   const { loadShedder, openBodies, timeouts } = context;
-  const slots = createSlots<Connection>(settings);
+  const connections = createOpenConnections<Connection>(settings);
 
   function closeIdle(): void {
-    for (const connection of slots.all) connection.closeIfIdle();
+    for (const connection of connections.all) connection.closeIfIdle();
   }
 
   // A client that ends its side still waits for its responses.
-  const accept = (socket: Socket): void => acceptConnection(socket, context, slots);
+  const accept = (socket: Socket): void => acceptConnection(socket, context, connections);
   const server = createServer({ allowHalfOpen: true, noDelay: true }, accept);
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
@@ -71,14 +71,20 @@ export async function listen(settings: HttpSettings, handle: Handler, clock: Clo
   });
   timeouts.start(() => {
     if (state.isDrained) closeIdle();
-    for (const connection of slots.all) connection.onTick();
+    for (const connection of connections.all) connection.onTick();
   });
   return {
     address: addressOf(server),
     get traffic() {
       const { bytes: unsentBytes, refused: unsentRefused } = unsent;
       const { bytesSent } = state;
-      return { connectionsOpen: slots.size, bytesSent, refused: loadShedder.rejected, unsentBytes, unsentRefused };
+      return {
+        connectionsOpen: connections.size,
+        bytesSent,
+        refused: loadShedder.rejected,
+        unsentBytes,
+        unsentRefused,
+      };
     },
     get load() {
       return loadShedder.load;
@@ -144,22 +150,22 @@ function createContext(
   };
 }
 
-function acceptConnection(socket: Socket, context: ServerContext, slots: Slots<Connection>): void {
+function acceptConnection(socket: Socket, context: ServerContext, connections: OpenConnections<Connection>): void {
   const { addresses, loadShedder, pollBatches } = context;
   pollBatches.opened();
   socket.once('close', pollBatches.closed);
   const peer = addresses.peer(socket);
   const client = addresses.countedAs(peer);
   loadShedder.accepted();
-  if (!slots.makeRoom(client)) {
+  if (!connections.makeRoom(client)) {
     socket.on('error', () => {}); // the client may have closed already
     socket.write(tooManyConnections());
     socket.destroySoon();
     return;
   }
   const connection = new Connection(peer, context);
-  slots.add(client, connection);
-  socket.once('close', () => slots.remove(client, connection));
+  connections.add(client, connection);
+  socket.once('close', () => connections.remove(client, connection));
 }
 
 function addressOf(server: Server): string {

@@ -3,7 +3,7 @@ import type { Clock } from '../base/clock.ts';
 import type { ProblemKind } from '../base/problem.ts';
 import type { Progress } from '../base/progress.ts';
 import type { Extension } from '../domain/privacy/extension.ts';
-import type { Database } from '../store/transactions.ts';
+import type { Database } from '../store/database.ts';
 import type { Actor, Scope } from './actor.ts';
 
 /**

@@ -12,7 +12,7 @@ import { createRouting } from '../domain/receiving/routes.ts';
 import { createUnrouted } from '../domain/receiving/unrouted.ts';
 import { createCancellation } from '../domain/sending/cancel.ts';
 import { createOptOuts } from '../domain/sending/opt-out.ts';
-import type { AccountKey } from '../store/database.ts';
+import type { AccountKey } from '../store/caller.ts';
 import type { Services } from './action.ts';
 
 /**

@@ -113,7 +113,7 @@ async function serveHere(
   return 0;
 }
 
-/** Sending, which is in another process, rests while this worker is busy. */
+/** Sending, which is in another process, pauses while this worker is busy. */
 function reportLoad({ bytesSent }: Pick<App, 'bytesSent'>, { clock }: Pick<AppDependencies, 'clock'>): void {
   const measure = createLoadMeter(bytesSent, performance.eventLoopUtilization);
   const work = async () => {

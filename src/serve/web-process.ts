@@ -70,8 +70,8 @@ function yieldToWorkers(): void {
 
 /**
  * The niceness of this process says nothing to PostgreSQL, which works for the messages too. So
- * sending rests while the workers are busy, as it does in one process. On two cores calls without a
- * pause kept 0.51 of their rate, and keep 0.90.
+ * sending pauses while the workers are busy, as it does in one process. On two cores calls that
+ * follow one another without a pause kept 0.51 of their rate, and keep 0.90.
  */
 function callsOfWorkers({ monotonic }: Clock) {
   const load = createFollowedLoad(monotonic);

@@ -1,5 +1,6 @@
+import type { AccountKey } from './caller.ts';
 import type { DeletionValues } from './deletion.ts';
-import { type AccountKey, statement } from './statement.ts';
+import { statement } from './statement.ts';
 
 /**
  * The statements that the engines themselves run: who calls, which version the account has, and

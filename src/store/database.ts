@@ -1,8 +1,6 @@
 import type { AccountKey, Caller } from './caller.ts';
 import type { Statement, Value } from './statement.ts';
 
-export type { AccountKey, Caller };
-
 /** The statements of one database, of either engine. Whole numbers are returned as bigint. */
 export interface Queries {
   all<P extends Record<keyof P, Value>, R>(statement: Statement<P, R>, parameters: P): Promise<R[]>;

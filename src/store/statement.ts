@@ -1,6 +1,4 @@
-import type { AccountKey, Caller } from './caller.ts';
-
-export type { AccountKey };
+import type { Caller } from './caller.ts';
 
 /**
  * SQL text with `:name` parameters, the same for every engine. Where engines differ, the text has a

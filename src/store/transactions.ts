@@ -1,7 +1,5 @@
 import type { Database, TransactionQueries } from './database.ts';
 
-export type { Database, TransactionQueries };
-
 type OfAccount = (queries: TransactionQueries, account: bigint) => Promise<void>;
 
 /**

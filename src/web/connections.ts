@@ -3,8 +3,13 @@ import type { Socket } from 'node:net';
 import type { Clock } from '../base/clock.ts';
 import { nextTurn } from '../base/event-loop.ts';
 import type { Addresses } from '../http/client-address.ts';
-import { createSlots, type Evictable, type Eviction, type SlotSettings } from '../http/connection-slots.ts';
 import { tooManyConnections } from '../http/error-response.ts';
+import {
+  type ConnectionLimits,
+  createOpenConnections,
+  type Evictable,
+  type Eviction,
+} from '../http/open-connections.ts';
 import { createTimeouts, type TimeoutSettings, type Timeouts } from '../http/timeouts.ts';
 
 /**
@@ -116,27 +121,27 @@ function refuse(socket: Socket): void {
 }
 
 export function createWebConnections(
-  settings: SlotSettings & TimeoutSettings,
+  settings: ConnectionLimits & TimeoutSettings,
   addresses: Pick<Addresses, 'peer' | 'countedAs'>,
   clock: Pick<Clock, 'after'>,
 ): WebConnections {
   const timeouts = createTimeouts(settings, 0, clock);
-  const slots = createSlots<WebConnection>(settings);
+  const connections = createOpenConnections<WebConnection>(settings);
   const known = new WeakMap<Socket, WebConnection>();
   timeouts.start(() => {
-    for (const connection of slots.all) connection.onTick();
+    for (const connection of connections.all) connection.onTick();
   });
   return {
     accept(socket) {
       const client = addresses.countedAs(addresses.peer(socket));
-      if (!slots.makeRoom(client)) {
+      if (!connections.makeRoom(client)) {
         refuse(socket);
         return;
       }
       const connection = new WebConnection(socket, timeouts);
       known.set(socket, connection);
-      slots.add(client, connection);
-      socket.once('close', () => slots.remove(client, connection));
+      connections.add(client, connection);
+      socket.once('close', () => connections.remove(client, connection));
     },
     // One that was refused may send a request before it is closed.
     handle: (request, response, work) => known.get(request.socket)?.handle(request, response, work),

@@ -3,12 +3,12 @@ import type { AddressInfo } from 'node:net';
 import { getRequestListener, type HttpBindings } from '@hono/node-server';
 import type { Clock } from '../base/clock.ts';
 import type { Addresses } from '../http/client-address.ts';
-import type { SlotSettings } from '../http/connection-slots.ts';
+import type { ConnectionLimits } from '../http/open-connections.ts';
 import type { createWebApp } from './app.ts';
 import { createWebConnections } from './connections.ts';
 
 /** The second listener, on node:http, with a limit on everything that a client may take. */
-export interface WebSettings extends SlotSettings {
+export interface WebSettings extends ConnectionLimits {
   readonly webHost: string;
   readonly webPort: number;
   readonly headerBytesMax: number;

@@ -4,8 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { systemClock } from '../../src/base/clock.ts';
 import type { Submission, SubmitResult } from '../../src/carriers/connector.ts';
 import { createDispatcher, type DispatcherParts } from '../../src/carriers/dispatcher.ts';
-import { NO_PACE, type Pace } from '../../src/carriers/pace.ts';
 import { createSettler } from '../../src/carriers/settler.ts';
+import { NO_THROTTLE, type Throttle } from '../../src/carriers/throttle.ts';
 import { createConnectors, type NewConnector } from '../../src/domain/sending/connectors.ts';
 import { type Engine, onEveryEngine } from '../support/engines.ts';
 import { LOOPBACK, SETTINGS, scripted, until } from '../support/gateway.ts';
@@ -27,7 +27,7 @@ async function opened(
   answer: Answer,
   record: Partial<NewConnector> = {},
   faults: Partial<DispatcherParts['connectors']> = {},
-  pace: Pace = NO_PACE,
+  throttle: Throttle = NO_THROTTLE,
   connectorChanged: DispatcherParts['connectorChanged'] = () => {},
   claimingFaults: Partial<DispatcherParts['claiming']> = {},
 ) {
@@ -49,7 +49,7 @@ async function opened(
     ),
     connectors: { ...connectors, ...faults },
     clock,
-    pace,
+    throttle,
     settings: SETTINGS,
     failed: () => {},
     connectorChanged,
@@ -72,17 +72,17 @@ const reasons = sql<object, { state: string; reason: string | null }>('select st
 
 onEveryEngine('faults of a dispatcher', (engine) => {
   test('where the database does not tell whether a recipient has opted out, the message waits with this reason', async (t) => {
-    const slot = Promise.withResolvers<void>();
-    const afterSlot: Answer = async (part) => {
-      await slot.promise;
+    const place = Promise.withResolvers<void>();
+    const afterPlace: Answer = async (part) => {
+      await place.promise;
       return (await part.withheld?.()) ?? TAKEN;
     };
     const isOptedOut = () => Promise.reject(new Error('no answer'));
-    const bench = await opened(engine, t, afterSlot, {}, {}, NO_PACE, () => {}, { isOptedOut });
+    const bench = await opened(engine, t, afterPlace, {}, {}, NO_THROTTLE, () => {}, { isOptedOut });
     await bench.send(1);
     await until('it is claimed', () => bench.submitted.length === 1);
     bench.clock.now += 1_000; // longer than the look of the claim counts
-    slot.resolve();
+    place.resolve();
     await until('it waits', async () => (await bench.database.first(reasons, {}))?.state === 'waiting');
     const reason = 'withheld: the database did not tell whether the recipient has opted out';
     assert.deepEqual(await bench.database.all(reasons, {}), [{ state: 'waiting', reason }]);
@@ -100,8 +100,8 @@ onEveryEngine('faults of a dispatcher', (engine) => {
   });
 
   test('a message that came alone waited for a rest, which looks that found nothing had begun', async (t) => {
-    const pace = () => hang(TAKEN).then(() => {});
-    const { submitted, send } = await opened(engine, t, () => TAKEN, {}, {}, pace);
+    const throttle = () => hang(TAKEN).then(() => {});
+    const { submitted, send } = await opened(engine, t, () => TAKEN, {}, {}, throttle);
     await sleep(3 * SETTINGS.pollMs);
     await send(1);
     await until('it is submitted', () => submitted.length === 1);
@@ -137,7 +137,7 @@ onEveryEngine('faults of a dispatcher', (engine) => {
     const told = (_: string, reason: string | null) => changes.push(reason);
     const unknown: SubmitResult = { kind: 'unknown-outcome', reason: 'no answer' };
     const answer = () => (isHanging ? unknown : TAKEN);
-    const { clock, submitted, send } = await opened(engine, t, answer, { submissionsMax: 30 }, {}, NO_PACE, told);
+    const { clock, submitted, send } = await opened(engine, t, answer, { submissionsMax: 30 }, {}, NO_THROTTLE, told);
     await send(300);
     await until('it is down', () => changes.length === 1);
     await sleep(5 * SETTINGS.pollMs);
@@ -161,7 +161,7 @@ onEveryEngine('faults of a dispatcher', (engine) => {
     const changes: (string | null)[] = [];
     const told = (_: string, reason: string | null) => changes.push(reason);
     const answer = (): SubmitResult => ({ kind: 'unknown-outcome', reason: 'no answer' });
-    const { submitted, send } = await opened(engine, t, answer, {}, {}, NO_PACE, told);
+    const { submitted, send } = await opened(engine, t, answer, {}, {}, NO_THROTTLE, told);
     await send(1, 'x'.repeat(25 * 153));
     await until('all parts are submitted', () => submitted.length === 25);
     await sleep(3 * SETTINGS.pollMs);

@@ -30,13 +30,13 @@ onEveryEngine('an opt-out while a connector works', (engine) => {
     assert.deepEqual((await ledger.check()).discrepancies, []);
   });
 
-  test('a claimed message that waits for a slot of its connector does not leave after an opt-out', async (t) => {
+  test('a claimed message that waits for a place of its connector does not leave after an opt-out', async (t) => {
     const release = Promise.withResolvers<void>();
     const asked: string[] = [];
     const left: string[] = [];
     const { create } = scripted(async (part) => {
       asked.push(part.recipient);
-      await release.promise; // as for a slot in the window of a slow carrier
+      await release.promise; // as for a place of a slow carrier
       const withheld = await part.withheld?.();
       if (withheld) return withheld;
       left.push(part.recipient);

@@ -2,12 +2,13 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Problem } from '../../src/base/problem.ts';
 import { createConsole } from '../../src/console/app.ts';
-import { createSlots } from '../../src/console/slots.ts';
+import { createPageSemaphore } from '../../src/console/page-semaphore.ts';
 import { issueLink } from '../../src/domain/access/sign-in.ts';
 import { accountId } from '../../src/domain/accounts/accounts.ts';
 import { createReceived } from '../../src/domain/messages/received.ts';
 import { createSent } from '../../src/domain/messages/sent.ts';
-import { type Database, joined } from '../../src/store/transactions.ts';
+import type { Database } from '../../src/store/database.ts';
+import { joined } from '../../src/store/transactions.ts';
 import { act, consoleRequest } from '../support/console-client.ts';
 import { engines, onEveryEngine } from '../support/engines.ts';
 import { type OperatorApi, startOperatorApi } from '../support/operator-api.ts';
@@ -137,8 +138,8 @@ async function unreadOf({ services: { database } }: OperatorApi): Promise<{ unre
 }
 
 describe('pages at a time', () => {
-  test('pages at a time are bounded; those beyond the queue are refused, and every slot comes back', async () => {
-    const inSlot = createSlots({ sleep: async () => {}, atOnce: 2, waitingMax: 3 });
+  test('pages at a time are bounded; those beyond the queue are refused, and every place comes back', async () => {
+    const whenAdmitted = createPageSemaphore({ sleep: async () => {}, atOnce: 2, waitingMax: 3 });
     let [running, most] = [0, 0];
     const work = async () => {
       running += 1;
@@ -146,12 +147,12 @@ describe('pages at a time', () => {
       await new Promise((resolve) => setImmediate(resolve));
       running -= 1;
     };
-    const results = await Promise.allSettled(Array.from({ length: 7 }, () => inSlot(work)));
+    const results = await Promise.allSettled(Array.from({ length: 7 }, () => whenAdmitted(work)));
     assert.equal(most, 2);
     const refused = results.filter((each) => each.status === 'rejected').map(({ reason }) => reason);
     assert.equal(refused.length, 2);
     assert.ok(refused.every((reason) => reason instanceof Problem && reason.kind === 'too-many'));
-    await inSlot(work);
+    await whenAdmitted(work);
   });
 });
 
@@ -162,16 +163,16 @@ describe('pages beside calls of the contract', () => {
     const sleep = async () => {
       slept += 1;
     };
-    const inSlot = createSlots({ contractLoad: () => loads.shift() ?? 'free', sleep });
-    assert.equal(await inSlot(async () => 'page'), 'page');
+    const whenAdmitted = createPageSemaphore({ contractLoad: () => loads.shift() ?? 'free', sleep });
+    assert.equal(await whenAdmitted(async () => 'page'), 'page');
     assert.equal(slept, 1);
-    const refused = createSlots({ contractLoad: () => 'overloaded', sleep });
+    const refused = createPageSemaphore({ contractLoad: () => 'overloaded', sleep });
     await assert.rejects(
       refused(async () => 'page'),
       { kind: 'too-many' },
     );
     slept = 0;
-    const late = createSlots({ contractLoad: () => 'behind', sleep });
+    const late = createPageSemaphore({ contractLoad: () => 'behind', sleep });
     await assert.rejects(
       late(async () => 'page'),
       { kind: 'too-many' },

@@ -126,7 +126,7 @@ onEveryEngine('crowds', (engine) => {
     assert.deepEqual(told.slice(dropped.length).filter(Boolean), [], 'one was dropped before an older one');
   });
 
-  test('connections that guess user_ids, whose refusals are delayed, take no slot from a valid account at the same address', () =>
+  test('connections that guess user_ids, whose refusals are delayed, take no connection from a valid account at the same address', () =>
     alone(engine, { connectionsPerClientMax: 50 }, async (address, held) => {
       const guess = requestBytes('GET /api/inbox.asmx/CountUnread?user_id=nobody HTTP/1.1', ['Host: h']);
       const first = await openConnection(address);

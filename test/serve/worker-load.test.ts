@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
 import { describe, test } from 'node:test';
-import { createPace } from '../../src/carriers/pace.ts';
+import { createThrottle } from '../../src/carriers/throttle.ts';
 import {
   createFollowedLoad,
   createLoadMeter,
@@ -87,7 +87,7 @@ describe('the load of workers', () => {
           load.report({ idle, bytesSent: 1 });
         }
       };
-      const pace = createPace({
+      const throttle = createThrottle({
         bytesSent: load.bytesSent,
         utilization: () => ({ active, idle: load.idleMs() }),
         monotonicMs: () => now,
@@ -100,7 +100,7 @@ describe('the load of workers', () => {
       for (let piece = 0; piece < 20; piece++) {
         active += 10;
         pass(10);
-        await pace();
+        await throttle();
       }
       return Math.round(rested);
     };

@@ -5,7 +5,7 @@ import type { Owner } from '../../src/domain/access/owners.ts';
 import { accountId } from '../../src/domain/accounts/accounts.ts';
 import type { Actor } from '../../src/operator/actor.ts';
 import { perform } from '../../src/operator/perform.ts';
-import type { Database } from '../../src/store/transactions.ts';
+import type { Database } from '../../src/store/database.ts';
 import { actionNamed, type OperatorApi } from './operator-api.ts';
 
 /** Somebody with a browser that has no script: a cookie jar, forms, and pages as text. */

@@ -2,7 +2,7 @@ import type { Account } from '../../domain/accounts/accounts.ts';
 import type { Contact } from '../../domain/contacts/contacts.ts';
 import type { ContactGroup } from '../../domain/contacts/groups.ts';
 import type { Template } from '../../domain/contacts/templates.ts';
-import type { AccountKey } from '../../store/database.ts';
+import type { AccountKey } from '../../store/caller.ts';
 import { about, idOf, idsOf } from './arguments.ts';
 import { paged } from './paging.ts';
 import type { Handlers, OperationServices } from './services.ts';

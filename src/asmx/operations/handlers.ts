@@ -1,7 +1,7 @@
 import { Problem } from '../../base/problem.ts';
 import type { HoldBack } from '../../domain/access/admission.ts';
 import type { CallOrigin } from '../../domain/accounts/callers.ts';
-import type { AccountKey, Caller } from '../../store/database.ts';
+import type { AccountKey, Caller } from '../../store/caller.ts';
 import type { contract } from '../contract/contract.ts';
 import { accountHandlers } from './account.ts';
 import { composeHandlers } from './compose.ts';

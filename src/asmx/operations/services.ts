@@ -7,7 +7,7 @@ import type { Received } from '../../domain/messages/received.ts';
 import type { Scheduled } from '../../domain/messages/scheduled.ts';
 import type { Sent } from '../../domain/messages/sent.ts';
 import type { OptOuts } from '../../domain/sending/opt-out.ts';
-import type { AccountKey } from '../../store/database.ts';
+import type { AccountKey } from '../../store/caller.ts';
 import type { contract } from '../contract/contract.ts';
 import type { Arguments, Operation, ResultValue } from '../contract/types.ts';
 import type { ListRules } from '../dialect/list-orders.ts';

@@ -23,7 +23,7 @@ export function createKannelBox(name: string, config: KannelBoxConfig, deps: Kan
   const unanswered = createUnanswered();
   const deadline = Math.ceil(config.answerTimeoutMs / TICK_MS);
   const refusals = createRefusals(config, deps);
-  const window = createSemaphore(() => (connection.isProved ? config.window : 1));
+  const places = createSemaphore(() => (connection.isProved ? config.window : 1));
   const connection = createBoxConnection({
     name,
     config,
@@ -31,14 +31,14 @@ export function createKannelBox(name: string, config: KannelBoxConfig, deps: Kan
     refusals,
     unanswered,
     stopping: stopping.signal,
-    onProved: window.widened,
+    onProved: places.widened,
   });
   let running: Promise<unknown> = Promise.resolve();
 
   async function submitOne(part: Submission, signal: AbortSignal): Promise<SubmitResult> {
     const prepared = prepare(part, config, deps.now());
     if (isRefusal(prepared)) return prepared;
-    return submitWithin(window, part, signal, async () => {
+    return submitWithin(places, part, signal, async () => {
       const to = connection.linkOrReason();
       if (typeof to === 'string') return away(to);
       return refusals.during(part.attemptId, signal, async () => {

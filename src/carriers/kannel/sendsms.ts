@@ -26,7 +26,7 @@ const AWAY_MS = 1_000;
 export function createKannelSendsms(name: string, config: KannelSendsmsConfig, deps: KannelDependencies): Connector {
   const agentOptions = { keepAlive: true, timeout: IDLE_CONNECTION_MS };
   const agent = config.tls ? new HttpsAgent(agentOptions) : new HttpAgent(agentOptions);
-  const window = createSemaphore(() => config.window);
+  const unanswered = createSemaphore(() => config.window);
   const refusals = createRefusals(config, deps);
   const stopping = new AbortController();
   const smsbox = createAvailability(config, deps, stopping.signal);
@@ -36,7 +36,7 @@ export function createKannelSendsms(name: string, config: KannelSendsmsConfig, d
     const prepared = prepare(part, config, deps.now());
     if (isRefusal(prepared)) return prepared;
     const send = () => refusals.during(part.attemptId, signal, () => posted(part, prepared, signal));
-    return submitWithin(window, part, signal, send, async () =>
+    return submitWithin(unanswered, part, signal, send, async () =>
       (await smsbox.mayBeAsked()) ? null : awayResult('smsbox does not answer'),
     );
   }
@@ -45,7 +45,7 @@ export function createKannelSendsms(name: string, config: KannelSendsmsConfig, d
     const outcome = await callHttp(deps, config, { ...requestOf(config, part, prepared, deps.now()), agent, signal });
     if (outcome.kind === 'answered') return readAnswer(outcome.status, outcome.body.toString('utf8'));
     if (outcome.kind === 'unanswered') return { kind: 'unknown-outcome', reason: outcome.reason };
-    smsbox.rest();
+    smsbox.pause();
     return awayResult(outcome.reason);
   }
 
@@ -76,25 +76,25 @@ export function createKannelSendsms(name: string, config: KannelSendsmsConfig, d
 /** After a refused connection, smsbox is left alone for AWAY_MS; then the admin port is asked. */
 function createAvailability(config: KannelSendsmsConfig, deps: KannelDependencies, stopping: AbortSignal) {
   const admin = adminOf(config);
-  let away: 'no' | 'resting' | 'to be looked at' = 'no';
+  let away: 'no' | 'paused' | 'to be looked at' = 'no';
 
-  function rest(): void {
-    if (away === 'resting') return;
-    away = 'resting';
+  function pause(): void {
+    if (away === 'paused') return;
+    away = 'paused';
     deps.sleep(AWAY_MS, stopping).then(() => {
       away = 'to be looked at';
     });
   }
 
   return {
-    rest,
+    pause,
     async mayBeAsked(): Promise<boolean> {
       if (away === 'no') return true;
-      if (away === 'resting') return false;
+      if (away === 'paused') return false;
       if (admin) {
         const status = await askStatus(deps, admin);
         if (typeof status === 'string' || status.boxes.length === 0) {
-          rest();
+          pause();
           return false;
         }
       }

@@ -1,6 +1,6 @@
 import { customerNetwork, networkList } from '../../base/networks.ts';
 import { Problem } from '../../base/problem.ts';
-import type { Caller } from '../../store/database.ts';
+import type { Caller } from '../../store/caller.ts';
 import { createRateLimiter, createRecentMap, type Lease, type Rate, type RateLimiter } from './rate-limiter.ts';
 
 /**

@@ -1,6 +1,6 @@
 import { conflict, notFound } from '../../base/problem.ts';
 import { randomId } from '../../base/random.ts';
-import type { Database } from '../../store/transactions.ts';
+import type { Database } from '../../store/database.ts';
 import * as sql from './operators.sql.ts';
 import type { Owner } from './owners.ts';
 import { endAccess } from './sessions.ts';

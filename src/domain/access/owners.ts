@@ -1,5 +1,5 @@
 import { notFound } from '../../base/problem.ts';
-import type { Database } from '../../store/transactions.ts';
+import type { Database } from '../../store/database.ts';
 import { findAccount, findAccountNamed, type StoredAccount } from '../accounts/accounts.ts';
 import * as operatorSql from './operators.sql.ts';
 

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { conflict } from '../../base/problem.ts';
 import { randomBytes } from '../../base/random.ts';
-import type { Database } from '../../store/transactions.ts';
+import type { Database } from '../../store/database.ts';
 import { type Owner, ownerColumns, ownerKey } from './owners.ts';
 import * as sql from './sign-in.sql.ts';
 import { newSecret, stepOfCode, toBase32 } from './totp.ts';

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { networkList } from '../../base/networks.ts';
 import { randomBytes, randomId } from '../../base/random.ts';
-import type { Database } from '../../store/transactions.ts';
+import type { Database } from '../../store/database.ts';
 import { type AccountRecord, accountRecord, setDisabledAt } from '../accounts/accounts.ts';
 import { type Owner, ownerColumns, ownerKey } from './owners.ts';
 import * as sql from './sign-in.sql.ts';

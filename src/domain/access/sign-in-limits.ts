@@ -2,7 +2,8 @@ import { hash } from 'node:crypto';
 import { backOffMs } from '../../base/back-off.ts';
 import { customerNetwork } from '../../base/networks.ts';
 import { Problem } from '../../base/problem.ts';
-import type { Database } from '../../store/transactions.ts';
+import { createSemaphore, type Semaphore } from '../../base/semaphore.ts';
+import type { Database } from '../../store/database.ts';
 import * as sql from './sign-in.sql.ts';
 
 /**
@@ -84,40 +85,30 @@ const HASHES_AT_ONCE = 4;
 const WAITING_PER_NETWORK = 8;
 
 /**
- * Runs at most 4 computations of a hash at a time in a process. Networks take turns, so that a
- * network with many attempts does not keep others waiting.
+ * At most 4 computations of a hash at a time in a process. Of each network one waits for a place
+ * and the others wait behind it, so that a network with many attempts keeps no other waiting.
  */
-export function createHashSlots() {
-  let running = 0;
-  const waiting = new Map<string, (() => void)[]>();
+export function createHashSemaphore() {
+  const places = createSemaphore(HASHES_AT_ONCE);
+  const queues = new Map<string, Semaphore>();
 
-  function startNext(): void {
-    const [first] = waiting;
-    if (!first || running >= HASHES_AT_ONCE) return;
-    const [network, queue] = first;
-    waiting.delete(network); // added again below, at the end, if more attempts of it wait
-    const start = queue.shift();
-    if (queue.length > 0) waiting.set(network, queue);
-    running += 1;
-    start?.();
-  }
-
-  return async function withSlot<T>(address: string, work: () => Promise<T>): Promise<T> {
+  return async function run<T>(address: string, work: () => Promise<T>): Promise<T> {
+    if (!places.isFull) return places.run(work);
     const network = networkOf(address);
-    const queue = waiting.get(network) ?? [];
-    if (queue.length >= WAITING_PER_NETWORK) {
+    const queue = queues.get(network) ?? createSemaphore(1);
+    const waiting = queue.isFull ? queue.waiting + 1 : 0;
+    if (waiting >= WAITING_PER_NETWORK) {
       throw new Problem('too-many', 'Too many attempts at once. Try again in 5 s.', { retryAfterSeconds: 5 });
     }
-    await new Promise<void>((resolve) => {
-      queue.push(resolve);
-      waiting.set(network, queue);
-      startNext();
-    });
+    queues.set(network, queue);
+    const leaveQueue = await queue.enter();
+    const leave = await places.enter();
+    leaveQueue();
+    if (!queue.isFull) queues.delete(network);
     try {
       return await work();
     } finally {
-      running -= 1;
-      startNext();
+      leave();
     }
   };
 }

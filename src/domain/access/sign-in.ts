@@ -3,7 +3,8 @@ import type { Clock } from '../../base/clock.ts';
 import { networkList } from '../../base/networks.ts';
 import { badField, conflict, Problem } from '../../base/problem.ts';
 import { randomBytes } from '../../base/random.ts';
-import { type Database, joined } from '../../store/transactions.ts';
+import type { Database } from '../../store/database.ts';
+import { joined } from '../../store/transactions.ts';
 import { addAuditEntry } from '../accounts/audit.ts';
 import { hashPassword, passwordMatches } from '../accounts/credentials.ts';
 import * as operatorSql from './operators.sql.ts';
@@ -23,7 +24,7 @@ import {
   checkPause,
   clearAttempts,
   countAttempt,
-  createHashSlots,
+  createHashSemaphore,
   delayOf,
   FREE_FAILURES,
 } from './sign-in-limits.ts';
@@ -96,7 +97,7 @@ export interface SignInDependencies extends Pick<Clock, 'now' | 'sleep'> {
 export type SignIn = ReturnType<typeof createSignIn>;
 
 export function createSignIn(database: Database, { now, sleep, refused }: SignInDependencies) {
-  const withSlot = createHashSlots();
+  const whenHashing = createHashSemaphore();
 
   function told(problem: Problem, address: string): Problem {
     refused?.(address);
@@ -111,7 +112,7 @@ export function createSignIn(database: Database, { now, sleep, refused }: SignIn
     await checkPause(database, attempt, now());
     const delayMs = await delayOf(database, attempt, now());
     if (delayMs > 0) await sleep(delayMs);
-    await withSlot(attempt.address, async () => {
+    await whenHashing(attempt.address, async () => {
       await checkPause(database, attempt, now()); // others may have failed meanwhile
       const failed = await countAttempt(database, attempt, now());
       const isUsable = owner !== null && !owner.isDisabled && isAllowed(owner, attempt.address);
@@ -184,7 +185,7 @@ export function createSignIn(database: Database, { now, sleep, refused }: SignIn
     async setPassword(session: Session, password: string, origin: Origin): Promise<SignedIn> {
       const { owner } = session;
       checkNewPassword(owner, password);
-      const passwordHash = await withSlot(origin.address, () => hashPassword(password));
+      const passwordHash = await whenHashing(origin.address, () => hashPassword(password));
       return atomically(async (inside) => {
         await storePassword(inside, owner, passwordHash);
         await endSessions(inside, owner, null);

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { notFound } from '../../base/problem.ts';
 import { randomBytes, randomId } from '../../base/random.ts';
-import type { Database } from '../../store/transactions.ts';
+import type { Database } from '../../store/database.ts';
 import * as sql from './tokens.sql.ts';
 
 /** A bearer token. It is shown once and stored as SHA-256, which is enough for 256 random bits. */

@@ -1,8 +1,9 @@
 import { conflict, denied, notFound, Problem } from '../../base/problem.ts';
 import { randomId } from '../../base/random.ts';
 import { regionOf } from '../../sms/numbers.ts';
+import type { AccountKey } from '../../store/caller.ts';
 import { pick } from '../../store/columns.ts';
-import type { AccountKey, Database, Queries, TransactionQueries } from '../../store/database.ts';
+import type { Database, Queries, TransactionQueries } from '../../store/database.ts';
 import * as sql from './accounts.sql.ts';
 import { createCallers } from './callers.ts';
 import { hashUserId, newUserId } from './credentials.ts';

@@ -1,6 +1,6 @@
 import { randomBytes } from '../../base/random.ts';
 import { LAST_ID } from '../../store/cursor.ts';
-import type { Database } from '../../store/transactions.ts';
+import type { Database } from '../../store/database.ts';
 import * as sql from './audit.sql.ts';
 
 /**

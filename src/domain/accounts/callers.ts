@@ -1,7 +1,8 @@
 import { BoundedMap } from '../../base/bounded-map.ts';
 import { networkList } from '../../base/networks.ts';
 import { denied, Problem } from '../../base/problem.ts';
-import type { Caller, Database } from '../../store/database.ts';
+import type { Caller } from '../../store/caller.ts';
+import type { Database } from '../../store/database.ts';
 import { hashUserId, USER_ID_LENGTH_MAX } from './credentials.ts';
 
 /** Identifies callers by user_id, confirms them, and tells whether their account has changed. */

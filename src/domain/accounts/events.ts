@@ -1,5 +1,6 @@
 import { randomId } from '../../base/random.ts';
-import type { AccountKey, Queries, Transaction } from '../../store/database.ts';
+import type { AccountKey } from '../../store/caller.ts';
+import type { Queries, Transaction } from '../../store/database.ts';
 import { recordsOf } from '../../store/json.ts';
 import * as sql from './events.sql.ts';
 

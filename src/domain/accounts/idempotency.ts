@@ -3,7 +3,7 @@ import { hostname } from 'node:os';
 import { BoundedMap } from '../../base/bounded-map.ts';
 import { Problem } from '../../base/problem.ts';
 import { randomUuid } from '../../base/random.ts';
-import type { Database } from '../../store/transactions.ts';
+import type { Database } from '../../store/database.ts';
 import * as sql from './idempotency.sql.ts';
 
 /** A stored answer, which is sent again to a request with the same key for 24 hours. */

@@ -1,4 +1,5 @@
-import { type AccountKey, statement } from '../../store/statement.ts';
+import type { AccountKey } from '../../store/caller.ts';
+import { statement } from '../../store/statement.ts';
 
 /** Counters of ids: see schema/id-counter.ts. */
 type Counter = { account: AccountKey; kind: string };

@@ -1,5 +1,6 @@
 import { Problem } from '../../base/problem.ts';
-import type { AccountKey, Queries } from '../../store/database.ts';
+import type { AccountKey } from '../../store/caller.ts';
+import type { Queries } from '../../store/database.ts';
 import * as sql from './ids.sql.ts';
 
 /**

@@ -1,6 +1,7 @@
 import { badField, notFound } from '../../base/problem.ts';
+import type { AccountKey } from '../../store/caller.ts';
 import { cursorBefore, LAST, pages } from '../../store/cursor.ts';
-import type { AccountKey, Database, Queries, Transaction, TransactionQueries } from '../../store/database.ts';
+import type { Database, Queries, Transaction, TransactionQueries } from '../../store/database.ts';
 import { elementsOf } from '../../store/json.ts';
 import { accountNamed, allAccounts } from './accounts.ts';
 import { emitEvent } from './events.ts';

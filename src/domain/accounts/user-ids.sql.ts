@@ -1,5 +1,6 @@
+import type { AccountKey } from '../../store/caller.ts';
 import { defineColumns, type RowOf, type ValuesOf } from '../../store/columns.ts';
-import { type AccountKey, statement } from '../../store/statement.ts';
+import { statement } from '../../store/statement.ts';
 
 /** The user_ids of accounts, and when each was last used. */
 type One = { account: AccountKey };

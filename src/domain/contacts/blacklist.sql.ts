@@ -1,5 +1,6 @@
+import type { AccountKey } from '../../store/caller.ts';
 import { defineColumns, type RowOf, type ValuesOf } from '../../store/columns.ts';
-import { type AccountKey, statement } from '../../store/statement.ts';
+import { statement } from '../../store/statement.ts';
 
 /** The blacklist: numbers to which nothing is sent, with who asked for it and what they wrote. */
 const ENTRY_FIELDS = { number: 'text', sample: 'text?', blockedAt: 'instant', origin: 'text?' } as const;

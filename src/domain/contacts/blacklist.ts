@@ -8,7 +8,8 @@ import {
   sameNumber,
   writtenKey,
 } from '../../sms/numbers.ts';
-import type { AccountKey, Database, Queries, Transaction, TransactionQueries } from '../../store/database.ts';
+import type { AccountKey } from '../../store/caller.ts';
+import type { Database, Queries, Transaction, TransactionQueries } from '../../store/database.ts';
 import { recordsOf } from '../../store/json.ts';
 import * as sql from './blacklist.sql.ts';
 import { BEFORE_ERASED, findErasedEntry, findErasedNumbers, isErasedEntry, newErasedEntry } from './erased-number.ts';

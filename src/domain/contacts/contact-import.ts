@@ -2,7 +2,8 @@ import { createPauses, nextTurn } from '../../base/event-loop.ts';
 import { type FieldError, Problem } from '../../base/problem.ts';
 import type { Progress } from '../../base/progress.ts';
 import { hasDigit, numberEnd, numberFault, numberKey } from '../../sms/numbers.ts';
-import type { AccountKey, Database, Queries, TransactionQueries } from '../../store/database.ts';
+import type { AccountKey } from '../../store/caller.ts';
+import type { Database, Queries, TransactionQueries } from '../../store/database.ts';
 import { takeIds } from '../accounts/ids.ts';
 import {
   addContacts,

@@ -1,6 +1,7 @@
+import type { AccountKey } from '../../store/caller.ts';
 import { defineColumns, type RowOf, type ValuesOf } from '../../store/columns.ts';
 import { targetOf } from '../../store/deletion.ts';
-import { type AccountKey, statement } from '../../store/statement.ts';
+import { statement } from '../../store/statement.ts';
 
 /** Contacts. */
 const CONTACT_FIELDS = { id: 'long', name: 'text?', surname: 'text?', mobile: 'text?', groupId: 'long?' } as const;

@@ -1,7 +1,8 @@
 import { badField, notFound } from '../../base/problem.ts';
 import { hasDigit, numberEnd, type SameNumber, sameNumber, writtenKey } from '../../sms/numbers.ts';
+import type { AccountKey } from '../../store/caller.ts';
 import { EVERYTHING, FIRST_ID, LAST_ID, pages } from '../../store/cursor.ts';
-import type { AccountKey, Database, Queries, TransactionQueries } from '../../store/database.ts';
+import type { Database, Queries, TransactionQueries } from '../../store/database.ts';
 import { elementsOf, recordsOf } from '../../store/json.ts';
 import { takeIds } from '../accounts/ids.ts';
 import { checkOperatorsNumber } from './blacklist.ts';

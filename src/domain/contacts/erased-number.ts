@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { randomBytes } from '../../base/random.ts';
 import { numberKey } from '../../sms/numbers.ts';
-import type { AccountKey, Queries } from '../../store/database.ts';
+import type { AccountKey } from '../../store/caller.ts';
+import type { Queries } from '../../store/database.ts';
 import { recordsOf } from '../../store/json.ts';
 import * as sql from './blacklist.sql.ts';
 

@@ -1,5 +1,6 @@
+import type { AccountKey } from '../../store/caller.ts';
 import { defineColumns, type RowOf, type ValuesOf } from '../../store/columns.ts';
-import { type AccountKey, statement } from '../../store/statement.ts';
+import { statement } from '../../store/statement.ts';
 
 /** Groups of contacts. `total` is how many contacts a group has. */
 const GROUP_FIELDS = { id: 'number', name: 'text?', total: 'number' } as const;

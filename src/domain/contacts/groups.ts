@@ -1,6 +1,7 @@
 import { badField, notFound } from '../../base/problem.ts';
+import type { AccountKey } from '../../store/caller.ts';
 import { EVERYTHING, FIRST_ID, LAST_ID, pages } from '../../store/cursor.ts';
-import type { AccountKey, Database, Queries, TransactionQueries } from '../../store/database.ts';
+import type { Database, Queries, TransactionQueries } from '../../store/database.ts';
 import { elementsOf } from '../../store/json.ts';
 import { takeIds } from '../accounts/ids.ts';
 import * as sql from './groups.sql.ts';

@@ -1,5 +1,6 @@
+import type { AccountKey } from '../../store/caller.ts';
 import { below } from '../../store/cursor.ts';
-import type { AccountKey, Database } from '../../store/database.ts';
+import type { Database } from '../../store/database.ts';
 import { createOrderedMessages } from '../messages/ordered-lists.ts';
 import * as contactSql from './contacts.sql.ts';
 import type { Contact } from './contacts.ts';

@@ -1,4 +1,5 @@
-import { type AccountKey, statement } from '../../store/statement.ts';
+import type { AccountKey } from '../../store/caller.ts';
+import { statement } from '../../store/statement.ts';
 
 /** Message templates. */
 export interface TemplateRow {

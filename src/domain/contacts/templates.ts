@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { Problem } from '../../base/problem.ts';
+import type { AccountKey } from '../../store/caller.ts';
 import { EVERYTHING, FIRST_ID } from '../../store/cursor.ts';
-import type { AccountKey, Database, Queries, TransactionQueries } from '../../store/database.ts';
+import type { Database, Queries, TransactionQueries } from '../../store/database.ts';
 import { takeIds } from '../accounts/ids.ts';
 import * as sql from './templates.sql.ts';
 

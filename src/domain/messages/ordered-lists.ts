@@ -1,6 +1,7 @@
 import { nextTurn } from '../../base/event-loop.ts';
+import type { AccountKey } from '../../store/caller.ts';
 import { above, below, cursorAfter, cursorBefore, FIRST, FIRST_ID, LAST, LAST_ID } from '../../store/cursor.ts';
-import type { AccountKey, Database } from '../../store/database.ts';
+import type { Database } from '../../store/database.ts';
 import * as receivedSql from './received.sql.ts';
 import { type InboxMessage, type ReceivedMessage, toInboxMessage, toReceived } from './received.ts';
 import * as scheduledSql from './scheduled.sql.ts';

@@ -1,5 +1,6 @@
+import type { AccountKey } from '../../store/caller.ts';
 import { defineColumns, type RowOf } from '../../store/columns.ts';
-import { type AccountKey, statement } from '../../store/statement.ts';
+import { statement } from '../../store/statement.ts';
 
 /** Received messages. */
 const fields = { messageId: 'long', sender: 'text?', text: 'text?', shortCode: 'text?', receivedAt: 'number' } as const;

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { notFound } from '../../base/problem.ts';
+import type { AccountKey } from '../../store/caller.ts';
 import { cursorAfter, cursorBefore, FIRST, FIRST_ID, LAST, pages } from '../../store/cursor.ts';
-import type { AccountKey, Database, Queries, Transaction, TransactionQueries } from '../../store/database.ts';
+import type { Database, Queries, Transaction, TransactionQueries } from '../../store/database.ts';
 import { elementsOf } from '../../store/json.ts';
 import { emitEvent } from '../accounts/events.ts';
 import { takeIds } from '../accounts/ids.ts';

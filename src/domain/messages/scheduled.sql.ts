@@ -1,5 +1,6 @@
+import type { AccountKey } from '../../store/caller.ts';
 import { defineColumns, type RowOf } from '../../store/columns.ts';
-import { type AccountKey, statement } from '../../store/statement.ts';
+import { statement } from '../../store/statement.ts';
 
 /** Scheduled messages with the parts for which they hold credits. */
 const fields = {

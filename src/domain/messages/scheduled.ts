@@ -1,7 +1,8 @@
 import { notFound } from '../../base/problem.ts';
 import type { SameNumber } from '../../sms/numbers.ts';
+import type { AccountKey } from '../../store/caller.ts';
 import { cursorAfter, FIRST, pages } from '../../store/cursor.ts';
-import type { AccountKey, Database, Queries, TransactionQueries } from '../../store/database.ts';
+import type { Database, Queries, TransactionQueries } from '../../store/database.ts';
 import { elementsOf } from '../../store/json.ts';
 import { type HeldMessage, releaseHeld } from '../accounts/ledger.ts';
 import * as sql from './scheduled.sql.ts';

@@ -1,6 +1,7 @@
 import { conflict, notFound } from '../../base/problem.ts';
+import type { AccountKey } from '../../store/caller.ts';
 import { cursorAfter, cursorBefore, FIRST, LAST, pages } from '../../store/cursor.ts';
-import type { AccountKey, Database, Queries, Transaction, TransactionQueries } from '../../store/database.ts';
+import type { Database, Queries, Transaction, TransactionQueries } from '../../store/database.ts';
 import { accountRecordsOf, elementsOf, recordsOf } from '../../store/json.ts';
 import { emitEvent, emitStatuses } from '../accounts/events.ts';
 import { takeIds } from '../accounts/ids.ts';

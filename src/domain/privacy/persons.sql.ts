@@ -1,4 +1,5 @@
-import { type AccountKey, statement } from '../../store/statement.ts';
+import type { AccountKey } from '../../store/caller.ts';
+import { statement } from '../../store/statement.ts';
 
 /** Rows of a person, found by number. These tables have no index by number. */
 type Page = { account: AccountKey; from: bigint; limit: number };

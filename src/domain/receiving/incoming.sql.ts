@@ -1,4 +1,5 @@
-import { type AccountKey, statement } from '../../store/statement.ts';
+import type { AccountKey } from '../../store/caller.ts';
+import { statement } from '../../store/statement.ts';
 
 /** Messages that carriers bring, before they belong to an account. */
 export interface UnroutedRow {

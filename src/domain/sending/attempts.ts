@@ -1,6 +1,6 @@
-import type { AccountKey, Queries } from '../../store/database.ts';
+import type { AccountKey } from '../../store/caller.ts';
+import type { Database, Queries } from '../../store/database.ts';
 import { elementsOf } from '../../store/json.ts';
-import type { Database } from '../../store/transactions.ts';
 import { isFinal } from '../messages/statuses.ts';
 import * as sql from './attempts.sql.ts';
 import { attemptsOf as attemptStates } from './receipts.sql.ts';

@@ -1,8 +1,8 @@
 import { conflict, notFound, Problem } from '../../base/problem.ts';
 import type { SameNumber } from '../../sms/numbers.ts';
-import { accountIdOf } from '../../store/caller.ts';
+import { type AccountKey, accountIdOf } from '../../store/caller.ts';
 import { pages } from '../../store/cursor.ts';
-import type { AccountKey, Database, Queries, Transaction, TransactionQueries } from '../../store/database.ts';
+import type { Database, Queries, Transaction, TransactionQueries } from '../../store/database.ts';
 import { elementsOf } from '../../store/json.ts';
 import { balancesOf, releaseHeld } from '../accounts/ledger.ts';
 import { takeOneScheduled } from '../messages/scheduled.ts';

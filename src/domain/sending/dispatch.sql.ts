@@ -1,5 +1,6 @@
+import type { AccountKey } from '../../store/caller.ts';
 import { defineColumns, type RowOf } from '../../store/columns.ts';
-import { type AccountKey, statement } from '../../store/statement.ts';
+import { statement } from '../../store/statement.ts';
 
 /** Messages on their way out: see schema/sending.ts. Every writer holds the account's lock. */
 export type DispatchState = 'waiting' | 'submitting' | 'unknown-outcome' | 'needs-decision';

@@ -1,5 +1,6 @@
 import { type SameNumber, sameNumber } from '../../sms/numbers.ts';
-import type { AccountKey, Database, Queries, Transaction } from '../../store/database.ts';
+import type { AccountKey } from '../../store/caller.ts';
+import type { Database, Queries, Transaction } from '../../store/database.ts';
 import { elementsOf } from '../../store/json.ts';
 import { effectiveRegion, findAccount } from '../accounts/accounts.ts';
 import { type HeldMessage, releaseHeld } from '../accounts/ledger.ts';

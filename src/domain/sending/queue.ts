@@ -1,4 +1,4 @@
-import type { Database } from '../../store/transactions.ts';
+import type { Database } from '../../store/database.ts';
 import * as sql from './dispatch.sql.ts';
 
 /** A message on its way out. Lists have those of all accounts, by account and id. */

@@ -44,7 +44,7 @@ export function createReceipts(
   database: Database,
   now: () => number,
   /** Awaited before each transaction, to let calls go first. */
-  pace: () => Promise<void> | undefined = () => undefined,
+  throttle: () => Promise<void> | undefined = () => undefined,
 ) {
   const waiting: { receipt: NewReceipt; resolve: () => void; reject: (thrown: unknown) => void }[] = [];
   let isRunning = false;
@@ -52,7 +52,7 @@ export function createReceipts(
   async function runAll(): Promise<void> {
     isRunning = true;
     while (waiting.length > 0) {
-      await pace();
+      await throttle();
       await nextTurn();
       const batch = waiting.splice(0, BATCH_MAX);
       const failures = await applySafely(batch.map(({ receipt }) => receipt));

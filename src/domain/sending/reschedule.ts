@@ -1,4 +1,5 @@
-import type { AccountKey, Database } from '../../store/database.ts';
+import type { AccountKey } from '../../store/caller.ts';
+import type { Database } from '../../store/database.ts';
 import * as sql from './dispatch.sql.ts';
 import { afterQuietHours } from './quiet-hours.ts';
 

@@ -1,5 +1,6 @@
 import { conflict } from '../../base/problem.ts';
-import type { AccountKey, Queries } from '../../store/database.ts';
+import type { AccountKey } from '../../store/caller.ts';
+import type { Queries } from '../../store/database.ts';
 import { elementsOf } from '../../store/json.ts';
 import { addHistoryLine } from '../messages/sent.ts';
 import { isFinal } from '../messages/statuses.ts';

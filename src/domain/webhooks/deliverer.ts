@@ -1,6 +1,6 @@
 import type { Clock } from '../../base/clock.ts';
 import { createRepeat } from '../../base/repeat.ts';
-import type { Database } from '../../store/transactions.ts';
+import type { Database } from '../../store/database.ts';
 import type { SendEvent, SentEvent } from './sender.ts';
 import { signedFields } from './standard-webhooks.ts';
 import { claimDeliveries, type Delivery, type DeliveryResult, removeOldEvents, settleDelivery } from './webhooks.ts';

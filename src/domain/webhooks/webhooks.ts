@@ -1,8 +1,7 @@
 import { conflict, notFound } from '../../base/problem.ts';
 import { randomBytes, randomId } from '../../base/random.ts';
 import { LAST_ID } from '../../store/cursor.ts';
-import type { Queries } from '../../store/database.ts';
-import type { Database } from '../../store/transactions.ts';
+import type { Database, Queries } from '../../store/database.ts';
 import { findAccount } from '../accounts/accounts.ts';
 import { type EventType, type FormerEventType, formerTypesOf } from '../accounts/events.ts';
 import { receivedOf } from '../messages/received.ts';

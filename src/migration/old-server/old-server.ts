@@ -145,11 +145,11 @@ export function createOldServer(options: OldServerOptions): OldServer {
     clock,
     ...watched,
   });
-  const pace = createPace(options.rate ?? 0, clock);
+  const throttle = createThrottle(options.rate ?? 0, clock);
   let requests = 0;
 
   const prepare = async ({ method, target, headers, body }: EncodedCall, signal?: AbortSignal) => {
-    await pace(signal);
+    await throttle(signal);
     requests += 1;
     const fields = { Host: new URL(base).host, Accept: '*/*', 'Accept-Encoding': 'identity', ...headers };
     return [{ method, target, rawHeaders: Object.entries(fields).flat() }, Buffer.from(body ?? '')] as const;
@@ -341,7 +341,7 @@ export function retryAfter(field: string | undefined, now: number): number | nul
 }
 
 /** Calls leave one after the other, at most `rate` in a second. */
-function createPace(rate: number, { now, sleep }: Clock) {
+function createThrottle(rate: number, { now, sleep }: Clock) {
   if (rate <= 0) return async () => {};
   const intervalMs = 1_000 / rate;
   let nextAt = 0;

@@ -2,7 +2,7 @@ import type { Dialect } from '../../asmx/dialect/dialect.ts';
 import type { Clock } from '../../base/clock.ts';
 import { createKeyedQueue } from '../../base/keyed-queue.ts';
 import { createRepeat } from '../../base/repeat.ts';
-import type { Database } from '../../store/transactions.ts';
+import type { Database } from '../../store/database.ts';
 import { createAccountName } from '../compare/account-names.ts';
 import { type Comparing, createComparing } from '../compare/comparing.ts';
 import type { KnownDifference } from '../compare/known-differences.ts';

@@ -1,4 +1,4 @@
-import type { Database } from '../../store/transactions.ts';
+import type { Database } from '../../store/database.ts';
 import { createMigrationClients, SILENT_DAYS } from './clients.ts';
 import { DAY_MS } from './counts.ts';
 import { createMigrationProgress, type MovingAccount } from './progress.ts';

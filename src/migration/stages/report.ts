@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { contract } from '../../asmx/contract/contract.ts';
 import { type Html, html } from '../../base/html.ts';
-import type { Database } from '../../store/transactions.ts';
+import type { Database } from '../../store/database.ts';
 import { type Acceptance, createMigrationCounts, DAY_MS } from './counts.ts';
 import { createMigrationStages, type Stage } from './stages.ts';
 import { type OperationCounts, type Verdict, type VerdictSettings, verdictOf } from './verdict.ts';

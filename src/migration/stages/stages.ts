@@ -1,7 +1,8 @@
 import { conflict } from '../../base/problem.ts';
 import { randomUuid } from '../../base/random.ts';
 import { accountId, accountNamed } from '../../domain/accounts/accounts.ts';
-import type { AccountKey, Database, Queries } from '../../store/database.ts';
+import type { AccountKey } from '../../store/caller.ts';
+import type { Database, Queries } from '../../store/database.ts';
 import { type ClientRule, clientRules, type KnownRule, putClientRule, removeClientRule } from './client-rules.ts';
 import { copyProgress } from './migrated-accounts.ts';
 import * as ruleSql from './rules.sql.ts';

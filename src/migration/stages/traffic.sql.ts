@@ -1,4 +1,5 @@
-import { type AccountKey, EVERY_ACCOUNT, statement } from '../../store/statement.ts';
+import type { AccountKey } from '../../store/caller.ts';
+import { EVERY_ACCOUNT, statement } from '../../store/statement.ts';
 
 /** Stages, counts, examples, acceptances, and writes for the old server. */
 

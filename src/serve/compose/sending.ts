@@ -3,7 +3,7 @@ import type { Clock } from '../../base/clock.ts';
 import { createCarrierEvents } from '../../carriers/carrier-events.ts';
 import { readConnectorFile } from '../../carriers/connector-file.ts';
 import { createGateway, type Gateway } from '../../carriers/gateway.ts';
-import { createPace, type PaceParts } from '../../carriers/pace.ts';
+import { createThrottle, type ThrottleParts } from '../../carriers/throttle.ts';
 import type { Config } from '../../config/settings.ts';
 import { heldReceipts } from '../../domain/sending/receipts.ts';
 import { describeError } from '../telemetry/error-redaction.ts';
@@ -19,23 +19,26 @@ export async function startGateway(
   { database, bytesSent }: Pick<App, 'database' | 'bytesSent'>,
   config: Config,
   { log, clock }: { readonly log: Log; readonly clock: Clock },
-  calls: Pick<PaceParts, 'bytesSent' | 'utilization'> = { bytesSent, utilization: performance.eventLoopUtilization },
+  calls: Pick<ThrottleParts, 'bytesSent' | 'utilization'> = {
+    bytesSent,
+    utilization: performance.eventLoopUtilization,
+  },
 ): Promise<Gateway | undefined> {
   if (!config.dispatcher) return undefined;
   const { now } = clock;
   const ofFile = readConnectorFile(config.connectors);
-  const pace = createPace({
+  const throttle = createThrottle({
     ...calls,
     monotonicMs: clock.monotonic,
     sleep: clock.sleep,
   });
   const gateway = createGateway({
-    pace,
+    throttle,
     database,
     clock,
     ofFile,
     log,
-    events: createCarrierEvents(database, now, config.region || null, pace),
+    events: createCarrierEvents(database, now, config.region || null, throttle),
     onGatewayIds: heldReceipts,
     defaultRegion: config.region || null,
     settings: { unknownOutcomeMs: config.unknownOutcomeMinutes * 60_000 },

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import fc from 'fast-check';
-import type { AccountKey, Database } from '../../../src/store/database.ts';
+import type { AccountKey } from '../../../src/store/caller.ts';
+import type { Database } from '../../../src/store/database.ts';
 import {
   type AccountChange,
   createAccountVersions,

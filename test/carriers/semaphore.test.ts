@@ -16,29 +16,29 @@ import { sql } from '../support/opened-database.ts';
 interface SlowCarrier {
   readonly config: Readonly<Record<string, unknown>>;
   /** How many messages reach the carrier before its first answer. */
-  readonly slots: number;
+  readonly places: number;
   /** The recipients of all that reached it. */
   readonly left: string[];
   release(): void;
 }
-/** Each kind has its carrier, or takes every message at once, so that none waits for a slot. */
+/** Each kind has its carrier, or takes every message at once, so that none waits for a place. */
 const carriers: Readonly<Record<ConnectorKind, ((t: TestContext) => Promise<SlowCarrier>) | 'takes all at once'>> = {
   loopback: 'takes all at once',
   callback: async (t) => {
     const { port, ...carrier } = await slowHttp(t, 200, ({ body }) => JSON.parse(body).data.recipient);
     const secret = `whsec_${Buffer.alloc(24, 7).toString('base64')}`;
-    return { ...carrier, slots: 64, config: { url: `http://127.0.0.1:${port}/sms`, secret, allowPrivate: true } };
+    return { ...carrier, places: 64, config: { url: `http://127.0.0.1:${port}/sms`, secret, allowPrivate: true } };
   },
   'kannel-sendsms': async (t) => {
     const { port, ...carrier } = await slowHttp(t, 202, ({ request }) => String(request.headers['x-kannel-to']));
     const callback = { callbackUrl: 'http://127.0.0.1:1/carriers/kannel', callbackSecret: 'a-secret-of-kannel' };
     const config = { host: '127.0.0.1', port, username: 'u', password: 'p', defaultSender: '1000', ...callback };
-    return { ...carrier, slots: 16, config };
+    return { ...carrier, places: 16, config };
   },
   'kannel-box': async (t) => {
     const { port, ...carrier } = await slowBearerbox(t);
     // Its window is one message until bearerbox has answered.
-    return { ...carrier, slots: 1, config: { host: '127.0.0.1', port, defaultSender: '1000' } };
+    return { ...carrier, places: 1, config: { host: '127.0.0.1', port, defaultSender: '1000' } };
   },
 };
 
@@ -108,7 +108,7 @@ const MESSAGES = 100;
 const NUMBERS = Array.from({ length: MESSAGES }, (_, index) => `+2782555${String(1_000 + index)}`);
 const submitting = sql<object, { total: bigint }>(`select count(*) as total from dispatch where state = 'submitting'`);
 
-onEveryEngine('a message that waits for a slot of its connector', (engine) => {
+onEveryEngine('a message that waits for a place of its connector', (engine) => {
   for (const kind of kindNames) {
     const carrier = carriers[kind];
     if (carrier === 'takes all at once') {
@@ -124,13 +124,13 @@ onEveryEngine('a message that waits for a slot of its connector', (engine) => {
       continue;
     }
 
-    test(`${kind}: an opt-out is acknowledged, and the message that waits for a slot never leaves`, async (t) => {
-      const { config, slots, left, release } = await carrier(t);
+    test(`${kind}: an opt-out is acknowledged, and the message that waits for a place never leaves`, async (t) => {
+      const { config, places, left, release } = await carrier(t);
       const ofFile = [{ ...LOOPBACK, kind, config }];
       const { database, addAccount, send, statusOf, ledger } = await openGateway(engine, t, { ofFile });
       const account = await addAccount();
       const ids = await send(account, NUMBERS);
-      await until('the slots are taken', () => left.length === slots);
+      await until('the places are taken', () => left.length === places);
       await until('all are claimed', async () => {
         return Number((await database.first(submitting, {}))?.total) === MESSAGES;
       });

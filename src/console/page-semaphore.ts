@@ -16,7 +16,7 @@ const PAUSE_MS = 5;
 /** The load as the load shedding of the contract sees it. */
 export type ContractLoad = () => 'free' | 'behind' | 'overloaded';
 
-export interface SlotSettings {
+export interface PageSemaphoreSettings {
   readonly contractLoad?: ContractLoad;
   readonly atOnce?: number;
   readonly waitingMax?: number;
@@ -30,12 +30,12 @@ export function checkLoad(contractLoad: ContractLoad): void {
   if (contractLoad() === 'overloaded') throw busy();
 }
 
-export function createSlots({
+export function createPageSemaphore({
   contractLoad = () => 'free',
   atOnce = PAGES_AT_ONCE,
   waitingMax = PAGES_WAITING_MAX,
   sleep,
-}: SlotSettings) {
+}: PageSemaphoreSettings) {
   const pages = createSemaphore(atOnce);
 
   /** Waits until no call of the contract waits. */
@@ -48,7 +48,7 @@ export function createSlots({
     }
   }
 
-  return async function inSlot<T>(work: () => Promise<T>): Promise<T> {
+  return async function whenAdmitted<T>(work: () => Promise<T>): Promise<T> {
     if (pages.waiting >= waitingMax) throw busy();
     return pages.run(async () => {
       await ourTurn();

@@ -1,29 +1,29 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { createSlots, type Evictable, type Eviction } from '../../src/http/connection-slots.ts';
+import { createOpenConnections, type Evictable, type Eviction } from '../../src/http/open-connections.ts';
 
 /** Which connection makes room for a new one. */
-describe('connection slots', () => {
+describe('connection connections', () => {
   function scene(connectionsMax: number, connectionsPerClientMax: number) {
-    const slots = createSlots<Evictable>({ connectionsMax, connectionsPerClientMax });
+    const connections = createOpenConnections<Evictable>({ connectionsMax, connectionsPerClientMax });
     const dropped: string[] = [];
     const come = (client: string | null, name: string, eviction?: Eviction): boolean => {
-      if (!slots.makeRoom(client)) return false;
-      slots.add(client, { eviction, evict: () => void dropped.push(name) });
+      if (!connections.makeRoom(client)) return false;
+      connections.add(client, { eviction, evict: () => void dropped.push(name) });
       return true;
     };
-    return { slots, dropped, come };
+    return { connections, dropped, come };
   }
 
-  test('no connection is evicted while slots are free', () => {
-    const { slots, dropped, come } = scene(3, 2);
+  test('no connection is evicted while connections are free', () => {
+    const { connections, dropped, come } = scene(3, 2);
     for (const name of ['a1', 'a2']) assert.ok(come('a', name, { rank: 0, since: 0 }));
     assert.ok(come('b', 'b1', { rank: 0, since: 0 }));
-    assert.deepEqual([slots.size, dropped], [3, []]);
+    assert.deepEqual([connections.size, dropped], [3, []]);
   });
 
   test('silent connections are evicted first, then those that wait for a refusal, then idle, then new ones, then those with a begun answer; each time the oldest', () => {
-    const { slots, dropped, come } = scene(100, 11);
+    const { connections, dropped, come } = scene(100, 11);
     const ranks = [4, 3, 2, 1, 0] as const;
     for (const rank of ranks) {
       for (const since of [7, 5]) come('a', `rank ${rank} since ${since}`, { rank, since });
@@ -35,11 +35,11 @@ describe('connection slots', () => {
       [...ranks].reverse().flatMap((rank) => [5, 7].map((since) => `rank ${rank} since ${since}`)),
     );
     assert.ok(!come('a', 'one more'), 'all are in use');
-    assert.equal(slots.size, 11);
+    assert.equal(connections.size, 11);
     assert.ok(come('b', 'b1'));
   });
 
-  test('when all slots are taken, the address with the most connections loses one', () => {
+  test('when all connections are taken, the address with the most connections loses one', () => {
     const { dropped, come } = scene(6, 100);
     for (const [client, count] of [['a', 1] as const, ['b', 3] as const, ['c', 2] as const]) {
       for (let number = 1; number <= count; number++) come(client, `${client}${number}`, { rank: 2, since: 0 });
@@ -73,17 +73,17 @@ describe('connection slots', () => {
     assert.deepEqual(dropped, ['a1', 'p1']);
   });
 
-  test('a slot that was released is free, and an evicted one is not released twice', () => {
-    const slots = createSlots<Evictable>({ connectionsMax: 1, connectionsPerClientMax: 1 });
+  test('a connection that was released makes room, and an evicted one is not released twice', () => {
+    const connections = createOpenConnections<Evictable>({ connectionsMax: 1, connectionsPerClientMax: 1 });
     const first: Evictable = { eviction: { rank: 0, since: 0 }, evict: () => {} };
     const second: Evictable = { eviction: undefined, evict: () => {} };
-    slots.add('a', first);
-    assert.ok(slots.makeRoom('a'));
-    slots.add('a', second);
-    slots.remove('a', first); // it is closed at last
-    assert.equal(slots.size, 1);
-    assert.ok(!slots.makeRoom('a'));
-    slots.remove('a', second);
-    assert.ok(slots.makeRoom('a'));
+    connections.add('a', first);
+    assert.ok(connections.makeRoom('a'));
+    connections.add('a', second);
+    connections.remove('a', first); // it is closed at last
+    assert.equal(connections.size, 1);
+    assert.ok(!connections.makeRoom('a'));
+    connections.remove('a', second);
+    assert.ok(connections.makeRoom('a'));
   });
 });

@@ -1,8 +1,8 @@
-/** Limits connections. When all slots are taken, an unused connection is evicted for a new one. */
-export interface Slots<C extends Evictable> {
+/** Limits connections. When there are as many as may be, an unused one is evicted for a new one. */
+export interface OpenConnections<C extends Evictable> {
   readonly all: Iterable<C>;
   readonly size: number;
-  /** Whether a client gets one more slot, if necessary by eviction. Null for a trusted proxy. */
+  /** Whether a client gets one more, if necessary by eviction. Null for a trusted proxy. */
   makeRoom(client: string | null): boolean;
   add(client: string | null, connection: C): void;
   remove(client: string | null, connection: C): void;
@@ -28,12 +28,15 @@ export interface Eviction {
 const RANK_USELESS_MAX = 1;
 const RANK_MAX = 4;
 
-export interface SlotSettings {
+export interface ConnectionLimits {
   readonly connectionsMax: number;
   readonly connectionsPerClientMax: number;
 }
 
-export function createSlots<C extends Evictable>({ connectionsMax, connectionsPerClientMax }: SlotSettings): Slots<C> {
+export function createOpenConnections<C extends Evictable>({
+  connectionsMax,
+  connectionsPerClientMax,
+}: ConnectionLimits): OpenConnections<C> {
   const all = new Set<C>();
   /** In the order of arrival. Only clients with a connection are in it. */
   const byClient = new Map<string | null, Set<C>>();
