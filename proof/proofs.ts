@@ -37,6 +37,10 @@ export const proofs: Readonly<Record<string, Proof>> = {
     proves: 'A list of any length has the same bytes, whether it is written in one go or in pages.',
     slice: ['proof/lists'],
   },
+  processes: {
+    proves: 'The program as a process, with workers: logs, metrics and traces are whole, and no secret is in them.',
+    slice: ['proof/processes'],
+  },
   scaling: {
     proves:
       'A whole installation is moved between databases and backed up while it is used; processes share limits and keys.',

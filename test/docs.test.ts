@@ -177,7 +177,7 @@ describe('numbers', () => {
     const rows = tablesOf('SECURITY.md').get('Bounds') ?? [];
     for (const { variable } of Object.values(limits)) {
       const [, , , tests = ''] = rows.find(([, , place]) => place === `setting \`${variable}\``) ?? [];
-      assert.match(tests, /^`test\/[\w/-]+\.test\.ts`/, variable);
+      assert.match(tests, /^`(?:test|proof)\/[\w/-]+\.test\.ts`/, variable);
     }
   });
 

@@ -2,22 +2,22 @@ import assert from 'node:assert/strict';
 import { openSync, readFileSync, writeFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
-import { systemClock } from '../../../src/base/clock.ts';
-import { createLogStream } from '../../../src/serve/telemetry/log-stream.ts';
-import { unavailable } from '../../../src/store/unavailable.ts';
-import { freshPath } from '../../support/command.ts';
-import { type Engine, engines, onEveryEngine } from '../../support/engines.ts';
-import { until } from '../../support/program.ts';
-import { type Arguments, type Protocol, requestOf } from '../../support/protocols.ts';
-import { ACME } from '../../support/service.ts';
-import { serve } from '../../support/serving.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import { createLogStream } from '../../src/serve/telemetry/log-stream.ts';
+import { unavailable } from '../../src/store/unavailable.ts';
+import { freshPath } from '../../test/support/command.ts';
+import { type Engine, engines, onEveryEngine } from '../../test/support/engines.ts';
+import { until } from '../../test/support/program.ts';
+import { type Arguments, type Protocol, requestOf } from '../../test/support/protocols.ts';
+import { ACME } from '../../test/support/service.ts';
+import { serve } from '../../test/support/serving.ts';
 import {
   type Collector,
   type ObservedServer,
   type Span,
   startCollector,
   withObservedServer,
-} from '../../support/telemetry-output.ts';
+} from '../../test/support/telemetry-output.ts';
 
 const TRACE_ID = '0af7651916cd43dd8448eb211c80319c';
 const SPAN_ID = 'b7ad6b7169203331';

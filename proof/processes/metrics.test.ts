@@ -2,14 +2,14 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { test } from 'node:test';
-import { contract } from '../../../src/asmx/contract/contract.ts';
-import { columba } from '../../support/command.ts';
-import { type Engine, onEveryEngine } from '../../support/engines.ts';
-import { freePort } from '../../support/free-port.ts';
-import { until } from '../../support/program.ts';
-import { type Arguments, PROTOCOLS, type Protocol, requestOf } from '../../support/protocols.ts';
-import { ACME } from '../../support/service.ts';
-import { CALLS } from '../../support/serving.ts';
+import { contract } from '../../src/asmx/contract/contract.ts';
+import { columba } from '../../test/support/command.ts';
+import { type Engine, onEveryEngine } from '../../test/support/engines.ts';
+import { freePort } from '../../test/support/free-port.ts';
+import { until } from '../../test/support/program.ts';
+import { type Arguments, PROTOCOLS, type Protocol, requestOf } from '../../test/support/protocols.ts';
+import { ACME } from '../../test/support/service.ts';
+import { CALLS } from '../../test/support/serving.ts';
 import {
   metricsText,
   type ObservedServer,
@@ -17,7 +17,7 @@ import {
   sampleOf,
   scrape,
   withObservedServer,
-} from '../../support/telemetry-output.ts';
+} from '../../test/support/telemetry-output.ts';
 
 const withMetrics = async (
   engine: Engine,
@@ -78,7 +78,16 @@ onEveryEngine('metrics', (engine) => {
 
   test('no label has a value that a client made up', async () => {
     await withMetrics(engine, async ({ address }, port) => {
-      const strange = ['Nope', 'countunread', 'toString', '__proto__', 'a"b', 'CountUnread%00', '..', 'x'.repeat(500)];
+      const strange = [
+        'Nope',
+        'countunread',
+        'toString',
+        '__proto__',
+        'a"b',
+        'CountUnread%00',
+        '../../test/serve',
+        'x'.repeat(500),
+      ];
       for (const name of strange) {
         for (const form of PROTOCOLS) await call(address, form, 'inbox', name, { user_id: ACME });
         await fetch(`${address}/${name}`);

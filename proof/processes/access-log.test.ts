@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { describe, test } from 'node:test';
-import { accountByName } from '../../../src/domain/accounts/accounts.sql.ts';
-import { traceparentOf } from '../../../src/http/request-id.ts';
-import { type Engine, onEveryEngine } from '../../support/engines.ts';
-import { openStore } from '../../support/opened-database.ts';
-import { until } from '../../support/program.ts';
-import { PROTOCOLS, requestOf } from '../../support/protocols.ts';
-import { ACME, GLOBEX } from '../../support/service.ts';
-import { CALLS } from '../../support/serving.ts';
-import { exchangeMessage, requestBytes, statusOf } from '../../support/socket.ts';
-import { type LogLine, withObservedServer } from '../../support/telemetry-output.ts';
+import { accountByName } from '../../src/domain/accounts/accounts.sql.ts';
+import { traceparentOf } from '../../src/http/request-id.ts';
+import { type Engine, onEveryEngine } from '../../test/support/engines.ts';
+import { openStore } from '../../test/support/opened-database.ts';
+import { until } from '../../test/support/program.ts';
+import { PROTOCOLS, requestOf } from '../../test/support/protocols.ts';
+import { ACME, GLOBEX } from '../../test/support/service.ts';
+import { CALLS } from '../../test/support/serving.ts';
+import { exchangeMessage, requestBytes, statusOf } from '../../test/support/socket.ts';
+import { type LogLine, withObservedServer } from '../../test/support/telemetry-output.ts';
 
 const TRACE_ID = '0af7651916cd43dd8448eb211c80319c';
 const SPAN_ID = 'b7ad6b7169203331';

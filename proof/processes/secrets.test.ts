@@ -5,10 +5,10 @@ import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import pg from 'pg';
-import { columba, freshPath } from '../../support/command.ts';
-import { type Engine, onEveryEngine } from '../../support/engines.ts';
-import { freePort } from '../../support/free-port.ts';
-import { until } from '../../support/program.ts';
+import { columba, freshPath } from '../../test/support/command.ts';
+import { type Engine, onEveryEngine } from '../../test/support/engines.ts';
+import { freePort } from '../../test/support/free-port.ts';
+import { until } from '../../test/support/program.ts';
 import {
   type Arguments,
   envelope,
@@ -17,10 +17,15 @@ import {
   type Protocol,
   requestOf,
   soapRequest,
-} from '../../support/protocols.ts';
-import { CALLS } from '../../support/serving.ts';
-import { exchangeBytes, requestBytes } from '../../support/socket.ts';
-import { metricsText, type ObservedServer, startCollector, startObserved } from '../../support/telemetry-output.ts';
+} from '../../test/support/protocols.ts';
+import { CALLS } from '../../test/support/serving.ts';
+import { exchangeBytes, requestBytes } from '../../test/support/socket.ts';
+import {
+  metricsText,
+  type ObservedServer,
+  startCollector,
+  startObserved,
+} from '../../test/support/telemetry-output.ts';
 
 /** What nobody who reads logs, metrics, traces, errors or the list of processes may learn, each found by a word of its own. */
 const SECRETS = {

@@ -6,13 +6,13 @@ import { Socket } from 'node:net';
 import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
-import { systemClock } from '../../../src/base/clock.ts';
-import { createLogStream } from '../../../src/serve/telemetry/log-stream.ts';
-import { freshPath } from '../../support/command.ts';
-import { engines, onEveryEngine } from '../../support/engines.ts';
-import { createCaller, isAlive, until, within } from '../../support/program.ts';
-import { ACME } from '../../support/service.ts';
-import { type LogLine, type ObservedServer, startObserved } from '../../support/telemetry-output.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import { createLogStream } from '../../src/serve/telemetry/log-stream.ts';
+import { freshPath } from '../../test/support/command.ts';
+import { engines, onEveryEngine } from '../../test/support/engines.ts';
+import { createCaller, isAlive, until, within } from '../../test/support/program.ts';
+import { ACME } from '../../test/support/service.ts';
+import { type LogLine, type ObservedServer, startObserved } from '../../test/support/telemetry-output.ts';
 
 const CALLERS = 8;
 

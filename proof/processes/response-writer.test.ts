@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { describe, test } from 'node:test';
 import type { HttpServer } from '../../src/http/server.ts';
-import { createPieces, get, isLive, PIECE_BYTES, start, text, wholeText } from '../support/byte-pieces.ts';
-import { until, within } from '../support/program.ts';
-import { openReceiver, textOf } from '../support/received-bytes.ts';
+import { createPieces, get, isLive, PIECE_BYTES, start, text, wholeText } from '../../test/support/byte-pieces.ts';
+import { until, within } from '../../test/support/program.ts';
+import { openReceiver, textOf } from '../../test/support/received-bytes.ts';
 
 describe('header fields', () => {
   test('a list of Set-Cookie becomes one field line per item, and a line end in an item begins no other field', async (t) => {
