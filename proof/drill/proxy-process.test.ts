@@ -129,7 +129,7 @@ test('the proxy makes its database, names the old server that is away, and leave
   const database = freshPath('db');
   const env = { COLUMBA_DATABASE: `sqlite:${database}` };
   const dry = await columba(['migrate', 'proxy', '--old', 'http://127.0.0.1:1', '--dry-run'], { env });
-  assert.match(dry.stderr, /make this one with: columba migrate proxy or columba migrate import/);
+  assert.match(dry.stderr, /create this one with: columba migrate proxy or columba migrate import/);
   const options = ['--old', 'http://127.0.0.1:1', '--new', 'http://127.0.0.1:1', '--folder', freshPath('recordings')];
   const proxy = await startProxy(env, options);
   assert.equal((await send(proxy.address, 'get', 'inbox', 'CountUnread', { user_id: ACME })).status, 502);

@@ -105,7 +105,7 @@ describe('processes that are still starting', () => {
     const args = ['serve', '--port', String(port), '--workers', String(WORKERS)];
     const { code, stderr } = await columba([...args, '--database', await engine.fresh('none')]);
     assert.deepEqual(stderr.split('\n'), [
-      `columba: Port ${port} is taken. Choose another with --port or COLUMBA_PORT.`,
+      `columba: Port ${port} is taken. Choose another port with --port or COLUMBA_PORT.`,
       'columba: A worker ended with code 1 before it served.',
       '',
     ]);

@@ -254,7 +254,7 @@ onEveryEngine('the port for metrics', (engine) => {
       const { port: taken } = server.address() as AddressInfo;
       const args = ['serve', '--port', '0', '--database', await engine.fresh('empty'), '--workers', workers];
       const { code, stderr } = await columba([...args, '--metrics-port', String(taken)]);
-      const sentence = `Port ${taken} is taken. Choose another with --metrics-port or COLUMBA_METRICS_PORT.`;
+      const sentence = `Port ${taken} is taken. Choose another port with --metrics-port or COLUMBA_METRICS_PORT.`;
       assert.deepEqual([code, stderr], [1, `columba: ${sentence}\n`]);
       server.close();
     });

@@ -4,7 +4,7 @@
 export const backOffMs = (attempt: number, firstMs: number, lastMs: number): number =>
   Math.min(firstMs * 2 ** Math.max(0, attempt - 1), lastMs);
 
-/** Half of the pause is random, so that what failed together is not tried again together. */
+/** Half of the pause is random, so that attempts that failed together are not repeated together. */
 export const spread = (ms: number, random: () => number): number => ms / 2 + (ms / 2) * random();
 
 export interface BackOff {
@@ -16,7 +16,7 @@ export interface BackOff {
   reset(): void;
 }
 
-/** For a machine that counts its attempts itself. */
+/** A back-off that counts the attempts itself. */
 export function createBackOff(firstMs: number, lastMs: number): BackOff {
   let ms = firstMs;
   return {

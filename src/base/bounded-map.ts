@@ -1,6 +1,6 @@
 /**
- * A Map of limited size, for caches. When it is full, the next new key empties it. So reads need no
- * bookkeeping, and a cache full of an attacker's keys recovers at once.
+ * A Map of limited size, for caches. When it is full, the next new key empties it, so reads need no
+ * bookkeeping, and a cache that an attacker has filled recovers at once.
  */
 export class BoundedMap<K, V> extends Map<K, V> {
   readonly #sizeMax: number;

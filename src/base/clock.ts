@@ -1,9 +1,9 @@
 import { setTimeout as wait } from 'node:timers/promises';
 
 /**
- * Time as a part of the program sees it. It is passed in wherever something waits, times out or
- * spreads its retries, so that a test or a simulator can own it. Its functions need no `this`: a
- * part may take `now` alone.
+ * Time, as the parts of the program see it. A clock is passed to everything that waits, times out
+ * or spreads its retries, so that a test or a simulator can control it. The functions need no
+ * `this`, so a part may take only `now`.
  */
 export interface Clock {
   /** Milliseconds since 1970. An operator may put it forward or back. */
@@ -11,8 +11,8 @@ export interface Clock {
   /** Milliseconds since some moment. It never goes back, so it measures how long something took. */
   readonly monotonic: () => number;
   /**
-   * Resolves after the time, or as soon as the signal aborts. It never rejects. The process stays
-   * alive meanwhile, unless it is in the background.
+   * Resolves after the time, or as soon as the signal aborts, and never rejects. It keeps the
+   * process alive unless `background` is set.
    */
   readonly sleep: (ms: number, signal?: AbortSignal, options?: TimerOptions) => Promise<void>;
   /** Runs the work once, after the time. The returned function cancels it. */
@@ -24,11 +24,14 @@ export interface Clock {
 }
 
 export interface TimerOptions {
-  /** The process may end before it. */
+  /** The timer does not keep the process alive. */
   readonly background?: boolean;
 }
 
-/** The clock of the machine. Only the program's entrances name it; everything else is given one. */
+/**
+ * The clock of the machine. Only the entry points of the program use it; everything else is given a
+ * clock.
+ */
 export const systemClock: Clock = {
   now: Date.now,
   monotonic: () => performance.now(),
@@ -43,7 +46,7 @@ export const systemClock: Clock = {
   random: Math.random,
 };
 
-/** What the work resolves to, or `late` where that takes longer. The work itself goes on. */
+/** The result of the work, or `late` if that takes longer. The work itself continues. */
 export function within<T, L>(
   clock: Pick<Clock, 'after'>,
   ms: number,

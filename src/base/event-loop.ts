@@ -27,20 +27,20 @@ export const afterPoll = (work: () => void): void => void (replaced ?? SYSTEM).a
 export const nextTurn = (): Promise<void> => new Promise(afterPoll);
 
 /**
- * For a simulator: in which order processes take turns, and when long work pauses, depends on how
- * fast the machine is, and a history must not. So a simulator takes the place of the event loop.
- * Nothing in src/ does that; the tidy test holds it.
+ * For a simulator, which replaces the event loop: the order in which processes take turns, and when
+ * long work pauses, depend on the speed of the machine, and a simulated history must not. Nothing
+ * in src/ uses this; the tidy test checks that.
  */
 export interface Turns {
   readonly afterPoll: (work: () => void) => void;
-  /** Asked wherever long work may pause; undefined where it goes on. */
+  /** Called wherever long work may pause; undefined to continue without a pause. */
   readonly pause: () => Promise<void> | undefined;
 }
 
 const SYSTEM: Pick<Turns, 'afterPoll'> = { afterPoll: setImmediate };
 let replaced: Turns | undefined;
 
-/** The returned function gives the event loop its place back. */
+/** The returned function restores the event loop. */
 export function replaceTurns(turns: Turns): () => void {
   replaced = turns;
   return () => {
@@ -49,10 +49,10 @@ export function replaceTurns(turns: Turns): () => void {
 }
 
 /**
- * For long work in steps: await the function between two steps. Where they took longer than
- * `afterMs` since the last pause, the event loop serves its sockets first. With `afterMsMax` the
- * steps may take as long as that pause, up to this. So under load they get half of the time, unless
- * turns are longer.
+ * For long work in steps: await the returned function between two steps. If the steps took longer
+ * than `afterMs` since the last pause, the event loop serves its sockets first. With `afterMsMax`,
+ * the next steps may take as long as that pause took, up to this limit, so that under load the work
+ * gets half of the time.
  */
 export function createPauses(afterMs: number, afterMsMax = afterMs): () => Promise<void> | undefined {
   let since = performance.now();
@@ -69,9 +69,10 @@ export function createPauses(afterMs: number, afterMsMax = afterMs): () => Promi
 }
 
 /**
- * Work that may take `ms` of each turn in all, whoever asks for it. Work that has begun is
- * completed; the returned function lets what comes after it wait for a later turn. It begins the
- * work right after its check, because a synchronous read must count before the next check.
+ * Limits certain work to `ms` of each turn in total, for all callers. Work that has begun is
+ * completed; when the budget is used up, the returned function delays further work to a later turn.
+ * It starts the work right after its check, because a synchronous read must count before the next
+ * check.
  */
 export function createTurnBudget(ms: number): <T>(work: () => Promise<T>) => Promise<T> {
   let startedAt: number | undefined;
@@ -92,7 +93,7 @@ export function createTurnBudget(ms: number): <T>(work: () => Promise<T>) => Pro
 let lastExclusive: Promise<unknown> = Promise.resolve();
 
 /**
- * Resolves in a turn that no other caller gets. All long responses together make one piece per
+ * Resolves in a turn that no other caller gets. All long responses together produce one piece per
  * turn, so that short calls never wait for many of them.
  */
 export function exclusiveTurn(): Promise<unknown> {

@@ -16,8 +16,9 @@ export interface Request {
   /** A valid W3C Trace Context `traceparent` of the client. */
   readonly traceparent?: string | undefined;
   /**
-   * The poll batch. All its requests had begun to arrive before the first one is handled. So one
-   * look at the database is recent enough for all. Undefined: a batch of its own.
+   * The poll batch. All of its requests had begun to arrive before the first one is handled, so one
+   * read of the database version is recent enough for all. Undefined if the request is not part of
+   * a batch.
    */
   readonly pollId?: number | undefined;
   /** A Problem that rejects the request before any handler reads it, e.g. for its Host. */
@@ -35,17 +36,20 @@ export interface Reply {
   readonly status: number;
   /** A list is written as one field line per item, as Set-Cookie needs it (RFC 6265 §3). */
   readonly headers: Readonly<Record<string, string | readonly string[]>>;
-  /** Whole, or an iterable of pieces: a piece is requested when the client has taken the last. */
+  /**
+   * The whole body, or an iterable of pieces. A piece is requested when the client has read the
+   * previous one.
+   */
   readonly body: string | Uint8Array | AsyncIterable<string | Uint8Array>;
   /** The connection is closed after this response, with `Connection: close`. */
   readonly closes?: boolean | undefined;
-  /** The account that receives a body in pieces: its unsent bytes are limited. */
+  /** The account that receives a streamed body, whose unsent bytes are limited. */
   readonly owner?: bigint | undefined;
   /** The response to send instead if the first piece fails. */
   readonly failed?: (thrown: unknown) => Reply;
 }
 
-/** Answers a request: synchronously where it waits for nothing. */
+/** Answers a request, synchronously if it has to wait for nothing. */
 export type Handler = (request: Request) => Reply | Promise<Reply>;
 
 export const isWhole = (body: Reply['body']): body is string | Uint8Array =>
@@ -63,13 +67,13 @@ export const replyHeader = ({ headers }: Reply, name: string): string | undefine
   return typeof value === 'string' ? value : undefined;
 };
 
-/** Counters of an HTTP server: what it counts, and what metrics publish. */
+/** Counters of an HTTP server, which the metrics publish. */
 export interface Traffic {
   readonly connectionsOpen: number;
   readonly bytesSent: number;
   /** Requests that got 503 for overload. */
   readonly refused: number;
-  /** Bytes of long responses that clients have not taken yet. */
+  /** Bytes of long responses that clients have not read yet. */
   readonly unsentBytes: number;
   /** Long responses that got 429 because there were too many unsent bytes. */
   readonly unsentRefused: number;

@@ -1,13 +1,14 @@
 /**
- * HTML that is safe by construction: what a template is given is escaped, unless it is such HTML
- * itself.
+ * HTML that is safe by construction: a template escapes every value that is not such HTML itself.
  */
 export interface Html {
   readonly html: string;
 }
 type Content = Html | string | number | readonly Content[];
 
-/** A page of a list has some thousand pieces, so it is a loop and not a chain of arrays. */
+/**
+ * A loop instead of a chain of array methods, because a page of a list has some thousand pieces.
+ */
 export function html(pieces: TemplateStringsArray, ...contents: Content[]): Html {
   let text = pieces[0] as string;
   for (let index = 0; index < contents.length; index += 1) {

@@ -6,16 +6,19 @@ import { urlToHttpOptions } from 'node:url';
 import type { Clock } from './clock.ts';
 
 /**
- * One request to another server, with the knowledge of whether that server may have read it.
- * Redirects are not followed.
+ * Makes one request to another server, and reports whether that server may have read it. Redirects
+ * are not followed.
  */
 export interface HttpPeer {
   readonly host: string;
   readonly port: number;
   readonly tls: boolean;
-  /** In PEM: the certificate that signed the peer's. Without it the system's authorities count. */
+  /**
+   * The certificate (PEM) that signed the peer's. Without it, the authorities of the system are
+   * trusted.
+   */
   readonly tlsCertificate?: string | undefined;
-  /** Name and password, where a URL has them. */
+  /** Name and password, if the URL has them. */
   readonly auth?: string;
 }
 
@@ -29,19 +32,21 @@ export interface HttpCall {
   readonly signal?: AbortSignal;
   readonly answerBytesMax: number;
   /**
-   * What becomes of an answer that has more bytes, or ends early. `fail`: there is no answer.
-   * `cut`: its status and the bytes so far. `ignore`: its status alone, before its body comes.
+   * What to do with an answer that has more bytes or ends early. `fail`: treat it as no answer.
+   * `cut`: return its status and the bytes so far. `ignore`: return only its status, without
+   * waiting for the body.
    */
   readonly beyond?: 'fail' | 'cut' | 'ignore';
-  /** Throws Refused for an address that must not be reached. */
+  /** Throws Refused for an address that must not be connected to. */
   readonly check?: AddressCheck;
-  /** Tests bring their own. */
+  /** Tests replace it. */
   readonly resolve?: Resolve;
 }
 
 /**
- * `unsent`: nothing left this process. `unanswered`: the request may have been read, and its answer
- * did not come. Reasons carry no address and no value of the request, which may hold a secret.
+ * `unsent`: nothing has left this process. `unanswered`: the peer may have read the request, but
+ * there was no answer. Reasons contain no address and no value of the request, because these may
+ * contain a secret.
  */
 export type HttpOutcome =
   | {
@@ -56,7 +61,7 @@ export type HttpOutcome =
 export type AddressCheck = (address: string) => void;
 export type Resolve = (host: string) => Promise<readonly LookupAddress[]>;
 
-/** The address must not be reached. Its message is for the operator. */
+/** The address must not be connected to. The message is for the operator. */
 export class Refused extends Error {}
 
 export function peerOf(url: URL): HttpPeer & Pick<HttpCall, 'path'> {
@@ -92,7 +97,7 @@ export function callHttp(clock: Pick<Clock, 'timeout'>, peer: HttpPeer, call: Ht
         signal: stopped ? AbortSignal.any([stopped, late]) : late,
       });
       request.on('socket', (socket) => {
-        // From the moment that it is connected, with TLS, the request is on its way.
+        // Once the connection is open, including TLS, the peer may read the request.
         const connected = () => {
           isSent = true;
         };
@@ -130,12 +135,12 @@ async function readBody(answer: IncomingMessage, { answerBytesMax, beyond }: Htt
     }
   } catch (thrown) {
     if (beyond !== 'cut') throw thrown;
-    chunks.length = 0; // the status has come all the same
+    chunks.length = 0; // the status has arrived all the same
   }
   return Buffer.concat(chunks);
 }
 
-/** Some of it is read, so that the connection ends in order. */
+/** Reads some of the body, so that the connection ends cleanly. */
 function drain(response: IncomingMessage, bytesMax: number): void {
   let bytes = 0;
   response.on('data', (chunk: Buffer) => {
@@ -146,8 +151,8 @@ function drain(response: IncomingMessage, bytesMax: number): void {
 }
 
 /**
- * Checks the addresses of a name, and the connection goes to an address that was checked: the name
- * may lead elsewhere the next time.
+ * Resolves a name and checks its addresses. The connection uses an address that was checked,
+ * because the name may resolve to another one the next time.
  */
 export function checkedLookup(check: AddressCheck, resolve: Resolve = resolveName): LookupFunction {
   return (host, options, done) => {
@@ -175,7 +180,7 @@ const resolveName: Resolve = (host) =>
     );
   });
 
-/** In words that name no secret: a URL may hold one. */
+/** Describes an error without its URL, which may contain a secret. */
 export function reasonOf(thrown: unknown): string {
   const { name, code, message } = thrown as NodeJS.ErrnoException;
   if (thrown instanceof Refused) return message;

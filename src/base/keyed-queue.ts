@@ -1,23 +1,23 @@
 import { afterPoll } from './event-loop.ts';
 
 /**
- * Work by key: that of one key is done in its order, and that of several keys at once. The number
- * and the bytes of what waits are limited.
+ * Runs work by key: work of one key in order, and work of different keys concurrently. The number
+ * and the bytes of waiting items are limited.
  */
 export interface KeyedQueue {
-  /** False where there is no room: the work is not done. */
+  /** False if there is no room; the work is then not done. */
   offer(key: string, bytes: number, work: () => Promise<void>): boolean;
-  /** Waits for its turn among the work of its key, whatever other keys have. */
+  /** Waits for its turn among the work of its key, independently of other keys. */
   run<T>(key: string, work: () => Promise<T>): Promise<T>;
   readonly waiting: number;
-  /** When all that waits now is done. */
+  /** Resolves when everything that waits now is done. */
   idle(): Promise<void>;
 }
 
 export interface QueueLimits {
   readonly itemsMax: number;
   readonly bytesMax: number;
-  /** How many keys work at once. */
+  /** How many keys may work at the same time. */
   readonly concurrency: number;
 }
 
@@ -47,7 +47,7 @@ export function createKeyedQueue(
       queues.set(key, [item]);
       ready.push(key);
     }
-    // Not in the turn of the client's request.
+    // The work starts after the event-loop turn of the client's request.
     if (working < concurrency) afterPoll(next);
   }
 
@@ -94,7 +94,7 @@ export function createKeyedQueue(
   };
 }
 
-/** Work of one key runs one after the other, and begins at once where none of it is under way. */
+/** Work of one key runs one after the other, and starts at once if none is in progress. */
 export function createTurns<K>(): <T>(key: K, work: () => Promise<T>) => Promise<T> {
   const lasts = new Map<K, Promise<unknown>>();
   return (key, work) => {

@@ -2,7 +2,7 @@ import { BlockList, isIP } from 'node:net';
 
 /** Addresses and networks as people write them: 10.0.0.1, 10.0.0.0/8, 2001:db8::/32. */
 
-/** The entries of a list with commas; throws an Error that says what would be right. */
+/** The entries of a comma-separated list. Throws an Error that says what was expected. */
 export function readNetworks(text: string): string[] {
   const items = text.split(',').map((item) => item.trim());
   return items.filter((item) => {
@@ -15,14 +15,17 @@ export function readNetworks(text: string): string[] {
 
 const EXPECTED = 'expected addresses or networks such as 10.0.0.1 or 10.0.0.0/8';
 
-/** At least one: a list that names nothing must not open what it is there to close. */
+/**
+ * Like readNetworks, but an empty list is an error, because a restriction that names no network
+ * must not allow every network.
+ */
 export function readSomeNetworks(text: string): string[] {
   const networks = readNetworks(text);
   if (networks.length === 0) throw new Error(EXPECTED);
   return networks;
 }
 
-/** Whether an address is in one of them. */
+/** Returns a function that tells whether an address is in one of the networks. */
 export function networkList(entries: readonly string[]): (address: string) => boolean {
   const list = new BlockList();
   for (const entry of entries) {
@@ -38,8 +41,8 @@ export function networkList(entries: readonly string[]): (address: string) => bo
 }
 
 /**
- * The network that a provider usually gives to one customer: /24 of IPv4, /64 of IPv6. One client
- * may use all addresses of it. Returns '' for text that is no address.
+ * The network that a provider usually gives to one customer, all of whose addresses one client may
+ * use: /24 of IPv4, /64 of IPv6. Returns '' for a text that is not an address.
  */
 export function customerNetwork(address: string): string {
   if (isIP(address) === 4) return `${address.slice(0, address.lastIndexOf('.'))}.0/24`;
@@ -70,7 +73,7 @@ function groupsOf(address: string): number[] {
 const numbersOf = (text: string): number[] =>
   text === '' ? [] : text.split(':').map((group) => Number.parseInt(group, 16));
 
-/** From the right: the first address of X-Forwarded-For that is no trusted proxy. */
+/** The first address of X-Forwarded-For, read from the right, that is not a trusted proxy. */
 export function forwardedClient(
   peer: string,
   field: string | undefined,

@@ -1,14 +1,17 @@
 import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 
-/** What pages of all faces share: their look and their icon. */
+/** Style and icon of all pages: those of the contract, of the console and of the API. */
 const asset = (name: string): string => readFileSync(new URL(`assets/${name}`, import.meta.url), 'utf8').trim();
 
-/** Of pages to read. */
+/** The style of documents, such as the pages of the contract. */
 export const documentStyle = asset('document.css');
 
 const [base, print] = [asset('base.css'), asset('print.css')];
-/** What every page has, then its own. The rules for paper come last, so that they win. */
+/**
+ * The common style, then that of the page. The rules for print come last, so that they override the
+ * others.
+ */
 export const styleOf = (...own: readonly string[]): string => [base, ...own, print].join('\n');
 export const icon = `data:image/svg+xml,${encodeURIComponent(asset('icon.svg'))}`;
 

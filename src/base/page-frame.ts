@@ -1,7 +1,10 @@
 import { type Html, html } from './html.ts';
 import { icon } from './page-assets.ts';
 
-/** The document around every page, of all faces, and the header fields that protect it. */
+/**
+ * The document around every page of the contract, the console and the API, and the header fields
+ * that protect it.
+ */
 export interface PageFrame {
   readonly title: string;
   /** Style and script. */
@@ -10,7 +13,7 @@ export interface PageFrame {
   readonly main: Html;
   /** Below the main part. */
   readonly end: Html;
-  /** For the meta element, where header fields may get lost. */
+  /** For a meta element, in case a proxy drops header fields. */
   readonly referrer?: 'no-referrer';
   readonly bodyAttributes?: readonly Html[];
   readonly mainAttributes?: Html;
@@ -49,7 +52,7 @@ export const trailHeader = (trail: Trail): Html =>
       : html`<li><a href="${address}">${name}</a></li>`,
   )}</ol></nav></header>`;
 
-/** No foreign content and no framing. `sources` allow what a page has of its own. */
+/** Forbids content of other origins and framing. `sources` allow the page's own content. */
 export const protectionOf = (
   sources: readonly string[],
   referrer: 'no-referrer' | 'same-origin',
@@ -61,7 +64,7 @@ export const protectionOf = (
   ...more,
   'Referrer-Policy': referrer,
   'X-Content-Type-Options': 'nosniff',
-  'X-Frame-Options': 'DENY', // frame-ancestors, for browsers that do not know it
+  'X-Frame-Options': 'DENY', // for browsers that do not know frame-ancestors
 });
 
 /** For pages with a script of their own. */

@@ -20,8 +20,8 @@ export type ProblemKind =
 export type OperatorProblemKind = 'not-found' | 'conflict' | 'forbidden' | 'key-reused';
 
 /**
- * One wrong field and why: `#/name` in the body, `?name` in the query, `{name}` in the path. Never
- * the value.
+ * A wrong field and what is wrong with it: `#/name` in the body, `?name` in the query, `{name}` in
+ * the path. It never contains the value.
  */
 export interface FieldError {
   readonly pointer: string;
@@ -29,20 +29,20 @@ export interface FieldError {
 }
 
 export interface ProblemDetails {
-  /** The bug or failure behind it: for the log, never for the client. */
+  /** The bug or failure behind the problem, for the log and never for the client. */
   cause?: unknown;
   /**
-   * The cause and the remedy for the operator, never for the client. It has paths and hosts but no
-   * secret.
+   * The cause and the remedy, for the operator and never for the client. It may contain paths and
+   * hosts, but no secret.
    */
   operator?: string | undefined;
-  /** The connection is closed after the response: what follows on it cannot be trusted. */
+  /** The connection is closed after the response, because what follows on it cannot be trusted. */
   closes?: boolean;
-  /** unavailable: another transaction holds rows for too long. Work on other rows goes on. */
+  /** unavailable: another transaction holds rows for too long. Work on other rows continues. */
   isLockedOut?: boolean;
   /** When the client may try again. */
   retryAfterSeconds?: number;
-  /** method: the methods that the address takes. */
+  /** method: the methods that the address accepts. */
   allowedMethods?: readonly string[];
   /** must-understand: the header blocks that were not understood. */
   blocks?: { uri: string; local: string }[];
@@ -51,8 +51,8 @@ export interface ProblemDetails {
 }
 
 /**
- * `message` is sent to the client. It names the mistake and never holds a secret, a path, SQL or a
- * stack.
+ * `message` is sent to the client. It names the mistake and never contains a secret, a path, SQL or
+ * a stack.
  */
 export class Problem extends Error {
   readonly kind: ProblemKind;
@@ -69,20 +69,25 @@ export class Problem extends Error {
 /** The database does not answer now. The same call may succeed later. */
 export const isUnavailable = (thrown: unknown): boolean => thrown instanceof Problem && thrown.kind === 'unavailable';
 
-/** It does answer, but another transaction holds the rows of an account. Other accounts go on. */
+/**
+ * The database answers, but another transaction holds the rows of an account. Other accounts are
+ * not affected.
+ */
 export const isLockedOut = (thrown: unknown): boolean =>
   thrown instanceof Problem && thrown.details.isLockedOut === true;
 
 /** Nothing at all can be done now. */
 export const isOutage = (thrown: unknown): boolean => isUnavailable(thrown) && !isLockedOut(thrown);
 
-/** How every command ends where the database does not answer, and a process of a service too. */
+/**
+ * The exit code of every command, and of a process of the service, if the database does not answer.
+ */
 export const NO_DATABASE_EXIT_CODE = 3;
 
 export const badArgument = (parameter: string, reason: string) =>
   new Problem('bad-argument', `${parameter}: ${reason}`);
 
-/** A refusal of one field of a JSON body, by its name there. */
+/** A Problem about one field of a JSON body. */
 export const badField = (field: string, detail: string) =>
   new Problem('bad-argument', `${field}: ${detail}`, { errors: [{ pointer: `#/${field}`, detail }] });
 
@@ -96,15 +101,15 @@ export const methodNotAllowed = (allowedMethods: readonly string[]) =>
 export const denied = () => new Problem('denied', 'The user_id is not valid.');
 
 /**
- * Whatever was thrown, as a Problem. What we do not know is our bug: opaque to the client, whole in
- * the log.
+ * Turns anything that was thrown into a Problem. An unknown error is a bug of ours: opaque to the
+ * client, complete in the log.
  */
 export function toProblem(thrown: unknown, reference: string): Problem {
   if (thrown instanceof Problem) return thrown;
   return new Problem('internal', `Internal error. Reference: ${reference}`, { cause: thrown });
 }
 
-/** For an operator, who can do something about it: with the reason of what does not answer. */
+/** A sentence for the operator, with the cause and the remedy if they are known. */
 export function operatorSentence(thrown: Error): string {
   const { message: reason, code } = (thrown.cause ?? {}) as NodeJS.ErrnoException;
   const sentence = (thrown instanceof Problem && thrown.details.operator) || thrown.message;

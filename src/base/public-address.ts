@@ -2,9 +2,9 @@ import { isIP } from 'node:net';
 import { networkList } from './networks.ts';
 
 /**
- * Whether an address is one of the public internet. A request that others have asked for must not
- * reach machines that only we can reach (SSRF). The lists are the special-purpose registries of
- * RFC 6890, as IANA keeps them.
+ * Whether an address is on the public internet. A request to a URL that a customer chose must not
+ * reach machines that only we can reach (SSRF). The lists are the special-purpose registries of RFC
+ * 6890, as IANA maintains them.
  */
 const SPECIAL = [
   '0.0.0.0/8',
@@ -23,7 +23,7 @@ const SPECIAL = [
   '224.0.0.0/4',
   '240.0.0.0/4',
 ];
-/** Global unicast; of it, what holds an IPv4 address or leads to one is left out. */
+/** Global unicast, without the ranges that contain an IPv4 address or lead to one. */
 const GLOBAL = ['2000::/3'];
 const SPECIAL_6 = ['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20'];
 

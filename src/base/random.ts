@@ -1,10 +1,10 @@
 import { randomUUID, randomBytes as systemBytes } from 'node:crypto';
 
 /**
- * Randomness for ids, keys and secrets. It is the system's, of node:crypto. Ids are made deep
- * inside of transactions, so the source is one for the process and is not handed through every
- * function. A simulator replaces it, and then the same seed makes the same ids. Nothing in src/
- * does that; the tidy test holds it.
+ * Randomness for ids, keys and secrets, from node:crypto. Ids are made deep inside transactions, so
+ * there is one source for the process instead of a parameter of every function. A simulator
+ * replaces it, so that the same seed makes the same ids. Nothing in src/ does that; the tidy test
+ * checks it.
  */
 type Source = (length: number) => Buffer;
 
@@ -12,7 +12,7 @@ let replaced: Source | undefined;
 
 export const randomBytes = (length: number): Buffer => (replaced ?? systemBytes)(length);
 
-/** A positive id that no other has: 62 random bits. */
+/** A positive id of 62 random bits, so that no other has it. */
 export const randomId = (): bigint => randomBytes(8).readBigUInt64BE() >> 2n;
 
 /** A UUID of version 4. */
@@ -24,7 +24,7 @@ export function randomUuid(): string {
   return bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
 }
 
-/** For a simulator. The returned function gives the system's randomness back. */
+/** For a simulator. The returned function restores the randomness of the system. */
 export function replaceRandomness(source: Source): () => void {
   replaced = source;
   return () => {

@@ -1,22 +1,27 @@
 import type { Clock } from './clock.ts';
 
-/** Work that a process does again and again, until it is stopped. It never overlaps with itself. */
+/** Work that a process repeats until it is stopped. Two runs never overlap. */
 export interface Repeat {
   start(): void;
-  /** Runs it now, unless it is running. Resolves when that run has ended; never rejects. */
+  /**
+   * Starts a run now, unless one is in progress. Resolves when that run has ended, and never
+   * rejects.
+   */
   run(): Promise<void>;
-  /** Whether a stop was asked for: long work ends early then. */
+  /** Whether a stop was requested, so that long work should end early. */
   readonly isStopping: () => boolean;
-  /** Begins no other run, and resolves when the present one has ended. */
+  /** Starts no further run, and resolves when the current one has ended. */
   stop(): Promise<void>;
 }
 
 export interface RepeatParts {
   readonly clock: Pick<Clock, 'after'>;
-  /** From the beginning of a run to the next one, or to the next but one where it takes longer. */
+  /**
+   * Time from the start of one run to the start of the next. A run that takes longer skips starts.
+   */
   readonly everyMs: number;
   readonly work: (isStopping: () => boolean) => Promise<unknown>;
-  /** Told what a run threw. The next one follows all the same. */
+  /** Called with what a run threw. The next run follows all the same. */
   readonly failed: (thrown: unknown) => void;
   /** The first run is at the start, not after the first interval. */
   readonly atOnce?: boolean;

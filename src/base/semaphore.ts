@@ -1,16 +1,16 @@
-/** Limits how much is under way at a time. Those that wait are admitted in the order they came. */
+/** Limits how much work runs at a time. Waiting work is admitted in the order of its arrival. */
 export interface Semaphore {
-  /** Resolves to the function that gives the place back. */
+  /** Resolves to the function that releases the slot. */
   enter(): Promise<() => void>;
-  /** The same, or null where the signal aborts first. */
+  /** The same, or null if the signal aborts first. */
   enter(signal: AbortSignal): Promise<(() => void) | null>;
-  /** Runs the work as soon as there is a place for it. */
+  /** Runs the work as soon as a slot is free. */
   run<T>(work: () => Promise<T>): Promise<T>;
-  /** How many wait for a place. */
+  /** How many wait for a slot. */
   readonly waiting: number;
-  /** Whether whoever comes next has to wait. */
+  /** Whether the next caller has to wait. */
   readonly isFull: boolean;
-  /** To be called where the size grew. */
+  /** Call it after the size has grown. */
   widened(): void;
 }
 
@@ -28,7 +28,7 @@ export function createSemaphore(size: number | (() => number)): Semaphore {
     }
   }
 
-  /** A place is given back once, however often the function is called. */
+  /** The slot is released once, however often the function is called. */
   function place(): () => void {
     let isHeld = true;
     return () => {
@@ -65,7 +65,7 @@ export function createSemaphore(size: number | (() => number)): Semaphore {
   return {
     enter: enter as Semaphore['enter'],
     async run(work) {
-      // Where there is a place the work begins in this turn.
+      // If a slot is free, the work starts in this event-loop turn.
       const leave = isFull() ? await (enter as Semaphore['enter'])() : enterNow();
       try {
         return await work();

@@ -1,13 +1,16 @@
 import { transcode } from 'node:buffer';
 
-// Below this length the detour gains less than 5 % of a call.
+// Below this length, going through UTF-16 saves less than 5 % of a call.
 const DETOUR_LENGTH_MIN = 8_000;
-/** V8 keeps Latin-1 texts in one byte for each character, and knows at once that none matches. */
+/**
+ * V8 stores Latin-1 texts with one byte per character, and then knows at once that nothing matches.
+ */
 const BEYOND_LATIN1 = /[^\0-\xff]/;
 
 /**
  * The text as UTF-8. V8 encodes a text with characters beyond Latin-1, such as an emoji, one by
- * one: 5 ns each. By way of UTF-16 it is 1 ns. A page of the inbox took 126 µs, and takes 28.
+ * one, at 5 ns each; through UTF-16 it takes 1 ns. A page of the inbox took 126 µs, and now takes
+ * 28.
  */
 export function utf8Bytes(text: string): Buffer {
   if (text.length < DETOUR_LENGTH_MIN || !BEYOND_LATIN1.test(text)) return Buffer.from(text);

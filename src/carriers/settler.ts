@@ -54,7 +54,7 @@ export function createSettler(
         return undefined;
       } catch (thrown) {
         failed(thrown);
-        if (!isPassing(thrown)) return thrown ?? new Error('the database refused it');
+        if (!isPassing(thrown)) return thrown ?? new Error('the database refused the result');
         await sleep(RETRY_MS);
       }
     }

@@ -7,7 +7,7 @@ import { userIdActions } from '../operator/actions/user-ids.ts';
 import { actionCommand, type CommandDependencies, performForPeople } from './action-command.ts';
 import { fieldLines, withoutFormerNames } from './action-output.ts';
 
-/** `columba account …`: its actions, and commands that put some of them together. */
+/** `columba account …`: the actions of accounts, and commands that combine some of them. */
 
 const named = (actions: readonly Action[], name: string): Action => {
   const found = actions.find((action) => action.name === name);
@@ -104,7 +104,7 @@ function networksOf(list: string): string[] {
   }
 }
 
-/** The name is made of the account's number and the key, so every account is tried. */
+/** The name is an HMAC of the account's number, so it has to be computed for every account. */
 export function findCommand(
   withAccounts: (
     command: Command,
@@ -116,7 +116,7 @@ export function findCommand(
   print: (line: string) => void,
 ): Command {
   return new Command('find')
-    .description('find the account behind a name in the log')
+    .description('find find the account behind a name in the log')
     .requiredOption('--log-name <NAME>', 'the field "account" of a log line; needs COLUMBA_LOG_KEY')
     .action(async ({ logName: name }, command: Command) => {
       await withAccounts(command, async (list, logKey) => {

@@ -21,7 +21,10 @@ import { readSecret, readSecrets } from './secret-input.ts';
 
 /** An action as a command: arguments and options in, a table or JSON out. */
 export interface CommandDependencies {
-  /** Opens the database for a while; makes it only where the command begins something. */
+  /**
+   * Opens the database for one command. Creates it only for commands that may begin a new
+   * installation.
+   */
   readonly withServices: (
     command: Command,
     options: { readonly creates: boolean; readonly needsNoDatabase?: boolean },
@@ -49,7 +52,7 @@ export function actionCommand(
   for (const field of shape.options) {
     const option = optionOf({ ...field, description: withFlags(field.description, shape) });
     command.addOption(option.hideHelp(field.replacedBy !== null));
-    // Where a value must be given, "no" is one.
+    // If a value is required, "no" must be possible.
     if (field.kind === 'flag' && field.isRequired) command.option(`--no-${flagName(field.name)}`, 'the opposite');
   }
   for (const { name, description } of shape.secrets) {
@@ -110,7 +113,7 @@ async function run({ action, services, raw, actor, options, print, file }: Run, 
   if (refusal !== null) throw new Problem('bad-argument', refusal);
 }
 
-/** Names fields as the command does: --priority in place of #/priority. */
+/** Performs an action. Errors name fields as the command does: --priority instead of #/priority. */
 export async function performForPeople(
   services: Services,
   action: Action,
@@ -174,7 +177,7 @@ async function rawInput(action: Action, shape: CommandShape, words: string[], op
   return { ...parts, body: action.body ? parts.body : undefined, upload };
 }
 
-/** JSON may come from a file or from standard input, because it may hold secrets. */
+/** JSON may come from a file or from standard input, because it may contain secrets. */
 async function optionValue(field: CommandField, given: unknown): Promise<unknown> {
   const text = String(given);
   if (field.kind !== 'json' || !(text === '-' || text.startsWith('@'))) return inputValue(field, given);
@@ -184,7 +187,7 @@ async function optionValue(field: CommandField, given: unknown): Promise<unknown
 
 const JSON_BYTES_MAX = 1_048_576;
 
-/** Refuses secrets that stand on the command line, and reads those that are asked for. */
+/** Refuses secrets on the command line, and asks for those that `--…-secrets` requests. */
 async function takeInnerSecrets(
   { command: { secretsIn } }: Action,
   body: Record<string, unknown>,
@@ -208,7 +211,7 @@ async function takeInnerSecrets(
 /** The name under which commander keeps the value of an option. */
 const camel = (name: string): string => flagName(name).replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
 
-/** As JSON or the query of the API would have it. */
+/** The value as it would be in the JSON or the query of the API. */
 function inputValue({ kind, where, isNullable, name }: CommandField, given: unknown): unknown {
   if (kind === 'flag') return where === 'query' ? String(given === true) : given === true;
   if (kind === 'texts') return given;
@@ -247,7 +250,7 @@ function optionOf(field: CommandField): Option {
   return field.kind === 'list' ? option.argParser(listValue()) : option;
 }
 
-/** The descriptions name fields as the API does, in backticks: here they are options. */
+/** Descriptions name fields as the API does, in backticks. In a command they are options. */
 const withFlags = (sentence: string, { options }: CommandShape): string =>
   sentence.replace(/`(\w+)`/g, (quoted, name: string) =>
     options.some((field) => field.name === name) ? `--${flagName(name)}` : quoted,

@@ -6,7 +6,7 @@ import { jsonSchema } from '../operator/openapi.ts';
 import type { Performed } from '../operator/perform.ts';
 import { harmless } from './output.ts';
 
-/** What an action has given, for people or as JSON. */
+/** Prints the output of an action, for people or as JSON. */
 
 type Json = Readonly<Record<string, unknown>>;
 type Print = (line: string) => void;
@@ -26,7 +26,7 @@ export function printOutput(
   for (const line of lines) print(line);
 }
 
-/** Why nothing was done; null where something was. */
+/** Why nothing was done; null if something was. */
 export const refusalOf = (action: Action, output: unknown): string | null =>
   action.command.refusal?.(decoded(action.output, output)) ?? null;
 
@@ -35,7 +35,7 @@ const decoded = (schema: z.ZodType | null, output: unknown): unknown => schema?.
 const isObject = (value: unknown): value is Json =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** What people read has each field once, by its name of this version. */
+/** For people, each field is printed once, under its current name. */
 export function withoutFormerNames({ output: schema }: Action, output: Json): Json {
   const strip = ({ properties = {} }: { readonly properties?: Record<string, Json> }, fields: Json): Json =>
     Object.fromEntries(
@@ -46,9 +46,7 @@ export function withoutFormerNames({ output: schema }: Action, output: Json): Js
   return schema === null ? output : strip(jsonSchema(schema), output);
 }
 
-/**
- * A line for each field that has a value; those of an object within have its name before theirs.
- */
+/** A line for each field that has a value. Fields of a nested object have its name as a prefix. */
 export function fieldLines(output: Json, prefix = ''): string[] {
   return Object.entries(output).flatMap(([name, value]) => {
     if (value === null || (Array.isArray(value) && value.length === 0)) return [];
@@ -73,7 +71,7 @@ interface ListOptions {
 
 const PAGE = 500;
 
-/** Page by page, so that a list may be longer than memory. */
+/** Prints page by page, so that a list may be larger than memory. */
 export async function printList(action: Action, { asJson, limit, print, read }: ListOptions): Promise<void> {
   const writer = asJson ? jsonWriter(print) : tableWriter(action, print);
   let left = limit;
@@ -94,7 +92,7 @@ interface ListWriter {
   end(next: string | null): void;
 }
 
-/** One item a line, inside of an object as the API answers it. */
+/** One item per line, inside an object like the answer of the API. */
 function jsonWriter(print: Print): ListWriter {
   const lines: string[] = [];
   let begun = false;
@@ -116,7 +114,7 @@ function jsonWriter(print: Print): ListWriter {
   };
 }
 
-/** On a terminal in columns with a head; elsewhere with tabs, for other programs. */
+/** On a terminal in columns with a header; elsewhere with tabs, for other programs. */
 function tableWriter(action: Action, print: Print): ListWriter {
   const { columns, row, rows: several } = action.command;
   const itemSchema = (action.output as unknown as { shape: { items: { element: z.ZodType } } }).shape.items.element;

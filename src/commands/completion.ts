@@ -30,7 +30,7 @@ const cases = (program: Command): string =>
     .map(({ path, words }) => `    '${path}') choices='${words.join(' ')}' ;;`)
     .join('\n');
 
-/** The same function in both shells: the words that may follow a command. */
+/** The function that both shells use: the words that may follow a command. */
 const chooser = (program: Command): string => `_columba_choices() {
   case $1 in
 ${cases(program)}

@@ -18,7 +18,7 @@ import type { Session } from './session.ts';
 
 /** The commands about the data as a whole. */
 
-/** The exit code: 1 where an account was refused. */
+/** Returns the exit code, which is 1 if an account was refused. */
 export async function runImport(services: Services, path: string, encoding: string, update: boolean): Promise<number> {
   const result = await importFile(path, services.archive, systemClock.now, {
     encoding,
@@ -45,7 +45,7 @@ export async function runExport({ services, config }: Session, flags: ExportFlag
   if (output !== undefined) refuseDatabase(output, sqlitePath(config));
   const options = { ndjson: ndjson === true, username: account ?? null, clock: systemClock };
   const { archive } = services;
-  /** Flags as of open(2) in Node: wx makes a file, w writes into a device. */
+  /** Flags of fs.open: wx creates a file, w writes to a device. */
   const writeFile = async (path: string, flags: string) => {
     const file = await open(path, flags, 0o600);
     try {
@@ -69,8 +69,8 @@ export async function runBackup({ services, config }: Session, path: string, for
 }
 
 /**
- * Settings, database and connectors, without serving. The exit code: 1 where credits do not add up,
- * or where a connector has a mistake.
+ * Checks the settings, the database and the connectors. Returns the exit code, which is 1 if
+ * credits do not add up or if a connector is misconfigured.
  */
 export async function runCheck({ services, config }: Session, withLedger: boolean): Promise<number> {
   for (const line of configLines(config)) print(line);
@@ -92,13 +92,13 @@ export async function runCheck({ services, config }: Session, withLedger: boolea
   return faults.length === 0 ? 0 : 1;
 }
 
-/** The names of its entries. Throws Problem where it cannot be used. */
+/** The names of the entries of the dialect. Throws Problem if the file cannot be used. */
 const dialectEntries = ({ dialect, timeZone }: Config): string =>
   Object.keys(readDialectFile(dialect, timeZone))
     .filter((entry) => entry !== 'evidence' && entry !== 'answered')
     .join(', ') || 'no entry';
 
-/** What is wrong with sending, a sentence each. Nothing where messages find their way. */
+/** What is wrong with sending, one sentence for each fault; empty if nothing is. */
 async function checkCarriers({ database }: Services, config: Config): Promise<string[]> {
   const checked = await checkConnectors(database, readConnectorFile(config.connectors), { clock: systemClock });
   for (const { name, mistakes } of checked) {
@@ -114,7 +114,7 @@ async function checkCarriers({ database }: Services, config: Config): Promise<st
   ];
 }
 
-/** Says where the credits of accounts are not the sums of their movements. */
+/** Reports accounts whose credits are not the sum of their movements. */
 async function checkLedger({ ledger }: Services): Promise<string[]> {
   const { accounts, discrepancies } = await ledger.check();
   for (const each of discrepancies) remark(`columba: ${told(each)}`);
@@ -133,7 +133,7 @@ function told({ username, side, stored, counted }: Discrepancy): string {
 const counted = ({ accounts, messages }: ImportResult): string =>
   `${accounts.toLocaleString('en')} ${accounts === 1 ? 'account' : 'accounts'} with ${messages.toLocaleString('en')} messages`;
 
-/** On a terminal, four times a second. */
+/** Shows progress on a terminal, four times a second. */
 function showProgress(): (result: ImportResult) => void {
   if (!process.stderr.isTTY) return () => {};
   let shownAt = 0;

@@ -2,7 +2,7 @@ import { accessSync, constants, statSync } from 'node:fs';
 import { InvalidArgumentError } from 'commander';
 import { Problem } from '../base/problem.ts';
 
-/** A file that a command reads: why it cannot be read, in words instead of a system error. */
+/** Checks a file that a command reads, and says in words why it cannot be read. */
 export function requireFile(path: string, name: string = path): void {
   const fault = fileFault(path);
   if (fault !== null) throw new Problem('bad-argument', `${name}: ${fault}`);

@@ -14,8 +14,8 @@ import { print } from './output.ts';
 import { configOf, databaseOption, settingOption, withSession } from './session.ts';
 
 /**
- * The commands of the operator: every action, under its noun. They are loaded only where one of
- * them is wanted.
+ * The commands of the operator: every action, under its noun. They are loaded only if one of them
+ * is used.
  */
 
 const MEANINGS: Readonly<Record<string, string>> = {
@@ -93,7 +93,7 @@ function commandsOf(noun: string, own: readonly Action[], dependencies: CommandD
   ];
 }
 
-/** For actions that read nothing: whoever asks it for anything has a bug. */
+/** For actions that need no database. Using it would be a bug. */
 const NO_DATABASE = { database: {} as Services['database'], engine: 'sqlite' as const, extensions: [] };
 
 export function addOperatorCommands(program: Command): Command {
@@ -119,7 +119,7 @@ export function addOperatorCommands(program: Command): Command {
     program.addCommand(inheriting(command, program));
     const isGroup = command.commands.length > 0;
     if (isGroup) command.usage('COMMAND');
-    command.addOption(isGroup ? databaseOption().hideHelp() : databaseOption()); // it may stand before the subcommand
+    command.addOption(isGroup ? databaseOption().hideHelp() : databaseOption()); // the option may precede the subcommand
     for (const each of command.commands) inheriting(each, program).addOption(databaseOption());
   }
   find.addOption(settingOption('logKey'));

@@ -5,17 +5,20 @@ import { Problem } from '../base/problem.ts';
 
 /**
  * What a command writes: lines to standard output, remarks to standard error, and files that are
- * whole or not there.
+ * either complete or absent.
  */
 
 export const print = (line: string): void => void process.stdout.write(`${line}\n`);
 export const remark = (line: string): void => void process.stderr.write(`${line}\n`);
 
-/** Escapes a value: it must not move the cursor, start a line, or reverse the direction of text. */
+/**
+ * Escapes a value, so that it cannot move the cursor, start a line, or reverse the direction of
+ * text.
+ */
 export const harmless = (value: string): string =>
   value.replace(/[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu, '\ufffd');
 
-/** Only for people: a program that reads standard error gets mistakes and nothing else. */
+/** Only for people; a program that reads standard error gets only errors. */
 export function remarkOnTerminal(line: string): void {
   if (process.stderr.isTTY) remark(line);
 }
@@ -23,7 +26,7 @@ export function remarkOnTerminal(line: string): void {
 // 128 + SIGPIPE, as for a program that the signal ended: the output is incomplete.
 const CLOSED_PIPE_EXIT_CODE = 141;
 
-/** `columba export | head`: nobody reads any more, which is no error. */
+/** In `columba export | head` nobody reads the rest, which is not an error. */
 export function endAtClosedPipe(): void {
   process.stdout.on('error', (err: NodeJS.ErrnoException) => {
     if (err.code === 'EPIPE') process.exit(CLOSED_PIPE_EXIT_CODE);
@@ -32,7 +35,7 @@ export function endAtClosedPipe(): void {
   });
 }
 
-/** A database is not to be replaced by a copy of itself, whatever name leads to it. */
+/** A database must not be replaced by a copy of itself, under whatever path. */
 export function refuseDatabase(path: string, database: string | undefined): void {
   if (database === undefined) return;
   const isSame = [database, `${database}-wal`, `${database}-shm`].some((file) => isSameFile(path, file));
@@ -60,13 +63,13 @@ export async function writeWhole(
   const remove = () => rmSync(temporary, { force: true });
   const onSignal = (signal: NodeJS.Signals) => {
     remove();
-    process.kill(process.pid, signal); // nobody listens any more, so that it ends as without us
+    process.kill(process.pid, signal); // our handler is removed, so the signal now has its default effect
   };
   for (const signal of SIGNALS) process.once(signal, onSignal);
   try {
     await write(temporary);
     syncToDisk(temporary, 'r+');
-    refuseExisting(path, force); // somebody may have been faster
+    refuseExisting(path, force); // the file may have been created in the meantime
     renameSync(temporary, target);
   } finally {
     for (const signal of SIGNALS) process.off(signal, onSignal);
@@ -95,7 +98,7 @@ function syncToDisk(path: string, flags: string): void {
   }
 }
 
-/** A pipe, a terminal or /dev/null, which is written to as it is. */
+/** Whether it is a pipe, a terminal or /dev/null, which is written to directly. */
 export const isDevice = (path: string): boolean => {
   const found = statSync(path, { throwIfNoEntry: false });
   return found !== undefined && !found.isFile() && !found.isDirectory();
@@ -113,7 +116,7 @@ export function formatBytes(bytes: number): string {
   return `${power === 0 ? amount : amount.toFixed(1)} ${units[power]}`;
 }
 
-/** On a terminal one line that changes four times a second, elsewhere a line every 10 seconds. */
+/** On a terminal, one line that changes four times a second; elsewhere, a line every 10 seconds. */
 export function progressLine(): (line: () => string) => void {
   const { isTTY } = process.stderr;
   let shownAt = systemClock.now();

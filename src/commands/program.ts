@@ -5,7 +5,7 @@ import { print } from './output.ts';
 import { databaseOption, settingOption, withSession } from './session.ts';
 
 /**
- * The commands, their arguments and their options. What a command does is loaded when it is run:
+ * The commands, their arguments and their options. The code of a command is loaded when it runs;
  * --help and --version read no setting and open nothing.
  */
 export function createProgram(version: string): Command {
@@ -35,7 +35,7 @@ export function createProgram(version: string): Command {
     .option('--encoding <NAME>', 'encoding of the file, such as windows-1252; UTF-8 if it is not given', readEncoding)
     .option('--update', 'also change accounts that exist: add or change rows by id, and remove none')
     .action(async (file, { encoding, update }, command) => {
-      if (file !== '-') requireFile(file); // or a database is made for nothing
+      if (file !== '-') requireFile(file); // otherwise a database would be created for nothing
       const { runImport } = await import('./data.ts');
       process.exitCode = await withSession(command, { creates: true }, ({ services }) =>
         runImport(services, file, encoding, update === true),
@@ -44,7 +44,7 @@ export function createProgram(version: string): Command {
   withDatabase(add('export', 'write a snapshot of the accounts as JSON'))
     .option('--ndjson', 'one account a line')
     .option('--account <USERNAME>', 'only this one')
-    .option('--output <FILE>', 'write to a file instead of standard output')
+    .option('--output <FILE>', 'write write to a file instead of standard output')
     .option('--force', 'replace the file if it exists')
     .action(async (options, command) => {
       const { runExport } = await import('./data.ts');
@@ -78,7 +78,7 @@ COLUMBA_CONFIG names), and this over the defaults.`;
 
 const withDatabase = (command: Command): Command => command.addOption(databaseOption());
 
-/** Without "[options]", which every command has. */
+/** Omits "[options]", which every command has. */
 const termOf = (command: Command): string =>
   [
     command.name(),

@@ -3,8 +3,8 @@ import { Writable } from 'node:stream';
 import { Problem } from '../base/problem.ts';
 
 /**
- * A secret never stands on the command line, where other users and the history of the shell see it.
- * `told` names it where it is missing: the option that asks for it, if there is one.
+ * Reads a secret, which is never given on the command line, where other users and the history of
+ * the shell would show it. `told` names the secret in the error if it is missing.
  */
 export async function readSecret(name: string, told: string = name): Promise<string> {
   const line = process.stdin.isTTY ? await prompt(`${name}: `) : await firstLine();
@@ -12,7 +12,7 @@ export async function readSecret(name: string, told: string = name): Promise<str
   return line;
 }
 
-/** Several, in this order, one a line. An empty line leaves one out. */
+/** Reads several secrets in this order, one per line. An empty line omits a secret. */
 export async function readSecrets(names: readonly string[]): Promise<Record<string, string>> {
   const lines: string[] = [];
   if (process.stdin.isTTY) for (const name of names) lines.push(await prompt(`${name} (empty for none): `));
@@ -21,7 +21,7 @@ export async function readSecrets(names: readonly string[]): Promise<Record<stri
   return Object.fromEntries(pairs.filter(([, secret]) => secret !== ''));
 }
 
-// Longer than any secret that we take.
+// Longer than any secret that we accept.
 const LENGTH_MAX = 10_000;
 
 const firstLine = async (): Promise<string> => (await firstLines(1))[0] ?? '';
@@ -35,7 +35,7 @@ async function firstLines(count: number): Promise<string[]> {
   return text.split(/\r?\n/, count);
 }
 
-/** What is typed is not shown. */
+/** Does not echo what is typed. */
 function prompt(question: string): Promise<string> {
   process.stderr.write(question);
   const silent = new Writable({ write: (_chunk, _encoding, done) => done() });

@@ -8,7 +8,7 @@ import { createLogStream } from '../serve/telemetry/log-stream.ts';
 import { isOpenToOthers, remark, remarkOnTerminal } from './output.ts';
 import { appDependencies, configOf } from './session.ts';
 
-/** `columba serve`; the exit code. */
+/** Runs `columba serve` and returns the exit code. */
 export async function runServe(command: Command): Promise<number> {
   const { demo, trace, database } = command.opts();
   if (demo && database !== undefined) {
@@ -19,7 +19,7 @@ export async function runServe(command: Command): Promise<number> {
   if (demo && (process.env.COLUMBA_DATABASE || file?.lines.has('COLUMBA_DATABASE'))) {
     remark('columba: --demo uses a temporary database of its own; COLUMBA_DATABASE is not used');
   }
-  // Who reads the banner does not decide how long the service runs.
+  // A closed reader of the banner must not end the service.
   process.stdout.removeAllListeners('error').on('error', () => {});
   const output = createLogStream(config.workers > 1, systemClock);
   process.on('exit', output.flush);

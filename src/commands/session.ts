@@ -13,13 +13,16 @@ import type { Services } from '../serve/compose/services.ts';
 import { createLog } from '../serve/telemetry/log.ts';
 import { isOpenToOthers, remark, remarkOnTerminal } from './output.ts';
 
-/** What a command works with: the settings, and the service on its database. */
+/** What a command uses: the settings, and the services on its database. */
 export interface Session {
   readonly services: Services;
   readonly config: Config;
 }
 
-/** Options that are settings. Others may have such a name too: an account has a --time-zone. */
+/**
+ * Options that are settings. Other options may have the same name, such as --time-zone of an
+ * account.
+ */
 const settingOptions = new WeakSet<Option>();
 
 const asSetting = (option: Option): Option => {
@@ -65,25 +68,28 @@ export const appDependencies = (config: Config): AppDependencies => ({
   extensions: [migrationExtension],
 });
 
-/** Not where the user may not look: then opening it tells so. */
+/** False if the user may not look into the folder; opening the database then reports that. */
 function isMissing(path: string): boolean {
   try {
     const found = statSync(path, { throwIfNoEntry: false });
-    return found === undefined || (found.isFile() && found.size === 0); // nothing was ever in it
+    return found === undefined || (found.isFile() && found.size === 0); // an empty file was never used
   } catch {
     return false;
   }
 }
 
-/** An account that is made by hand before a move is in the way of its import. */
+/**
+ * The command with which to begin. Before a move, an account that was created by hand would prevent
+ * its import.
+ */
 const beginningOf = (command: Command): string =>
   command.parent?.name() === 'migrate'
     ? 'columba migrate proxy or columba migrate import'
     : 'columba account add USERNAME';
 
 /**
- * Runs work on the database. Only a command that begins something makes a database that is not
- * there.
+ * Runs work on the database. Only a command that may begin a new installation creates a missing
+ * database.
  */
 export async function withSession<T>(
   command: Command,

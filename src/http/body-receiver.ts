@@ -10,7 +10,7 @@ export interface BodyLimits {
 export interface PendingBytes {
   /** What has arrived. */
   readonly bytes: Buffer;
-  /** Why no more of it is taken. */
+  /** Why no more of it is received. */
   readonly problem: Problem | undefined;
   add(chunk: Buffer): void;
   /** The body is complete, or it is abandoned: its bytes no longer count. */

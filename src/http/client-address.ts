@@ -6,7 +6,7 @@ import type { RequestHead } from './request-head.ts';
 
 /** The client's address and our base URL. X-Forwarded fields count only from trusted proxies. */
 export interface AddressRules {
-  /** '' to take it from the request. */
+  /** '' to derive it from the request. */
   readonly baseUrl: string;
   readonly trustedProxies: readonly string[];
   /** The hosts of this service; any host if the list is empty. */

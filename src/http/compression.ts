@@ -23,10 +23,13 @@ const decompressors: Record<string, Decompress> = {
   br: promisify(brotliDecompress),
 };
 
-// For each one a TextDecoder is looked up.
+// Each coding costs the lookup of a TextDecoder.
 const CODINGS_MAX = 10;
 
-/** Old programs put other things into Content-Encoding, charset names too: no compression. */
+/**
+ * Old programs put other things into Content-Encoding, including charset names, without
+ * compressing.
+ */
 const NO_CODINGS = new Set(['', 'identity', 'none', '7bit', '8bit', 'binary']);
 
 const isCharset = (name: string): boolean => {
@@ -39,7 +42,7 @@ const isCharset = (name: string): boolean => {
 
 // The number of libuv threads. Each holds up to `bytesMax` of output that nobody has read yet.
 const CONCURRENT_MAX = 4;
-/** The others wait with their compressed bytes, which are few. */
+/** Further bodies wait with their compressed bytes, which are few. */
 const threads = createSemaphore(CONCURRENT_MAX);
 
 /** Decompresses a request body, of one coding at most, to at most `bytesMax` bytes. */
@@ -79,7 +82,7 @@ export function compress(reply: Reply, acceptEncoding: string | undefined): Repl
     : { ...compressed, body: gzipPieces(body) };
 }
 
-// 64 KiB of tables per response instead of zlib's 256 KiB. Lists become no larger by it.
+// 64 KiB of tables per response instead of zlib's 256 KiB. Lists do not become larger.
 const GZIP_OPTIONS = { windowBits: 13, memLevel: 6, highWaterMark: 16_384 };
 
 /** Starts with the first request for a piece. Takes its input in exclusive turns. */

@@ -153,7 +153,7 @@ export class Connection {
 
   #onData(chunk: Buffer): void {
     const pollId = this.#input.batchOf(chunk, this.#parser.stage !== 'nothing');
-    if (this.#state === 'closing') return; // lingering: what arrives is dropped
+    if (this.#state === 'closing') return; // lingering: arriving bytes are dropped
     if (this.#state === 'reading') {
       const isIdle = this.#requests > 0 && this.#parser.stage === 'nothing';
       if (isIdle && beginsRequest(chunk)) this.#phaseStartedAt = this.#context.timeouts.now();
@@ -291,7 +291,7 @@ export class Connection {
     if (isLast) {
       this.#close(this.#bodyIncomplete || this.#parser.stage !== 'nothing');
     } else if (this.#socket.writableLength === 0) {
-      this.#onResponseTaken(); // mostly the system has taken it all by now
+      this.#onResponseTaken(); // usually the system has accepted everything by now
     } else {
       if (this.#state !== 'writing') this.#enter('writing');
       this.#socket.write(NO_BYTES, () => this.#onResponseTaken());
@@ -310,7 +310,7 @@ export class Connection {
     });
   }
 
-  /** The bytes on this connection are no request. */
+  /** The bytes on this connection are not a request. */
   #endWith(response: RawErrorResponse): void {
     this.#socket.write(response);
     this.#close(true);

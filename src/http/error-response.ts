@@ -4,8 +4,8 @@ import { requestIdOf } from './request-id.ts';
 import { date } from './response-writer.ts';
 
 /**
- * A response to bytes that are no request, complete with its head. The connection is closed after
- * it, because nobody knows where the next request would begin.
+ * A response to bytes that are not a request, complete with its head. The connection is closed
+ * after it, because nobody knows where the next request would begin.
  */
 export type RawErrorResponse = string;
 

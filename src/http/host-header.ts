@@ -4,7 +4,7 @@ import type { RequestHead } from './request-head.ts';
 
 /** The Host of a request (RFC 9112 §3.2). */
 
-/** The authority of the absolute form, which wins over Host (RFC 9112 §3.2.2). */
+/** The authority of the absolute form, which overrides Host (RFC 9112 §3.2.2). */
 export const targetHost = (url: string): string | undefined =>
   url.startsWith('/') ? undefined : /^https?:\/\/([^/?]*)/i.exec(url)?.[1];
 

@@ -42,11 +42,11 @@ export interface LoadSheddingSettings {
   readonly waitingMax: number;
 }
 
-/** The clock and the event loop; tests bring their own. */
+/** The clock and the event loop, which tests replace. */
 export interface Time {
   readonly monotonic: () => number;
   readonly afterPoll: (work: () => void) => void;
-  /** It keeps the process alive, which a half-closed socket does not. */
+  /** The timer keeps the process alive, which a half-closed socket would not. */
   readonly after: (ms: number, work: () => void) => unknown;
 }
 
@@ -185,7 +185,7 @@ function createRequestQueue(time: Time, slice: Slice, isRejected: (since: number
     get first(): QueuedRequest | undefined {
       return queued.first;
     },
-    /** False where bodies take too much memory. */
+    /** False if the bodies of waiting requests take too much memory. */
     add(request: QueuedRequest): boolean {
       if (request.bytes > SMALL_BYTES && bytes + request.bytes > QUEUE_BYTES_MAX) return false;
       bytes += request.bytes;

@@ -1,8 +1,8 @@
 import type { Pieces } from './response-collector.ts';
 
 /**
- * Counts response bodies in pieces that still read their source. A closed socket ends its response,
- * but the page that its body is reading comes later. The database must stay open until then.
+ * Counts streamed response bodies that still read their source. A closed socket ends its response,
+ * but the page that its body is reading arrives later, and the database must stay open until then.
  */
 export interface OpenBodies {
   /** The same pieces. The body counts from the first request for a piece to its end. */

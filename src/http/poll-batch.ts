@@ -1,9 +1,9 @@
 import { turnNumber } from '../base/event-loop.ts';
 
 /**
- * A poll batch is every request delivered by one poll of the event loop. All of them had begun to
- * arrive before the first one is handled. So one look at SQLite's data_version, made for one of
- * them, is recent enough for the others. A look costs 4 µs: 25 % of a cached call.
+ * A poll batch is all requests that one poll of the event loop delivered. All of them had begun to
+ * arrive before the first one is handled, so one read of SQLite's data_version, made for one of
+ * them, is recent enough for the others. A read costs 4 µs, which is 25 % of a cached call.
  */
 export interface PollBatches {
   /** The number of this turn of the event loop. */
@@ -29,7 +29,7 @@ export function createPollBatches(): PollBatches {
   return {
     turn: turnNumber,
     current: () => (sockets > SOCKETS_MAX ? undefined : turnNumber()),
-    ofSlice: (slice) => -slice, // no number of a turn
+    ofSlice: (slice) => -slice, // turns have positive numbers
     opened: () => void sockets++,
     closed: () => void sockets--,
   };

@@ -87,7 +87,7 @@ const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 /** Field names in lower case, by the name as sent: clients use few. */
 const names = new BoundedMap<string, string>(200);
 
-/** The field name in lower case; undefined if it is no token. */
+/** The field name in lower case; undefined if it is not a token. */
 function nameOf(given: string): string | undefined {
   const known = names.get(given);
   if (known !== undefined) return known;
@@ -122,7 +122,7 @@ function lengthOf(headers: RequestHead['headers']): RequestHead['length'] | unde
   return LENGTH.test(length) ? Number(length) : undefined;
 }
 
-/** RFC 9112 §9.3: `close` wins over `keep-alive`, in every version. */
+/** RFC 9112 §9.3: `close` overrides `keep-alive`, in every version. */
 function persists(version: string, connection: string | undefined): boolean {
   if (connection === undefined) return version === '1.1';
   const options = connection.toLowerCase();

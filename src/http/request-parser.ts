@@ -84,7 +84,7 @@ export class RequestParser {
   #parseHead(): ParsedRequest | RawErrorResponse | undefined {
     const { headerBytesMax } = this.#settings;
     let start = 0;
-    while (this.#unparsed[start] === CR && this.#unparsed[start + 1] === LF) start += 2; // some send one after a body
+    while (this.#unparsed[start] === CR && this.#unparsed[start + 1] === LF) start += 2; // some clients send one after a body
     if (start > 0) this.#take(start);
     this.#skipped += start;
     if (this.#skipped > headerBytesMax) return headTooLarge(headerBytesMax);
@@ -114,7 +114,7 @@ export class RequestParser {
   #isInvalidHead(): boolean {
     const before = this.#scanned;
     this.#scanned = this.#unparsed.length;
-    const from = this.#unparsed[before - 1] === CR ? before - 1 : before; // CR and LF may come apart
+    const from = this.#unparsed[before - 1] === CR ? before - 1 : before; // CR and LF may arrive separately
     if (hasInvalidBytes(this.#unparsed.toString('latin1', from))) return true;
     return before < METHOD_START_BYTES && !isMethodStart(this.#unparsed.toString('latin1', 0, METHOD_START_BYTES));
   }

@@ -6,7 +6,7 @@ import { decompress } from './compression.ts';
 import type { RequestHead } from './request-head.ts';
 import { requestIdOf, traceparentOf } from './request-id.ts';
 
-/** Makes Requests, which are plain data, of what the parser found on a connection. */
+/** Turns what the parser found on a connection into Requests, which are plain data. */
 export interface RequestLimits {
   readonly urlLengthMax: number;
   readonly inflatedBytesMax: number;
@@ -22,7 +22,10 @@ export function createRequests(
 ) {
   const shared: SharedParts = { addresses, bodies, inflatedBytesMax, isOverloaded };
   return {
-    /** Why a request is rejected whatever it asks for: a proxy may have parsed it differently. */
+    /**
+     * Why a request is rejected whatever it asks for, because a proxy may have parsed it
+     * differently.
+     */
     problemOf(head: RequestHead, peer: Peer): Problem | undefined {
       if (head.target.length > urlLengthMax) {
         return closing('too-large', `The address of a request has at most ${urlLengthMax} characters.`);
@@ -137,7 +140,7 @@ export interface RequestParts {
 }
 
 /**
- * Like IIS, takes `/api//inbox.asmx` for `/api/inbox.asmx`: old programs join URLs with two
+ * Treats `/api//inbox.asmx` as `/api/inbox.asmx`, like IIS, because old programs join URLs with two
  * slashes.
  */
 const withSingleSlashes = (path: string): string => (path.includes('//') ? path.replace(/\/{2,}/g, '/') : path);

@@ -3,8 +3,9 @@ import type { Reply } from '../base/exchange.ts';
 import type { Holding, Unsent } from './unsent-bytes.ts';
 
 /**
- * Collects the first MiB of a body in pieces before its head is sent, to send Content-Length. Some
- * old clients do not know chunked bodies, and ASMX sent a length with every response.
+ * Collects the first MiB of a streamed body before its head is sent, to be able to send
+ * Content-Length. Some old clients do not understand chunked bodies, and ASMX sent a length with
+ * every response.
  */
 export interface CollectedBody {
   /** The length of the whole body; undefined if it is longer than what is collected. */
@@ -15,7 +16,7 @@ export interface CollectedBody {
 
 export type Pieces = Exclude<Reply['body'], string | Uint8Array>;
 
-/** Of one response, in bytes as sent. */
+/** Limit for one response, in bytes as sent. */
 const COLLECTED_BYTES_MAX = 1_048_576;
 
 export type ResponseCollector = ReturnType<typeof createResponseCollector>;
@@ -33,12 +34,13 @@ export function createResponseCollector(unsent: Unsent) {
     let isWhole = false;
     try {
       for (;;) {
-        await exclusiveTurn(); // also before the first piece
+        await exclusiveTurn(); // before the first piece as well
         if (isAborted() || length > COLLECTED_BYTES_MAX || !holding.mayCollect) break;
         const { value, done = false } = await source.next();
         isWhole = done;
         if (done) break;
-        // A string would take a multiple of its bytes: it keeps what it was joined of.
+        // A string would take a multiple of its bytes, because it keeps the strings that it was
+        // joined from.
         const part = Buffer.from(value as Uint8Array);
         parts.push(part);
         length += part.length;
@@ -59,7 +61,9 @@ export function createResponseCollector(unsent: Unsent) {
   return { collect };
 }
 
-/** The collected pieces, then the others, each requested when the last one was taken. */
+/**
+ * The collected pieces, then the others, each requested when the client has read the previous one.
+ */
 async function* replayed(
   parts: Buffer[],
   source: AsyncIterator<string | Uint8Array>,

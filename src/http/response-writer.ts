@@ -27,11 +27,11 @@ export interface WriterSettings {
 }
 
 export interface WriterEvents {
-  /** The first piece of a body in pieces is about to be written. */
+  /** The first piece of a streamed body is about to be written. */
   readonly onPieces: () => void;
   /** The whole response was passed to the socket. */
   readonly onWritten: (isLast: boolean) => void;
-  /** A body in pieces failed, and nothing of its response was written. */
+  /** A streamed body failed before any of its response was written. */
   readonly onFailed: (response: Response, thrown: unknown) => void;
 }
 
@@ -90,7 +90,7 @@ export class ResponseWriter {
     this.#events.onPieces();
     streamPieces(this.#socket, head, pieces, framing === 'chunked', onBytesSent).then(
       () => this.#events.onWritten(closes),
-      () => this.#socket.destroy(), // the client must not take a part for the whole
+      () => this.#socket.destroy(), // the client must not mistake a part for the whole
     );
   }
 }

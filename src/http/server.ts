@@ -41,7 +41,7 @@ export interface HttpServer {
   holdBack(wait: () => Promise<void>): Promise<void>;
   /** For work that comes after all requests. */
   readonly load: Load;
-  /** Throws Problem `too-many` where there is no room for another answer in pieces. */
+  /** Throws Problem `too-many` if there is no room for another streamed answer. */
   admitPieces(owner: bigint | undefined): void;
   /**
    * Accepts no more connections. Answers every request that still arrives on open ones, with

@@ -2,7 +2,8 @@ import type { Clock } from '../base/clock.ts';
 
 /**
  * Time-outs of all connections. One timer serves all of them, because a timer per connection would
- * cost every request. It counts ticks: no client times out because this process stood still.
+ * cost every request. It counts ticks instead of time, so that no client times out because this
+ * process was blocked.
  */
 export interface TimeoutSettings {
   readonly headersTimeoutMs: number;
@@ -27,7 +28,7 @@ export interface TimeoutTicks {
   readonly body: number;
   /** Between a response and the next request. */
   readonly idle: number;
-  /** Until the client has taken a response. */
+  /** Until the client has read a response. */
   readonly writing: number;
   /** Reading on after the last response. */
   readonly closing: number;
@@ -40,7 +41,7 @@ export interface TimeoutTicks {
 // How long we read on after the last response, so that the client can take it (RFC 9112 §9.6).
 const LINGER_MS = 1_000;
 const IDLE_GRACE_MS = 1_000;
-// A client that was just answered may send its next request now: closing would lose it.
+// A client that was just answered may be sending its next request, which closing would lose.
 const EVICTABLE_AFTER_MS = 1_000;
 const TICK_MS_MAX = 500;
 
@@ -56,7 +57,8 @@ export function createTimeouts(settings: TimeoutSettings, retryAfterMs: number, 
     ticks: {
       head: ticksOf(Math.min(headersTimeoutMs, requestTimeoutMs)),
       body: ticksOf(requestTimeoutMs),
-      // Longer than Keep-Alive says: a request sent in the last moment is still on its way.
+      // Longer than Keep-Alive says, because a request that was sent at the last moment is still on
+      // its way.
       idle: ticksOf(idleTimeoutMs + IDLE_GRACE_MS),
       writing: ticksOf(sendTimeoutMs),
       closing: ticksOf(LINGER_MS),

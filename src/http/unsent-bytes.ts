@@ -1,46 +1,51 @@
 import { Problem } from '../base/problem.ts';
 
 /**
- * What was made of answers in pieces and is not taken yet, wherever it waits. One account has a
- * share of it alone: whoever takes nothing on many connections leaves room for others.
+ * Limits the bytes of streamed answers that were produced and not yet read by their clients,
+ * wherever they wait. Each account may use only a share, so that clients that read nothing on many
+ * connections leave room for others.
  */
 export interface Unsent {
   /** Throws the same as `hold`, before an answer is called a success in logs. */
   admit(owner: Owner): void;
-  /** For an answer that is to be made; throws Problem `too-many` where there is no room for it. */
+  /** Reserves room for a new answer. Throws Problem `too-many` if there is none. */
   hold(owner: Owner, isCompressed: boolean): Holding;
-  /** Of all answers under way. */
+  /** The bytes of all answers that are being sent. */
   readonly bytes: number;
-  /** Answers for which there was no room, since the start. */
+  /** Number of answers since the start for which there was no room. */
   readonly refused: number;
 }
 
-/** An account, or the address of a client. */
+/** An account or a client address. */
 type Owner = bigint | string | undefined;
 
 export interface Holding {
-  /** So many bytes were made or, where it is less than 0, taken. */
+  /** This many bytes were produced or, if negative, read by the client. */
   add(bytes: number): void;
   /**
-   * Whether it may be collected: half of the room is for answers that are sent as they are made.
+   * Whether the answer may be collected. Half of the room is reserved for answers that are sent as
+   * they are produced.
    */
   readonly mayCollect: boolean;
-  /** All of it is taken, or nobody will take it. */
+  /** The whole answer was read, or nobody will read it. */
   release(): void;
 }
 
-// A client that takes nothing holds one piece as text (up to 84 KB) and as bytes (40 KB). Without
-// ASCII the bytes are 126 KB. The rest of a page takes up to 66 KB. So much counts for each
-// response from the start.
+// A client that reads nothing holds one piece as text (up to 84 KB) and as bytes (40 KB, or 126 KB
+// without ASCII), and the rest of a page (up to 66 KB). This much is counted for each response from
+// the start.
 const ANSWER_BYTES = 196_608;
-// What zlib and its streams take, see compression.ts.
+// The memory of zlib and its streams, see compression.ts.
 const COMPRESSION_BYTES = 131_072;
-// An account may have one part of so many.
+// An account may use one of this many equal shares.
 const ACCOUNT_SHARES = 4;
 
 export function createUnsent(bytesMax: number): Unsent {
   const accountBytesMax = bytesMax / ACCOUNT_SHARES;
-  /** Of each account with an answer under way, so there are never more than connections. */
+  /**
+   * The bytes of each account with an answer in progress, so there are never more entries than
+   * connections.
+   */
   const ofAccounts = new Map<bigint | string, number>();
   let bytes = 0;
   let refused = 0;

@@ -5,15 +5,18 @@ import { NO_DATABASE_EXIT_CODE, Problem } from '../base/problem.ts';
 import type { Log } from './telemetry/log.ts';
 
 /**
- * Processes of one kind that this process starts, watches and ends. One that served and died is
- * replaced after a pause.
+ * Processes of one kind that this process starts, watches and ends. A process that served and died
+ * is replaced after a pause.
  */
 export interface Supervisor {
-  /** Resolves when all of them serve. Throws Problem where one ends before it serves. */
+  /** Resolves when all of them serve. Throws Problem if one ends before it serves. */
   start(): Promise<void>;
-  /** Replaces all of them, one at a time. A restart that is asked for meanwhile follows. */
+  /**
+   * Replaces all of them, one at a time. A restart that is requested in the meantime follows
+   * afterwards.
+   */
   restart(): Promise<void>;
-  /** Asks all of them to end, and waits until they have. None is started from now on. */
+  /** Asks all of them to end, and waits until they have ended. None is started from now on. */
   stop(): Promise<void>;
 }
 
@@ -43,7 +46,7 @@ const STABLE_AFTER_MS = 10_000;
 const STARTS_MAX = 5;
 
 export function createSupervisor({ name, count, overlaps, begin, log, clock }: SupervisorParts): Supervisor {
-  /** All that run, and those of them that serve and are not to end. */
+  /** All processes that run, and those of them that serve and are not to end. */
   const running = new Set<Child>();
   const serving = new Set<Child>();
   const replacements = new Set<() => void>();
@@ -89,8 +92,8 @@ export function createSupervisor({ name, count, overlaps, begin, log, clock }: S
   }
 
   /**
-   * Starts another one where it was killed before it served. One that ended by itself has logged
-   * why, and another would end too.
+   * Starts another process if this one was killed before it served. A process that ended by itself
+   * has logged the reason, and another one would end too.
    */
   async function launchAnew(): Promise<void> {
     for (let starts = 1; !isStopping; starts++) {
@@ -121,14 +124,14 @@ export function createSupervisor({ name, count, overlaps, begin, log, clock }: S
     }
     await retire(child);
     await launchAnew().catch((err) => {
-      if (!isStopping) replaceLater(); // there is none now
+      if (!isStopping) replaceLater(); // no process is left
       throw err;
     });
   }
 
   async function restartOnce(): Promise<void> {
     try {
-      // One that has died meanwhile is replaced by a new one anyway.
+      // A process that has died in the meantime is replaced by a new one anyway.
       for (const child of [...serving]) if (serving.has(child) && !isStopping) await replace(child);
     } catch (err) {
       if (!isStopping) throw err;
@@ -137,7 +140,7 @@ export function createSupervisor({ name, count, overlaps, begin, log, clock }: S
 
   return {
     async start() {
-      await launchAnew(); // what keeps one from serving is told once
+      await launchAnew(); // the reason why a process cannot serve is logged once
       if (!isStopping) await Promise.all(Array.from({ length: count - 1 }, launchAnew));
     },
     restart() {
@@ -148,7 +151,7 @@ export function createSupervisor({ name, count, overlaps, begin, log, clock }: S
       isStopping = true;
       for (const cancel of replacements) cancel();
       await Promise.all([...running].map(retire));
-      await restarts.catch(() => {}); // whoever asked for it was told
+      await restarts.catch(() => {}); // the caller of the restart has got the error
     },
   };
 }

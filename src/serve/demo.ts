@@ -10,16 +10,19 @@ import type { Actor } from '../operator/actor.ts';
 import type { RawInput } from '../operator/input.ts';
 import { perform } from '../operator/perform.ts';
 
-/** What the demo needs besides its sample data: a token to send with, and a way for replies. */
+/**
+ * What the demo needs in addition to its sample data: a token to send with, and a route for
+ * replies.
+ */
 export const SAMPLE_USER_ID = '3f0d9c1e-6b1a-4a63-9b57-2f5f0a7d1c11';
 const SAMPLE_USERNAME = 'acme';
 const OTHER_USERNAME = 'globex';
 /** Replies of the loopback go to the sender of the message that they answer. */
 const SHORT_CODE = '31234';
 
-/** What is printed, because it is known only now. */
+/** Secrets that the demo prints, because they cannot be shown again. */
 export interface DemoSecrets {
-  /** Of the sample account. */
+  /** A token of the sample account. */
   readonly token: string;
   /** Paths of one-time links. */
   readonly customerLink: string;
@@ -43,7 +46,7 @@ export async function prepareDemo(services: Services): Promise<DemoSecrets> {
 
 const DEMO: Actor = { kind: 'command', name: 'demo', tokenId: null, address: null, scopes: [], account: null };
 
-/** Each of the operator's screens has something to show. */
+/** Makes sure that each of the operator's screens has something to show. */
 async function fillOperatorScreens(services: Services): Promise<void> {
   const { database, now, extensions } = services;
   const act = async (name: string, given: Partial<RawInput>) => {
@@ -51,7 +54,7 @@ async function fillOperatorScreens(services: Services): Promise<void> {
     if (!action) throw new Error(`there is no action ${name}`);
     await perform(services, action, { params: {}, query: {}, body: {}, upload: new Uint8Array(), ...given }, DEMO);
   };
-  // A message to a number that nobody has.
+  // A message to a number that has no route.
   await createCarrierEvents(database, now, null).incoming({
     connector: 'loopback',
     gatewayId: null,
@@ -61,11 +64,11 @@ async function fillOperatorScreens(services: Services): Promise<void> {
     receivedAt: now(),
     part: null,
   });
-  // Its address is not public: every attempt is refused before it leaves this machine.
+  // The address is not public, so every attempt is refused before it leaves this machine.
   const events = ['message.received', 'message.status', 'message.needs_decision'];
   await act('webhook add', { body: { url: 'https://127.0.0.1/events', events } });
-  // The loopback throttles the first, and never answers for the second. So one is tried again, and
-  // the other one needs a decision.
+  // The loopback throttles the first message and never answers for the second, so that one is tried
+  // again and the other needs a decision.
   const params = { username: OTHER_USERNAME };
   const recipients = ['+27825559005', '+27825559006'];
   await act('message send', { params, body: { recipients, text: 'Your parcel has arrived.' } });

@@ -28,7 +28,8 @@ export interface Pulse {
 
 // A process reports five times a second, also under overload: its event-loop turns stay short.
 export const READY_LAG_MS_MAX = 2_000;
-// Then a supervisor restarts the process. By itself a process never blocks for more than a second.
+// After this time a supervisor should restart the process. A healthy process never blocks for more
+// than a second.
 export const LIVE_LAG_MS_MAX = 15_000;
 
 /** The service is ready if one process is ready. Undefined for other paths. */
@@ -46,7 +47,7 @@ export function judge(path: string, pulses: readonly Pulse[]): { status: number;
 }
 
 const TIMEOUT_MS = 5_000;
-// Probes come one at a time, each on its own connection.
+// Probes arrive one at a time, each on its own connection.
 const CONNECTIONS_MAX = 100;
 
 export async function serveHealth(

@@ -12,8 +12,8 @@ import type { Log } from './telemetry/log.ts';
  */
 
 /**
- * A monotonic clock that all threads of a process share, in 32 bits, which differences need. It is
- * not passed in, because the thread could not be given it.
+ * A monotonic clock that all threads of a process share, cut to 32 bits, which is enough for
+ * differences. It is not passed in, because a clock cannot be passed to a thread.
  */
 export const milliseconds = (): number => Number(process.hrtime.bigint() / 1_000_000n) | 0;
 
@@ -60,12 +60,12 @@ export async function startHealthThread(
     died(thrown);
     const startAgain = () => {
       thread = begin(settings, told, ended);
-      thread.address.catch(() => {}); // it ends then, and `ended` is told
+      thread.address.catch(() => {}); // the thread then ends, and `ended` is called
     };
     cancelRestart = clock.after(RESTART_MS, startAgain, { background: true });
   }
   const address = await thread.address.catch((thrown) => {
-    isClosing = true; // whoever starts the service is told instead
+    isClosing = true; // the caller gets the error instead
     throw thrown;
   });
   return {
@@ -144,7 +144,7 @@ export function tellPrimary(state: State, channel: NodeJS.Process = process): vo
   if (channel.connected) channel.send?.({ columbaState: state } satisfies Message, undefined, undefined, () => {});
 }
 
-/** In the primary process, which serves no calls and so is never busy. */
+/** Runs in the primary process, which serves no calls and is therefore never busy. */
 export function serveHealthOfWorkers(
   settings: HealthSettings,
   { monotonic }: Pick<Clock, 'monotonic'>,

@@ -16,7 +16,7 @@ async function serve(parent: MessagePort, { settings, told }: { settings: Health
     parent.once('message', () => close().then(() => parent.close()));
     parent.postMessage({ address });
   } catch (thrown) {
-    const { message, code, port } = thrown as Error & Failed; // an Error would arrive without the two
+    const { message, code, port } = thrown as Error & Failed; // a cloned Error would lose code and port
     parent.postMessage({ failed: { message, code, port } });
     parent.close();
   }

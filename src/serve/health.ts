@@ -40,8 +40,8 @@ export function createHealth(
 
 /**
  * At most one check runs at a time, so it uses at most one connection of PostgreSQL. A probe never
- * gets the result of a check that began earlier. Probes that come during a check share the next
- * one.
+ * gets the result of a check that began before it arrived; probes that arrive during a check share
+ * the next one.
  */
 function createShared(check: () => Promise<void>): () => Promise<void> {
   let current: Promise<void> | undefined;

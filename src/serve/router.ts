@@ -1,9 +1,9 @@
 import type { Handler } from '../base/exchange.ts';
 
 /**
- * Maps the path of a request to the Handler that answers it, on the contract's port. The second
- * listener has the router of Hono. Here the path is compared byte by byte as it was sent, because
- * what is none of these few paths belongs to the contract, whose answers old programs know.
+ * Maps the path of a request on the contract's port to the Handler that answers it. The web
+ * listener uses the router of Hono. Here the path is compared byte by byte as it was sent, because
+ * any other path belongs to the contract, whose answers old programs know.
  */
 export interface Routes {
   /** By exact path, such as /health/live. */
@@ -48,8 +48,8 @@ export const redirectTo =
 const WEB_PREFIXES = ['/console', '/operator'] as const;
 
 /**
- * To the public URL of the operator's side. Where none is set, that is the address it listens on.
- * For all interfaces, it is the host by which the client reaches us.
+ * Redirects to the public URL of the web listener. If none is set, that is the address on which it
+ * listens, or, if it listens on all interfaces, the host by which the client reaches us.
  */
 export function webRedirects(
   webUrl: string,

@@ -26,7 +26,7 @@ import { createAskPrimary } from './worker-channel.ts';
 import { createLoadMeter, createWorkersLoad, onLoad, REPORT_MS, tellLoad } from './worker-load.ts';
 
 export interface ServeOptions {
-  /** With sample data, in a database that is gone afterwards. */
+  /** With sample data in a temporary database. */
   readonly demo: boolean;
   /** A file to write exchanges to. */
   readonly trace: string | undefined;
@@ -37,12 +37,11 @@ export interface ServeOptions {
  */
 setFlagsFromString('--no-allocation-site-pretenuring');
 
-/** `columba serve`: until a signal ends it. */
+/** `columba serve`: serves until a signal ends it. */
 export async function serve(config: Config, deps: AppDependencies, options: ServeOptions): Promise<number> {
-  process.on('SIGHUP', () => {}); // a reload that comes too early must not end it
-  process.title = cluster.isWorker ? 'columba worker' : 'columba serve'; // in place of flags, which may hold a password
-  // Node would print the error with all of its properties, and with them what a statement was
-  // given.
+  process.on('SIGHUP', () => {}); // a reload that arrives too early must not end the process
+  process.title = cluster.isWorker ? 'columba worker' : 'columba serve'; // replaces the flags, which may contain a password
+  // Node would print the error with all its properties, including the parameters of a statement.
   process.on('uncaughtException', (err) => {
     deps.log.fatal({ err, pid: process.pid }, 'the process ends because of an unexpected error');
     process.exit(1);
@@ -87,7 +86,7 @@ async function serveHere(
   let web: WebServer | undefined;
   const app = await createApp(config, { webAddress: () => web?.address, ...deps });
   let gateway: Gateway | undefined;
-  // Before it serves: whoever reads that it does may send a signal at once.
+  // Set up before the service says that it serves, because a signal may follow at once.
   const signal = firstSignal(() => deps.log.warn('SIGHUP restarts workers, but this service has none'));
   try {
     const address = await app.start(trace).catch(takenPort(config));
@@ -123,7 +122,7 @@ function reportLoad({ bytesSent }: Pick<App, 'bytesSent'>, { clock }: Pick<AppDe
   createRepeat({ clock, everyMs: REPORT_MS, work, failed: () => {} }).start();
 }
 
-/** Which one it is, in a sentence for the operator. */
+/** Names the port in a sentence for the operator. */
 const takenPort =
   (config: Config) =>
   (thrown: NodeJS.ErrnoException & { port?: number }): never => {
@@ -143,11 +142,11 @@ const takenPort =
     );
   };
 
-/** For what does not serve. */
+/** For processes that do not serve. */
 const withoutTelemetry = ({ telemetry: _, ...others }: AppDependencies): AppDependencies => others;
 
 async function serveByWorkers(config: Config, deps: AppDependencies): Promise<number> {
-  const app = await createApp(config, withoutTelemetry(deps)); // migrates, or says what is wrong, once and not in every worker
+  const app = await createApp(config, withoutTelemetry(deps)); // migrates, or reports what is wrong, once instead of in every worker
   const accounts = await accountsOf(app);
   if (config.metricsPort === 0) await app.stop();
   const ports: { close(): Promise<void> }[] = [];
@@ -207,7 +206,7 @@ async function superviseWorkers(
 const SAMPLE = fileURLToPath(new URL('../../examples/sample.json', import.meta.url));
 
 async function serveDemo(given: Config, deps: AppDependencies, options: ServeOptions): Promise<number> {
-  // Loaded late: every other start does without the operator's actions here.
+  // Loaded late, because no other start needs the operator's actions here.
   const { prepareDemo, SAMPLE_USER_ID, welcome } = await import('./demo.ts');
   const { servicesOf } = await import('./compose/operator.ts');
   const folder = mkdtempSync(join(tmpdir(), 'columba-demo-'));
@@ -229,8 +228,8 @@ async function serveDemo(given: Config, deps: AppDependencies, options: ServeOpt
 }
 
 /**
- * The demo takes another port where the one of the operator's side is taken and nobody has asked
- * for it.
+ * If the default port of the web listener is taken and no port was configured, the demo uses any
+ * free port.
  */
 async function freePort(config: Config): Promise<Config['webPort']> {
   const port = webPortOf(config);
@@ -250,7 +249,7 @@ async function freePort(config: Config): Promise<Config['webPort']> {
 
 const isOnTerminal = (): boolean => process.stdout.isTTY === true;
 
-/** How many there are, where somebody is to be told. */
+/** The number of accounts, if it is to be printed. */
 const accountsOf = async (app: App): Promise<number> => (isOnTerminal() ? (await app.status()).accounts : 0);
 
 function showBanner(address: string, web: string | undefined, config: Config, accounts: number): void {
@@ -269,9 +268,9 @@ Stop it with Ctrl-C.
 `;
 
 /**
- * The first signal asks; a second one does not wait any longer. Ctrl-C reaches workers too, but it
- * is the primary process that tells them what to do. SIGHUP is for `reload`, unless the terminal is
- * closed in which the service was started.
+ * The first signal starts a graceful shutdown, and a second one ends the process at once. Ctrl-C
+ * reaches workers too, but only the primary process tells them what to do. SIGHUP calls `reload`,
+ * unless it means that the terminal of the service was closed.
  */
 function firstSignal(reload: () => void): Promise<string> {
   if (cluster.isWorker) for (const signal of ['SIGINT', 'SIGHUP']) process.on(signal, () => {});

@@ -10,21 +10,24 @@ import type { FailureReason } from './telemetry/credential-failures.ts';
 import { createFollowedLoad, onLoad, tellLoad, type WorkerLoad } from './worker-load.ts';
 
 /**
- * With workers the operator's side has its own process, so that a long list there delays no call.
- * The primary process starts it, and starts it again when it dies.
+ * With workers, the web listener runs in its own process, so that a long list there delays no call.
+ * The primary process starts it, and restarts it when it dies.
  */
 export interface WebProcess extends Supervisor {
-  /** Undefined where it serves nothing: it has not started, or its port is taken. */
+  /** Undefined if it serves nothing, because it has not started or its port is taken. */
   readonly address: string | undefined;
   /** How busy the workers are. */
   tellLoad(load: WorkerLoad): void;
 }
 
-/** Tells the process what it is; no setting, so it has no name of one. */
+/** Tells the process its role. It is not a setting, so its name does not begin with COLUMBA_. */
 const ROLE = 'COLUMBAS_ROLE';
 export const isWebProcess = (): boolean => process.env[ROLE] === 'web' && process.send !== undefined;
 
-/** `refused` is told of each credential that the process refused: its metrics are served here. */
+/**
+ * `refused` is called for each credential that the web process refused, because its metrics are
+ * served here.
+ */
 export function createWebProcess(
   { log, clock }: Pick<SupervisorParts, 'log' | 'clock'>,
   refused: (reason: FailureReason) => void,
@@ -44,7 +47,7 @@ export function createWebProcess(
     return { process: child, serves };
   }
 
-  // Both would have the same port, so the former one ends first.
+  // Both would have the same port, so the old process ends first.
   const name = 'the web process';
   const supervisor = createSupervisor({ name, count: 1, overlaps: false, begin, log, clock });
   return {
@@ -59,8 +62,9 @@ export function createWebProcess(
 }
 
 /**
- * Where all cores are busy, calls come first. On two cores calls without a pause kept 0.84 of their
- * rate beside sending, and keep 0.91. With 10 instead of 5 it is 0.90, and a third less is sent.
+ * When all cores are busy, calls come first. On two cores, continuous calls kept 0.84 of their rate
+ * while messages were sent, and now keep 0.91. With a niceness of 10 instead of 5 it is 0.90, and a
+ * third less is sent.
  */
 function yieldToWorkers(): void {
   try {
@@ -83,13 +87,13 @@ function callsOfWorkers({ monotonic }: Clock) {
   return { bytesSent: load.bytesSent, utilization };
 }
 
-// For a message PostgreSQL works 405 µs, and this process 240 (bench/RESULTS.md).
+// A message costs PostgreSQL 405 µs and this process 240 µs (bench/RESULTS.md).
 const WORK_OF_ALL = 2.7;
 
-/** More than the workers have. */
+/** Added to the niceness of the workers. */
 const NICENESS = 5;
 
-/** In that process: until the primary process asks it to end, or is gone. */
+/** Runs in the web process, until the primary process asks it to end or is gone. */
 export async function serveWebProcess(
   config: Config,
   deps: AppDependencies,
@@ -100,7 +104,7 @@ export async function serveWebProcess(
   yieldToWorkers();
   for (const signal of ['SIGINT', 'SIGHUP']) process.on(signal, () => {});
   const asked = Promise.race([once(process, 'SIGTERM'), once(process, 'disconnect')]);
-  const calls = callsOfWorkers(deps.clock); // in any case: Node keeps messages that nobody listens to
+  const calls = callsOfWorkers(deps.clock); // always, because Node queues messages that nobody listens to
   const { startWeb } = await import('./compose/web.ts');
   const { startGateway } = await import('./compose/sending.ts');
   let gateway: Gateway | undefined;

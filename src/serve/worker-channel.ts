@@ -11,11 +11,11 @@ interface Message {
 export function answerQuestions(worker: Worker, answer: (question: unknown) => unknown): void {
   worker.on('message', ({ columbaQuestion, content }: Message) => {
     if (columbaQuestion === undefined || !worker.isConnected()) return;
-    worker.send({ columbaQuestion, content: answer(content) } satisfies Message, () => {}); // the worker may end meanwhile
+    worker.send({ columbaQuestion, content: answer(content) } satisfies Message, () => {}); // the worker may have ended
   });
 }
 
-// The primary answers within a millisecond, unless it hangs.
+// Normally the primary answers within a millisecond.
 const ANSWER_TIMEOUT_MS = 1_000;
 
 /** In a worker: asks the primary. The answer is undefined if the primary does not answer. */

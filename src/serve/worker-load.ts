@@ -1,11 +1,11 @@
 /**
- * How busy the workers are. Each tells the primary while it answers calls. The primary tells the
- * operator's process, which sends messages beside them.
+ * How busy the workers are. Each reports to the primary while it answers calls, and the primary
+ * reports to the web process, which sends messages at the same time.
  */
 export interface WorkerLoad {
   /** The share of the time in which the event loop was idle, from 0 to 1. */
   readonly idle: number;
-  /** To clients, since the last report. */
+  /** Bytes sent to clients since the last report. */
   readonly bytesSent: number;
 }
 interface Message {
@@ -19,14 +19,14 @@ interface Channel {
 interface Receiver {
   on(event: 'message', listener: (message: Message) => void): unknown;
 }
-/** Of an event loop since its start, as perf_hooks measures it. */
+/** Idle and active time of an event loop since its start, as perf_hooks measures them. */
 export type Utilization = () => { readonly idle: number; readonly active: number };
 
 export const REPORT_MS = 100;
-// After so long without a report no calls come.
+// After this time without a report, a worker counts as idle.
 const OUTDATED_MS = 3 * REPORT_MS;
 
-/** The other process may end meanwhile. */
+/** Ignores errors, because the other process may have ended. */
 export function tellLoad(channel: Channel, columbaLoad: WorkerLoad): void {
   if (channel.connected) channel.send?.({ columbaLoad }, () => {});
 }
@@ -37,7 +37,7 @@ export function onLoad(receiver: Receiver, listener: (load: WorkerLoad) => void)
   });
 }
 
-/** In a worker, every REPORT_MS. Undefined where no answer was sent since the last time. */
+/** Runs in a worker, every REPORT_MS. Undefined if no answer was sent since the last time. */
 export function createLoadMeter(bytesSent: () => number, utilization: Utilization): () => WorkerLoad | undefined {
   let sentBefore = bytesSent();
   let before = utilization();
@@ -51,7 +51,7 @@ export function createLoadMeter(bytesSent: () => number, utilization: Utilizatio
   };
 }
 
-/** In the primary: the mean of all workers. One that does not report is idle. */
+/** Runs in the primary: the mean of all workers. A worker that does not report counts as idle. */
 export function createWorkersLoad(workers: number, monotonicMs: () => number) {
   const reports = new Map<number, { readonly idle: number; readonly at: number }>();
   return (worker: number, { idle, bytesSent }: WorkerLoad): WorkerLoad => {
@@ -66,7 +66,7 @@ export function createWorkersLoad(workers: number, monotonicMs: () => number) {
   };
 }
 
-/** In the operator's process: for how long the workers were idle, and what they sent. */
+/** Runs in the web process: for how long the workers were idle, and how many bytes they sent. */
 export function createFollowedLoad(monotonicMs: () => number) {
   let idle = 1;
   let idleMs = 0;

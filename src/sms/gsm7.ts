@@ -1,6 +1,6 @@
 /** The GSM 7-bit default alphabet and its extension table: 3GPP TS 23.038, 6.2.1. */
 
-/** In the order of their codes. 0x1b leads to the extension table. */
+/** The characters in the order of their codes. 0x1b switches to the extension table. */
 const ALPHABET = [
   '@£$¥èéùìòÇ\nØø\rÅå',
   'Δ_ΦΓΛΩΠΨΣΘΞ\u001bÆæßÉ',
@@ -30,7 +30,10 @@ const codes = new Map<string, readonly number[]>([
   ...Object.entries(EXTENSION).map(([character, code]): [string, number[]] => [character, [ESCAPE, code]]),
 ]);
 
-/** The septets of a character, one octet each: two for the extension table; undefined for none. */
+/**
+ * The septets of a character, one octet each: two if it is in the extension table, undefined if it
+ * is in neither.
+ */
 export const septetsOf = (character: string): readonly number[] | undefined => codes.get(character);
 
 /** The septets of a text that has no other characters, one octet each. */

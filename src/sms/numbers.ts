@@ -8,17 +8,18 @@ import {
 import examples from 'libphonenumber-js/mobile/examples';
 
 /**
- * Phone numbers: which texts name the same one. That depends on the country they are seen from,
- * which may change any day. So what is stored of a number must not: its digits as they were
- * written. All notations of a number end in the same digits; by these it is found, and then
- * compared.
+ * Decides which texts name the same phone number. That depends on the country in which a local
+ * number is read, and an account may change its country any day. The database therefore stores the
+ * digits as they were written. All notations of a number end in the same digits, so numbers are
+ * found by their last digits and then compared.
  */
 
 /**
- * Which texts name the number that `text` names, seen from `region`, and how their keys may end.
+ * Which texts name the same number as `text`, read in `region`, and how the keys of such texts may
+ * end.
  */
 export interface SameNumber {
-  /** Mostly one. */
+  /** Usually one. */
   readonly ends: readonly string[];
   readonly matches: (other: string | null) => boolean;
 }
@@ -34,8 +35,9 @@ export function sameNumber(text: string, region: string | null): SameNumber {
 }
 
 /**
- * The ends of many numbers in E.164. Reading a number takes 20 times as long as taking its last
- * digits, and only one of at most 9 digits can have several ends: a country's code has at most 3.
+ * The ends of many numbers in E.164. Parsing a number takes 20 times as long as taking its last
+ * digits, and only a number of at most 9 digits can have several ends, because a country code has
+ * at most 3.
  */
 export const endsOfAll = (numbers: readonly string[], region: string | null): Set<string> =>
   new Set(
@@ -45,43 +47,42 @@ export const endsOfAll = (numbers: readonly string[], region: string | null): Se
   );
 
 /**
- * E.164 where the text can be read as a number, seen from `region`; else its digits; else the
- * trimmed text.
+ * E.164 if the text can be read as a number in `region`, else its digits, else the trimmed text.
  */
 export function numberKey(text: string, region: string | null): string {
   const own = written(text);
   return readNumber(own, asCountry(region))?.number ?? own.key;
 }
 
-/** E.164 of a number that can exist, seen from `region`; else null. */
+/** E.164 of a possible number, read in `region`; null for any other text. */
 export function e164(text: string, region: string | null): string | null {
   const number = readNumber(written(text), asCountry(region));
   return number?.isPossible() ? number.number : null;
 }
 
-/** What is stored of a number to find it by: its digits, or the trimmed text where it has none. */
+/** The key that is stored to find a number: its digits, or the trimmed text if it has none. */
 export const writtenKey = (text: string): string => written(text).key;
 
 /**
- * The last characters of that key: the same for every notation of a number, except for very short
- * ones.
+ * The last characters of that key, which are the same for every notation of a number, except for
+ * very short numbers.
  */
 export const numberEnd = (text: string): string => endOf(written(text).key);
 
 const endOf = (key: string): string => [...key].slice(-END_LENGTH).join('');
 
-// As long as the index has it. Where a number may be dialled without its area code, that leaves 6
-// digits at least.
+// The length that is indexed. Even a number that is dialled without its area code has at least 6
+// digits.
 const END_LENGTH = 6;
 const CODE_LENGTH_MAX = 3;
 
 /**
- * Of a number so short that its end contains what stands before it: nothing, a trunk prefix or the
- * country.
+ * The ends of a number that is so short that its end contains what precedes it: nothing, a trunk
+ * prefix or the country code.
  */
 function shortEnds({ nationalNumber: digits, countryCallingCode }: PhoneNumber): string[] {
   if (digits.length > END_LENGTH) return [];
-  // The 6 digits of Norfolk Island are 5 for its own people.
+  // Numbers of Norfolk Island have 6 digits, of which 5 are dialled locally.
   return [digits, digits.slice(-5), `0${digits}`, `${countryCallingCode}${digits}`].map((each) =>
     each.slice(-END_LENGTH),
   );
@@ -91,12 +92,13 @@ interface Written {
   readonly key: string;
   readonly digits: string;
   readonly sign: '+' | ' ' | '';
-  /** Its digits are not those of the number that a spreadsheet had. */
+  /** Whether the text has an exponent, so that its digits are not those of the original number. */
   readonly hasExponent: boolean;
 }
 
 /**
- * What a text says by itself. Punctuation and blanks say nothing, and an extension is not dialled.
+ * Reads a text without any country. Punctuation and blanks are ignored, and so is an extension,
+ * because it is not part of the number.
  */
 function written(text: string): Written {
   const trimmed = text.trim();
@@ -107,13 +109,12 @@ function written(text: string): Written {
   const digits = own.replace(/\P{Nd}/gu, '');
   // In a query a plus sign that was not escaped arrives as a blank.
   const sign = PLUS.test(own.slice(0, own.search(/\d/))) ? '+' : /^ [1-9]/.test(text) ? ' ' : '';
-  // Engines do not agree about the end of a text that has control characters.
+  // The engines disagree about the end of a text with control characters.
   const key = keyOf(digits || trimmed.replace(/\p{Cc}/gu, ''));
   return { key, digits, sign, hasExponent: EXPONENT.test(plain) };
 }
 
-// Keys are indexed, and an index does not take texts of any length. No number that exists is
-// longer.
+// Keys are indexed, and an index limits the length of a text. No existing number is longer.
 const KEY_LENGTH_MAX = 64;
 
 const keyOf = (key: string): string =>
@@ -123,13 +124,13 @@ const keyOf = (key: string): string =>
 const OTHER_DIGITS = /[\u0660-\u0669\u06f0-\u06f9\uff10-\uff19]/g;
 const EXTENSION = /(?:ext(?:ension|n)?|x|#)[.:=\s]{0,3}\d{1,5}#?$/i;
 const PLUS = /[+\uff0b][^\p{L}\p{N}]*$/u;
-// What is longer is no number, whatever its digits are.
+// A longer text is not a number, whatever its digits are.
 const READ_LENGTH_MAX = 250;
 
 /**
- * Reads a number with an international prefix as international. Else the given country comes first:
- * a local number must not become one of another country. Numbering plans change. So a number that
- * they do not know is judged by its length, then by its notation.
+ * Reads a number with an international prefix as international. Otherwise the given country comes
+ * first, because a local number must not become a number of another country. Numbering plans
+ * change, so a number that they do not contain is judged by its length, then by its notation.
  */
 function readNumber(own: Written, country: CountryCode | undefined): PhoneNumber | undefined {
   const { digits, sign } = own;
@@ -146,9 +147,9 @@ function readNumber(own: Written, country: CountryCode | undefined): PhoneNumber
   return [dialled, local, unsigned].find((each) => each?.isPossible()) ?? dialled ?? local;
 }
 
-// 15 are the most of E.164; before them stand up to 5 that dial abroad.
+// E.164 allows 15 digits, and up to 5 digits for dialling abroad may precede them.
 const READ_DIGITS_MAX = 20;
-// The country's code counts. What is shorter is a short code or an extension.
+// Including the country code. A shorter number is a short code or an extension.
 const NUMBER_DIGITS_MIN = 7;
 
 function parse(text: string, country?: CountryCode): PhoneNumber | undefined {
@@ -157,8 +158,8 @@ function parse(text: string, country?: CountryCode): PhoneNumber | undefined {
 }
 
 /**
- * Local numbers may begin like their country's code, in Germany 49. Longer than a mobile number, it
- * is the code.
+ * A local number may begin with the same digits as its country code, such as 49 in Germany. If the
+ * text is longer than a mobile number, they are the country code.
  */
 const isWithOwnCode = (digits: string, unsigned: PhoneNumber, country: CountryCode): boolean =>
   unsigned.country === country && digits.length > (examples[country]?.length ?? digits.length);
@@ -175,7 +176,8 @@ const asCountry = (region: string | null): CountryCode | undefined =>
   region && isSupportedCountry(region) ? region : undefined;
 
 /**
- * What a spreadsheet has made of a number, or that it is none. `proposal` is what it probably was.
+ * What is wrong with a number, for example because a spreadsheet has changed it. `proposal` is what
+ * it probably was.
  */
 export interface NumberFault {
   readonly detail: string;
@@ -184,7 +186,10 @@ export interface NumberFault {
 
 const EXPONENT = /^\+?(\d)(?:[.,](\d+))?E\+?(\d{1,2})$/i;
 
-/** Of 2.78E+10, which nobody may be sent to: its digits are another number. Null for others. */
+/**
+ * The fault of a number such as 2.78E+10, to which nothing may be sent because its digits are
+ * another number. Null for other texts.
+ */
 export function exponentFault(text: string): NumberFault | null {
   const [, first, rest = '', exponent] = EXPONENT.exec(text.trim()) ?? [];
   if (first === undefined) return null;
@@ -196,7 +201,7 @@ export function exponentFault(text: string): NumberFault | null {
   };
 }
 
-/** Null for what may be a phone number, seen from `region`. */
+/** Null for a text that may be a phone number in `region`. */
 export function numberFault(text: string, region: string | null): NumberFault | null {
   const trimmed = text.trim();
   const exponent = exponentFault(trimmed);
@@ -213,7 +218,10 @@ export function numberFault(text: string, region: string | null): NumberFault | 
   return null;
 }
 
-/** Digits that are no number with the country's code, and are a local one behind a 0. */
+/**
+ * Proposes a number for digits that are not valid with the country code but are a valid local
+ * number after a 0.
+ */
 function withLostZero(text: string, country: CountryCode | undefined): string | null {
   if (!country || !/^[1-9]\d{5,13}$/.test(text) || parse(`+${text}`)?.isValid()) return null;
   const local = parse(`0${text}`, country);

@@ -8,7 +8,7 @@ export type Encoding = 'gsm7' | 'ucs2';
 
 export interface SplitText {
   readonly encoding: Encoding;
-  /** At least one. Joined they are the text. */
+  /** At least one part. Joined together, the parts are the text. */
   readonly parts: readonly string[];
 }
 
@@ -22,9 +22,9 @@ export function partsOf(text: string): number {
 }
 
 /**
- * Never splits an escaped character, a surrogate pair or what people see as one character. The
- * tests hold it against sms-segments-calculator, which took 160 to 440 ms for a text of 10,000
- * characters; this takes 4.
+ * Never splits an escaped character, a surrogate pair or a grapheme. The tests compare it with
+ * sms-segments-calculator, which took 160 to 440 ms for a text of 10,000 characters; this takes 4
+ * ms.
  */
 export function splitText(text: string): SplitText {
   if (PLAIN.test(text)) return { encoding: 'gsm7', parts: text.length <= 160 ? [text] : slices(text, 153) };
@@ -34,7 +34,7 @@ export function splitText(text: string): SplitText {
   }
   if (text.length <= 70) return { encoding: 'ucs2', parts: [text] };
   const graphemes = graphemesOf(text);
-  // A character, as people see it, that does not fit into one part.
+  // A grapheme that does not fit into one part.
   const isSplit = graphemes.some(({ length }) => length > UCS2_UNITS_MAX);
   return { encoding: 'ucs2', parts: packed(isSplit ? text : graphemes, UCS2_UNITS_MAX, unitsIn) };
 }
@@ -42,7 +42,7 @@ export function splitText(text: string): SplitText {
 const septetsIn = (character: string): number => septetsOf(character)?.length ?? 0;
 const unitsIn = ({ length }: string): number => length;
 
-/** Undefined where a character is beyond GSM 7-bit. */
+/** Undefined if a character is not in GSM 7-bit. */
 function septetsOfText(text: string): number | undefined {
   let sum = 0;
   for (const character of text) {
@@ -55,11 +55,11 @@ function septetsOfText(text: string): number | undefined {
 
 const segmenter = new Intl.Segmenter(undefined, { granularity: 'grapheme' });
 
-/** CR LF is one grapheme to Unicode, and two characters to a phone. */
+/** CR LF is one grapheme in Unicode, but two characters for a phone. */
 const graphemesOf = (text: string): string[] =>
   Array.from(segmenter.segment(text), ({ segment }) => segment).flatMap((each) => (each === '\r\n' ? [...each] : each));
 
-/** As many as fit go into each part, in order. */
+/** Fills the parts in order, each with as many units as fit. */
 function packed(units: Iterable<string>, sizeMax: number, sizeOf: (unit: string) => number): string[] {
   const parts: string[] = [];
   let part = '';
@@ -77,7 +77,7 @@ function packed(units: Iterable<string>, sizeMax: number, sizeOf: (unit: string)
   return [...parts, part];
 }
 
-/** The characters that are not in GSM 7-bit, each once. One of them makes a text UCS-2. */
+/** The characters that are not in GSM 7-bit, each once. A single one of them forces UCS-2. */
 export const charactersBeyondGsm7 = (text: string): string[] => [
   ...new Set([...text].filter((character) => septetsOf(character) === undefined)),
 ];
@@ -95,8 +95,8 @@ export const partHeader = (reference: number, total: number, number: number): Ui
 // The header has one octet for the number of parts.
 export const PARTS_MAX = 255;
 
-// Characters of the default alphabet, one septet each: most texts, and a thousandth of the time of
-// looking at graphemes.
+// Characters of the default alphabet that take one septet each. Most texts have no others, and this
+// check takes a thousandth of the time of splitting into graphemes.
 const PLAIN = /^[A-Za-z0-9 \n!"#%&'()*+,\-./:;<=>?@_£$¥èéùìòÇØøÅåΔΦΓΛΩΠΨΣΘΞÆæßÉ¤¡ÄÖÑÜ§¿äöñüà]*$/;
 
 const slices = (text: string, length: number): string[] =>

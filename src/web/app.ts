@@ -12,25 +12,25 @@ import { createReceiving, type Receiving } from './receiving.ts';
 export interface WebParts {
   readonly api: Api;
   readonly console: Console;
-  /** `ready`, or what keeps it from serving. */
+  /** `ready`, or the reason why the process cannot serve. */
   readonly healthState: () => Promise<string>;
   /** The network address of a client, seen through trusted proxies. */
   readonly clientOf: (bindings: HttpBindings) => string;
   /** `https://host` as the client sees it, through trusted proxies. */
   readonly baseOf: (bindings: HttpBindings) => string;
   readonly requestIdOf: (given: string | undefined) => string;
-  /** Of all request bodies that are being received. */
+  /** For all request bodies that are being received. */
   readonly receivingBytesMax: number;
-  /** Of all answers in pieces that clients have not taken. */
+  /** For all streamed answers that clients have not read yet. */
   readonly unsentBytesMax: number;
-  /** Answers a carrier; undefined where there is no such connector. */
+  /** Answers a carrier; undefined if there is no such connector. */
   readonly carriers: (name: string, request: Request, client: string) => Promise<Response | undefined>;
-  /** Called for an error that nothing expected. Never with a body. */
+  /** Called for an unexpected error, never with the body of a request. */
   readonly failed: (thrown: unknown, what: string) => void;
 }
 
 interface WebBindings extends HttpBindings {
-  /** To be called when the client has shown a token, a session or the secret of a carrier. */
+  /** Call it when the client has shown a valid token, session or secret of a carrier. */
   readonly admitted: () => void;
 }
 
@@ -115,7 +115,9 @@ async function answer({ api, ...web }: Web, call: Call): Promise<Response> {
   return new Response(reply.body, { status: reply.status, headers });
 }
 
-/** Pieces of text as bytes. Throws Problem `too-many` where clients have not taken too many. */
+/**
+ * Pieces of text as bytes. Throws Problem `too-many` if clients have left too many bytes unread.
+ */
 function streamOf(
   { unsent, clientOf, failed }: Pick<Web, 'unsent' | 'clientOf' | 'failed'>,
   env: HttpBindings,
@@ -125,17 +127,17 @@ function streamOf(
   env.outgoing.once('close', holding.release);
   const stop = (thrown: unknown) => {
     if (!(thrown instanceof Problem) || thrown.kind === 'internal') failed(thrown, 'a download ended early');
-    env.outgoing.destroy(); // what was sent is not the whole
+    env.outgoing.destroy(); // the client must see that the answer is incomplete
   };
   return ReadableStream.from(encoded(pieces, stop));
 }
 
-/** A receipt or a message is short, and a carrier may send some hundred at once. */
+/** A receipt or a message is short, but a carrier may send some hundred at once. */
 const CARRIER_BODY_BYTES_MAX = 1_048_576;
 
 /**
- * The body is received when the connector reads it, which has looked at the path and the header
- * fields by then. Its answer is sent as it is.
+ * The body is received only when the connector reads it, after it has checked the path and the
+ * header fields. Its answer is sent as it is.
  */
 async function answerCarrier(web: Web, call: Call, name: string): Promise<Response> {
   const { carriers, failed, clientOf, receiving } = web;
@@ -165,7 +167,7 @@ function later(status: number, text: string, seconds: string): Response {
   return answered;
 }
 
-/** A stream that begins to read when it is read. */
+/** A stream that calls `read` only when something reads from it. */
 const lazily = (read: () => Promise<Uint8Array>): ReadableStream =>
   ReadableStream.from(
     (async function* () {

@@ -13,20 +13,20 @@ import {
 import { createTimeouts, type TimeoutSettings, type Timeouts } from '../http/timeouts.ts';
 
 /**
- * Connections of the second listener: how many there are, which one makes room for a new one, and
+ * Connections of the web listener: how many there may be, which one is closed for a new one, and
  * how long a client may take to read. The rules are those of the contract's listener.
  */
 export interface WebConnections {
-  /** To be called for each new connection. */
+  /** Call it for each new connection. */
   accept(socket: Socket): void;
   /** Handles the requests of a connection one after the other. */
   handle(request: IncomingMessage, response: ServerResponse, work: () => Promise<unknown>): void;
-  /** The client has shown a token or a session: its requests make room for nobody. */
+  /** The client has shown a token or a session, so its requests are not evicted for others. */
   admit(request: IncomingMessage): void;
   stop(): void;
 }
 
-/** Browsers and proxies send the next request after the answer. */
+/** Browsers and proxies do not pipeline: they send the next request after the answer. */
 const PIPELINED_MAX = 16;
 
 class WebConnection implements Evictable {
@@ -39,7 +39,7 @@ class WebConnection implements Evictable {
   #requests = 0;
   #isAdmitted = false;
   #phaseStartedAt: number;
-  /** When the system took what was written, or a response began. */
+  /** When the client last read something, or when the response began. */
   #takenAt = 0;
 
   constructor(socket: Socket, timeouts: Timeouts) {
@@ -68,13 +68,17 @@ class WebConnection implements Evictable {
       });
     });
     const begin = () => (request.destroyed && this.#socket.destroyed ? undefined : work());
-    // Each pipelined request has an event-loop turn: many of them delay nobody else.
+    // Each pipelined request gets an event-loop turn of its own, so that many of them delay nobody
+    // else.
     if (isFirst) begin();
     else this.#last.then(nextTurn).then(begin);
     this.#last = closed;
   }
 
-  /** What was accepted is answered, the last one with `Connection: close`; no more is read. */
+  /**
+   * Answers the requests that were accepted, the last one with `Connection: close`, and reads no
+   * more.
+   */
   #endAfterAccepted(): void {
     if (!this.#isOverfull) for (const response of [...this.#underWay].slice(-1)) response.shouldKeepAlive = false;
     this.#isOverfull = true;
@@ -89,14 +93,14 @@ class WebConnection implements Evictable {
     return this.#underWay.values().some(({ headersSent }) => headersSent);
   }
 
-  /** Closes the connection of a client that has not taken anything for too long. */
+  /** Closes the connection of a client that has read nothing for too long. */
   onTick(): void {
     const { ticks, now } = this.#timeouts;
     if (this.#socket.writableLength === 0) this.#takenAt = now();
     else if (now() - this.#takenAt > ticks.writing) this.#socket.destroy();
   }
 
-  /** Whoever has shown a token is left alone while a request is under way. */
+  /** A client that has shown a token is not evicted while it has a request in progress. */
   get eviction(): Eviction | undefined {
     const since = this.#phaseStartedAt;
     const isLong = this.#timeouts.now() - since > this.#timeouts.ticks.evictable;
@@ -109,7 +113,7 @@ class WebConnection implements Evictable {
 
   evict(): void {
     if (this.#hasBegun)
-      this.#socket.destroy(); // a refusal would become a part of the response
+      this.#socket.destroy(); // a refusal would become part of the response
     else refuse(this.#socket);
   }
 }
@@ -143,7 +147,7 @@ export function createWebConnections(
       connections.add(client, connection);
       socket.once('close', () => connections.remove(client, connection));
     },
-    // One that was refused may send a request before it is closed.
+    // A refused connection may still send a request before it is closed.
     handle: (request, response, work) => known.get(request.socket)?.handle(request, response, work),
     admit: ({ socket }) => known.get(socket)?.admit(),
     stop: timeouts.stop,

@@ -4,7 +4,10 @@ import { pageFrame, protectionOf, type Trail, trailHeader } from '../base/page-f
 
 const style = styleOf(documentStyle);
 
-/** A page of the web listener: no script, its own style, and nothing from elsewhere. */
+/**
+ * A page of the web listener, with its own style, without a script, and without content of other
+ * origins.
+ */
 
 export const protection = protectionOf(
   [`style-src ${policyHash(style)}`, 'img-src data:', "form-action 'none'"],

@@ -4,8 +4,8 @@ import { customerNetwork } from '../base/networks.ts';
 import { Problem } from '../base/problem.ts';
 
 /**
- * Receives the bodies of requests, with a bound on each one, on those of one client and on all of
- * them together. A body counts until its request is answered.
+ * Receives request bodies, with a limit for each body, for those of one client and for all
+ * together. A body counts until its request is answered.
  */
 export interface Exchange {
   readonly incoming: IncomingMessage;
@@ -20,28 +20,30 @@ export interface BodyRequest {
 }
 
 /**
- * `known` has shown a token or a session, and its body makes room for nobody. `carrier` calls a
- * connector that exists; whether it knows the secret is often seen only with its whole body.
+ * A `known` client has shown a token or a session, and its body is not refused in favour of others.
+ * A `carrier` calls an existing connector; whether it knows the secret can often be checked only
+ * with the whole body.
  */
 export type Sender = 'stranger' | 'carrier' | 'known';
 
 export interface Receiving {
   /**
-   * The whole body. Throws Problem `too-large`, `unsupported-media`, `too-many`, or `malformed`
-   * where the client went away.
+   * The whole body. Throws Problem `too-large`, `unsupported-media`, `too-many`, or `malformed` if
+   * the client has disconnected.
    */
   read(exchange: Exchange, request: BodyRequest): Promise<Uint8Array>;
   /** Bytes of all bodies. */
   readonly bytes: number;
 }
 
-/** One client may have one part of so many. */
+/** One client may use one of this many equal shares. */
 const CLIENT_SHARES = 4;
 
 /**
- * So many eighths of all bytes may be taken by those who have not shown a token or a session, where
- * a body of a stranger or of a carrier grows. Strangers who send whole bodies and do not read the
- * answers so leave an eighth to carriers, and both leave a quarter to people who are signed in.
+ * Eighths of all bytes that clients without a token or a session may use: the first limit applies
+ * when the body of a stranger grows, the second when that of a carrier does. Strangers who send
+ * whole bodies and do not read the answers therefore leave an eighth to carriers, and both leave a
+ * quarter to people who are signed in.
  */
 const STRANGER_EIGHTHS = 5;
 const CARRIER_EIGHTHS = 6;
@@ -71,18 +73,19 @@ const received = ({ incoming, outgoing }: Exchange, request: BodyRequest, room: 
   new Promise((resolve, reject) => {
     const body = new Body(room, request, (problem) => {
       incoming.off('data', onData);
-      // The rest of the body is no request. An answer may have begun before the body was whole.
+      // The rest of the body must not be read as a request. An answer may have begun before the
+      // body was complete.
       if (!outgoing.headersSent) outgoing.setHeader('Connection', 'close');
       reject(problem);
     });
     const onData = (chunk: Buffer) => body.add(chunk);
     incoming.on('data', onData);
     incoming.once('end', () => resolve(body.end()));
-    incoming.once('close', () => reject(interrupted())); // too late after the end
+    incoming.once('close', () => reject(interrupted())); // no effect after the end of the body
     outgoing.once('close', () => body.release());
   });
 
-/** An address has a share for each kind of sender. */
+/** A client address has a share of its own for each kind of sender. */
 interface Client {
   readonly name: string;
   readonly sender: Sender;
@@ -91,13 +94,13 @@ interface Client {
   readonly bodies: Set<Body>;
 }
 
-/** The bytes of all bodies that are under way. */
+/** The bytes of all bodies that are being received or whose requests are being handled. */
 class Room {
   readonly #bytesMax: number;
-  /** Only clients whose requests are under way are in it. */
+  /** Contains only clients with requests in progress. */
   readonly #clients = new Map<string, Client>();
   bytes = 0;
-  /** Of those who have not shown a token or a session. */
+  /** Bytes of clients that have not shown a token or a session. */
   #unknownBytes = 0;
 
   constructor(bytesMax: number) {
@@ -119,7 +122,7 @@ class Room {
     if (client.bodies.size === 0) this.#clients.delete(client.name);
   }
 
-  /** False where there is no room, also where bodies of strangers were refused for it. */
+  /** False if there is no room, even after incomplete bodies of strangers were refused. */
   add(client: Client, bytes: number): boolean {
     if (client.bytes + bytes > this.#bytesMax / CLIENT_SHARES) return false;
     while (!this.#hasRoom(client.sender, bytes)) {
@@ -144,7 +147,7 @@ class Room {
   }
 
   /**
-   * The oldest body that is not whole, of the client with most bytes among those who have not shown
+   * The oldest incomplete body of the client with the most bytes, among clients that have not shown
    * a token or a session.
    */
   #refusable(): Body | undefined {
@@ -159,7 +162,10 @@ class Room {
 
 class Body {
   readonly client: Client;
-  /** Then its request is being handled or answered, and refusing it would free no memory. */
+  /**
+   * When the body is complete, its request is being handled or answered, and refusing it would free
+   * no memory.
+   */
   isWhole = false;
   readonly #room: Room;
   readonly #bytesMax: number;
@@ -174,7 +180,9 @@ class Body {
     this.#refused = refused;
   }
 
-  /** Chunks are copied: one of a byte keeps 64 KiB of the socket in memory. */
+  /**
+   * Chunks are copied, because a chunk of one byte keeps 64 KiB of the socket's buffer in memory.
+   */
   add(chunk: Buffer): void {
     const length = this.#length + chunk.length;
     if (length > this.#bytesMax) this.refuse(tooLarge(this.#bytesMax));

@@ -7,7 +7,7 @@ import type { ConnectionLimits } from '../http/open-connections.ts';
 import type { createWebApp } from './app.ts';
 import { createWebConnections } from './connections.ts';
 
-/** The second listener, on node:http, with a limit on everything that a client may take. */
+/** The web listener, on node:http, with a limit on everything that a client can use up. */
 export interface WebSettings extends ConnectionLimits {
   readonly webHost: string;
   readonly webPort: number;
@@ -21,7 +21,7 @@ export interface WebSettings extends ConnectionLimits {
 
 export interface WebServer {
   readonly address: string;
-  /** Finishes the requests that are under way. */
+  /** Finishes the requests that are in progress. */
   close(): Promise<void>;
 }
 
@@ -58,8 +58,8 @@ export async function listenWeb(
     handle,
   );
   server.on('connection', connections.accept);
-  server.on('checkContinue', handle); // whoever reads the body tells the client to send it
-  server.timeout = settings.sendTimeoutMs; // of a connection on which nothing moves
+  server.on('checkContinue', handle); // the code that reads the body tells the client to send it
+  server.timeout = settings.sendTimeoutMs; // closes a connection on which nothing is sent
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen({ port: settings.webPort, host: settings.webHost, exclusive: true }, resolve);

@@ -58,7 +58,7 @@ test('columba account: the life of an account, next to a service that runs on th
     assert.ok(told.includes(`\n${line}\n`), told);
   }
   for (const secret of [first, second, 'hush', '$argon2']) assert.ok(!told.includes(secret));
-  const [hash = ''] = [...told.matchAll(/^user_id with hash ([0-9a-f]{12})…: made [-\dT:.]+Z, valid$/gm)].map(
+  const [hash = ''] = [...told.matchAll(/^user_id with hash ([0-9a-f]{12})…: created [-\dT:.]+Z, valid$/gm)].map(
     ([, prefix]) => prefix as string,
   );
   assert.equal(await account(['revoke-user-id', 'initech', hash]), 'Revoked.\n');

@@ -144,7 +144,7 @@ describe('columba check, help and version', () => {
     assert.equal(code, 1);
     assert.ok(!stdout.includes('The settings are valid'), stdout);
     const sentences = [
-      'The database can be used. The connector dead cannot be used as it is.',
+      'The database can be used. The connector dead cannot be used as it is configured.',
       '1 message waits, and no connector is the default. Make one the default.',
     ];
     assert.equal(stderr.trimEnd().split('\n').at(-1), `columba: ${sentences.join(' ')}`);

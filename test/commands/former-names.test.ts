@@ -8,7 +8,7 @@ describe('former names in commands', () => {
     await columba(['account', 'add', 'acme', ...database]);
     const former = await columba(['message', 'arm', 'acme', ...database]);
     assert.deepEqual([former.code, former.stdout], [0, 'Activated: 0. Not activated: 0.\n']);
-    assert.match(former.stderr, /^columba: columba message arm is called columba message activate now\..*\n$/);
+    assert.match(former.stderr, /^columba: columba message arm is now called columba message activate\..*\n$/);
     const current = await columba(['message', 'activate', 'acme', ...database]);
     assert.deepEqual([current.stdout, current.stderr], [former.stdout, '']);
     const help = (await columba(['message', '--help'])).stdout;
@@ -21,7 +21,7 @@ describe('former names in commands', () => {
     const database = ['--database', freshDatabase()];
     const added = await columba(['account', 'add', 'acme', '--unsure-policy', 'submit-again', ...database]);
     assert.equal(added.code, 0);
-    assert.match(added.stderr, /^columba: --unsure-policy is called --unknown-outcome-policy now\..*\n$/);
+    assert.match(added.stderr, /^columba: --unsure-policy is now called --unknown-outcome-policy\..*\n$/);
     const { stdout } = await columba(['account', 'show', 'acme', ...database]);
     assert.match(stdout, /^unknownOutcomePolicy: submit-again$/m);
     assert.doesNotMatch(stdout, /unsure/);

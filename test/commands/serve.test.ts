@@ -58,7 +58,7 @@ describe('columba serve', () => {
     for (const args of [['--database', freshDatabase()], ['--demo']]) {
       const { code, stdout, stderr } = await columba(['serve', '--port', String(port), ...args], { env: { TMPDIR } });
       assert.deepEqual([code, stdout], [1, '']);
-      assert.equal(stderr, `columba: Port ${port} is taken. Choose another with --port or COLUMBA_PORT.\n`);
+      assert.equal(stderr, `columba: Port ${port} is taken. Choose another port with --port or COLUMBA_PORT.\n`);
     }
     assert.deepEqual(readdirSync(TMPDIR), []);
     free();

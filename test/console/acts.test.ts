@@ -345,6 +345,6 @@ onEveryEngine('acts of the console', (engine) => {
     assert.match(text, /cancelled before it was submitted/);
     assert.doesNotMatch(text, /Cancel this message/);
     const again = await client.post(`${path}/cancel`, { confirmed: 'yes' });
-    assert.match(again.text, /has ended with the status DELETED/);
+    assert.match(again.text, /has already ended with the status DELETED/);
   });
 });

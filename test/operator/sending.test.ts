@@ -142,7 +142,7 @@ onEveryEngine('actions that send', (engine) => {
     const first = (await of('acme', 'message send', { body: ONE })).accepted[0].id;
     const waiting = await refusal('message resend', { params: { ...acme, id: first } });
     assert.deepEqual(
-      [waiting.kind, /still on its way: its status is QUEUED/.test(waiting.message)],
+      [waiting.kind, /still on its way, with the status QUEUED/.test(waiting.message)],
       ['conflict', true],
     );
     for (const status of ['SUBMITTED', 'DELIVERED']) {

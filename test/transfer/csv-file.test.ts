@@ -51,7 +51,7 @@ describe('files of CSV', () => {
   test('a column that is not found is told with those of the file and those that are needed', async () => {
     await assert.rejects(texts('Handy Nr;Vorname\n1;a\n'), {
       message:
-        'columns: the first row names no column for mobile: say which it is, as --column mobile="Header". ' +
+        'columns: the first row names no column for mobile; choose one with --column mobile="Header". ' +
         'The first row has "Handy Nr", "Vorname". Needed: mobile',
     });
   });

@@ -254,7 +254,7 @@ onEveryEngine('import --update', (engine) => {
       const many = Array.from({ length: 10 }, (_, index) => scheduled(index + 10));
       const { mistakes } = await importText(service.app, lines(account('one', { scheduled: many })), true);
       assert.deepEqual(mistakes, [
-        'line 1 (one): the account has fewer than the 10 credits that its scheduled messages hold',
+        'line 1 (one): the account has fewer than the 10 credits that its scheduled messages need',
       ]);
       assert.equal(JSON.parse(await exportText(service.app, true, 'one')).scheduled.length, 2);
     }),

@@ -89,7 +89,7 @@ describe('the port of the web listener', () => {
     ];
     const { code, stdout, stderr } = await columba(args);
     assert.deepEqual([code, stdout], [1, '']);
-    assert.equal(stderr, `columba: Port ${port} is taken. Choose another with --web-port or COLUMBA_WEB_PORT.\n`);
+    assert.equal(stderr, `columba: Port ${port} is taken. Choose another port with --web-port or COLUMBA_WEB_PORT.\n`);
     free();
   });
 

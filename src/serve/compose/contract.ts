@@ -26,9 +26,9 @@ import { createServices, type ServiceDependencies, type Services } from './servi
 
 type Observe = NonNullable<EndpointSettings['observe']>;
 
-/** What the server needs from outside. Tests pass their own. */
+/** What the server needs from outside, which tests replace. */
 export interface AppDependencies extends ServiceDependencies {
-  /** Called for every request, besides log, metrics and spans. */
+  /** Called for every request, in addition to log, metrics and spans. */
   readonly observe?: Observe;
   /** Where a serving process writes log lines and spans. */
   readonly telemetry?: Pick<TelemetryParts, 'output' | 'environment'>;
@@ -51,7 +51,7 @@ export async function createApp(config: Config, deps: AppDependencies) {
   const dialect = await readDialect(config);
   let server: HttpServer | undefined;
   let telemetry: Telemetry | undefined;
-  const credentialFailures = createCredentialFailures(deps.log, deps.clock.now); // of the web listener
+  const credentialFailures = createCredentialFailures(deps.log, deps.clock.now); // counts those of the web listener
   const kept = { responseCache: () => responseCache.statistics, webFailures: credentialFailures.counters };
   const services: Services = await createServices(config, deps, async (database, engine) => {
     telemetry = await createAppTelemetry(config, deps, {
@@ -93,7 +93,7 @@ export async function createApp(config: Config, deps: AppDependencies) {
     credentialFailures,
     /** Whether calls of the contract wait in this process. */
     contractLoad: () => server?.load ?? 'free',
-    /** To clients of the contract, by this process. */
+    /** Bytes that this process has sent to clients of the contract. */
     bytesSent: () => server?.traffic.bytesSent ?? 0,
     /** Starts to serve and returns the URL. With a file, it records every exchange. */
     async start(recordFile?: string): Promise<string> {
@@ -118,7 +118,9 @@ export async function createApp(config: Config, deps: AppDependencies) {
   };
 }
 
-/** Throws Problem where the file cannot be used. Without a file, zod is not loaded: 50 ms. */
+/**
+ * Throws Problem if the file cannot be used. Without a file, zod is not loaded, which saves 50 ms.
+ */
 async function readDialect({ dialect, timeZone }: Config): Promise<Dialect> {
   if (dialect === '') return NO_DIALECT;
   return (await import('../../asmx/dialect/dialect-file.ts')).readDialectFile(dialect, timeZone);
@@ -160,7 +162,7 @@ const createAppAdmission = (config: Config, { clock, rateLimiter }: AppDependenc
 
 type Background = ReturnType<typeof createBackground>;
 
-/** What a serving process does besides answering. */
+/** The background work of a process that serves. */
 function createBackground(config: Config, deps: AppDependencies, services: Services) {
   const deliverer = createDeliverer(config, deps, services);
   const userIdUse = createUserIdUse(services.database, deps.clock, (err) =>

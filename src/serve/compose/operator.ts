@@ -9,8 +9,8 @@ import type { App } from './contract.ts';
 type WebConfig = Parameters<typeof webUrlOf>[0] & Pick<Config, 'region' | 'retryHours'>;
 
 /**
- * What the operator's actions work with, for routes and for commands. `address` is where the web
- * listener is, for a process that has one.
+ * The services that the operator's actions use, for routes and for commands. `address` is the
+ * address of the web listener, if the process has one.
  */
 export const servicesOf = (
   { database, engine, extensions }: Pick<App, 'database' | 'engine' | 'extensions'>,
@@ -28,7 +28,7 @@ export const servicesOf = (
   defaultRegion: config.region || null,
   tryForMs: config.retryHours * 3_600_000,
   changed,
-  connectorsOfFile: () => [], // a service that runs has them in its table
+  connectorsOfFile: () => [], // a running service has them in its table
   webUrl: () => webUrlOf(config) ?? address() ?? 'http://localhost',
   openapi: createOpenapi(version),
 });

@@ -11,9 +11,9 @@ import type { Log } from '../telemetry/log.ts';
 import type { App } from './contract.ts';
 
 /**
- * Starts the dispatchers of this service. With workers they are in the process of the operator's
- * side, where messages are accepted and carriers call. Workers go on serving calls. `calls` says
- * what they do, where it is another process. Undefined where dispatchers are switched off.
+ * Starts the dispatchers of this service. With workers they run in the web process, where messages
+ * are accepted and carriers call back, while the workers serve calls. `calls` tells how busy those
+ * are if they are in other processes. Undefined if dispatchers are switched off.
  */
 export async function startGateway(
   { database, bytesSent }: Pick<App, 'database' | 'bytesSent'>,

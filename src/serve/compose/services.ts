@@ -24,11 +24,11 @@ import { openSqlite } from '../../store/sqlite/database.ts';
 import { createArchive } from '../../transfer/archive.ts';
 import type { Log } from '../telemetry/log.ts';
 
-/** What the services need from outside. Tests pass their own. */
+/** What the services need from outside, which tests replace. */
 export interface ServiceDependencies {
   readonly clock: Clock;
   readonly log: Log;
-  /** What other programs keep in the same database. */
+  /** Tables of other programs in the same database. */
   readonly extensions?: readonly Extension[];
   /** Wraps the opened database: for tests that make it fail. */
   readonly database?: (opened: Database) => Database;
@@ -40,7 +40,7 @@ export type Engine = 'sqlite' | 'postgres';
 /** Wraps the database of the services, e.g. to observe its statements. */
 export type WrapDatabase = (database: Database, engine: Engine) => Promise<Database>;
 
-/** The database and the domain on it: all that a command needs. A server adds app.ts. */
+/** The database and the domain on it, which is all that a command needs. */
 export async function createServices(config: Config, deps: ServiceDependencies, wrap?: WrapDatabase) {
   const { clock, log, extensions = [] } = deps;
   const { now } = clock;
@@ -71,7 +71,7 @@ export async function createServices(config: Config, deps: ServiceDependencies, 
     work: maintenance.run,
     failed: (err) => log.warn({ err }, 'waiting receipts, parts and messages could not be processed'),
   });
-  /** Ends the purge, the retention and the maintenance, each after the batch under way. */
+  /** Ends the purge, the retention and the maintenance, each after its current batch. */
   const stopBackground = async (): Promise<void> => {
     await Promise.all([purge.stop(), retentionRuns.stop(), maintenanceRuns.stop()]);
   };
@@ -111,7 +111,7 @@ async function openDatabase(config: Config, engine: Engine, { clock, log }: Serv
       log.error({ err }, 'the checkpoint thread died and is being restarted'),
     );
   }
-  const { openPostgres } = await import('../../store/postgres/database.ts'); // loads pg only where it is used
+  const { openPostgres } = await import('../../store/postgres/database.ts'); // loads pg only if it is used
   const { database: url, databaseConnections: connectionsMax, databaseTimeoutMs: timeoutMs } = config;
   const settingNames = {
     url: 'COLUMBA_DATABASE',

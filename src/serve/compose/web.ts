@@ -20,8 +20,9 @@ import type { App } from './contract.ts';
 import { servicesOf } from './operator.ts';
 
 /**
- * Serves the operator's side on its own port. Undefined if it is switched off. Also undefined if
- * the default port is taken and no port was configured, so that a second service can start.
+ * Serves the console, the operator's API and carriers' callbacks on the web listener. Undefined if
+ * that is switched off, or if the default port is taken and no port was configured, so that a
+ * second service can start.
  */
 export async function startWeb(
   app: App,

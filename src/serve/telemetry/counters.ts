@@ -23,7 +23,7 @@ export class Counter {
 export class Histogram {
   readonly labels: Labels;
   readonly #bounds: readonly number[];
-  /** One for each upper bound, and one for larger values. */
+  /** One count for each upper bound, and one for larger values. */
   readonly #counts: Float64Array;
   #sum = 0;
 

@@ -9,14 +9,19 @@ export const FAILURE_REASONS = ['token', 'scope', 'sign-in', 'carrier'] as const
 export type FailureReason = (typeof FAILURE_REASONS)[number];
 
 export interface CredentialFailures {
-  /** Counts it. With the address of the client it is logged too, at a bounded rate. */
+  /**
+   * Counts a failure. If the address of the client is given, it is logged too, at a limited rate.
+   */
   count(reason: FailureReason, from?: { readonly client: string } & Readonly<Record<string, string>>): void;
   counters(): Iterable<Counter>;
-  /** Called for each: the process of the web listener tells the one that serves the metrics. */
+  /**
+   * Called for each failure, so that the web process can report it to the process that serves the
+   * metrics.
+   */
   onCount: (reason: FailureReason) => void;
 }
 
-// Somebody who guesses must not fill the disk with lines.
+// Somebody who guesses credentials must not fill the disk with log lines.
 const LINES_MAX = 10;
 const LINES_MS = 60_000;
 
@@ -53,7 +58,7 @@ export function createCredentialFailures(log: Pick<Log, 'warn'> | null, now: () 
   return failures;
 }
 
-/** With those of the contract, which has one reason. */
+/** The metric also counts failures of the contract, which have one reason. */
 export const failuresMetric = (counters: () => Iterable<Counter>) =>
   counterMetric(
     {

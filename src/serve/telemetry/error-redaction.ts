@@ -30,7 +30,7 @@ export function describeError(thrown: unknown, values: readonly string[] = [], c
   const description: ErrorDescription = {
     type: error.constructor === Object ? typeof thrown : error.constructor.name,
     ...(code && { code }),
-    // A text for the operator holds no value of an account.
+    // A text for the operator contains no data of an account.
     message: (error instanceof Problem && error.details.operator) || redact(error.message ?? '', values),
     ...(stack && { stack }),
     ...(error.cause !== undefined && causes > 0 && { cause: describeError(error.cause, values, causes - 1) }),

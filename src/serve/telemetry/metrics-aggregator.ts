@@ -30,8 +30,8 @@ export function reportMetrics(registry: Registry, channel: NodeJS.Process = proc
 const ANSWER_TIMEOUT_MS = 2_000;
 
 /**
- * In the primary, with what it counts itself. Counters of ended workers stay in the sums: a counter
- * must never go down.
+ * Runs in the primary, and includes what the primary itself counts. Counters of ended workers stay
+ * in the sums, because a counter must never decrease.
  */
 export function aggregateMetrics(clock: Pick<Clock, 'after'>, own: () => Promise<Snapshot>): () => Promise<string> {
   const latest = new Map<number, Snapshot>();

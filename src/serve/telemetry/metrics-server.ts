@@ -9,7 +9,7 @@ export interface MetricsServer {
 
 export interface MetricsSettings {
   readonly metricsHost: string;
-  /** 0 for none. */
+  /** 0 for no such port. */
   readonly metricsPort: number;
 }
 

@@ -20,11 +20,11 @@ export interface Sources {
   /** Undefined before the server listens. */
   traffic(): Traffic | undefined;
   linesLost(): number;
-  /** Of the web listener, where this process has it. */
+  /** Failures of the web listener, if this process serves it. */
   webFailures?(): Iterable<Counter>;
 }
 
-// From a cached response up to where clients give up.
+// From the time of a cached response to the time after which clients give up.
 const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const STATEMENT_SECONDS = [0.00005, 0.0001, 0.00025, ...SECONDS];
 
@@ -198,7 +198,7 @@ function found<T>(map: Map<string, T>, name: string, make: () => T): T {
 const RESOLUTION_MS = 10;
 const QUANTILES = [0.5, 0.99, 1];
 
-/** Since the last scrape; of several processes the largest delay. */
+/** The delay since the last scrape; the largest one if there are several processes. */
 function watchEventLoop(registry: Registry): void {
   const delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
   delay.enable();

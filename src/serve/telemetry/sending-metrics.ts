@@ -4,8 +4,9 @@ import type { SendingCounts } from '../../domain/sending/counts.ts';
 type SentByConnector = SendingCounts['connectors'][number];
 
 /**
- * How sending does, as the database has it. So one process publishes it, whichever process sends.
- * A label value that was renamed is published under its former name too, for one version.
+ * Metrics of sending, read from the database, so that one process can publish them whichever
+ * process sends. A label value that was renamed is also published under its former name for one
+ * version.
  */
 export function addSendingMetrics(registry: Registry, totals: () => Promise<SendingCounts>): void {
   const known = () => totals().catch(() => undefined);

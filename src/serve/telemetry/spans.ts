@@ -11,8 +11,8 @@ import type { CompletedCall } from './access-log.ts';
 import { remoteSpan } from './trace-context.ts';
 
 /**
- * OpenTelemetry spans: one per request, with one child per statement. They hold names of the
- * contract and no values. So they have no parameter and no URL, which contains the query.
+ * OpenTelemetry spans: one per request, with one child per statement. They contain names of the
+ * contract and no values, so there is no parameter and no URL, which would include the query.
  */
 export interface Spans {
   wrap(handler: Handler): Handler;
@@ -107,7 +107,7 @@ function describe(span: Span, call: CompletedCall, account: string | undefined):
   });
   if (kind === 'ok') return;
   span.setAttribute('error.type', kind);
-  // By OpenTelemetry's conventions, a client's mistake is no error of a server span.
+  // By OpenTelemetry's conventions, a mistake of the client is not an error of a server span.
   if (SERVER_ERRORS.has(kind)) span.setStatus({ code: SpanStatusCode.ERROR, message: kind });
 }
 

@@ -189,7 +189,7 @@ onEveryEngine('cancelling a message that is due', (engine) => {
     assert.equal(history.at(-1)?.detail, 'cancelled before it was submitted');
     assert.deepEqual(await sending.database.all(releases, { account, id }), [{ amount: 2n, reason: 'cancelled' }]);
     assert.deepEqual(await sending.claim(), []);
-    await assert.rejects(sending.cancellation.cancel(account, id), /has ended with the status DELETED/);
+    await assert.rejects(sending.cancellation.cancel(account, id), /has already ended with the status DELETED/);
     await sending.checkLedger();
   });
 
