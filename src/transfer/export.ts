@@ -47,5 +47,5 @@ export async function exportAccounts(
 const unread = (ms: number) =>
   new Problem(
     'bad-argument',
-    `Nobody has read the export for ${ms / 1_000} seconds, so it was stopped. Write it to a file instead of a pipe.`,
+    `Nobody has read the export for ${ms / 1_000} seconds, so it was stopped. Write it to a file.`,
   );
