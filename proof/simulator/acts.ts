@@ -1,4 +1,4 @@
-import { bodyOf, type Client, HOUR, numberOf, verdict } from './clients.ts';
+import { bodyOf, type Client, HOUR, numberOf, verdict } from './client.ts';
 import type { Random } from './random.ts';
 import type { SimulatedAccount } from './setup.ts';
 

@@ -206,7 +206,7 @@ export const plantedFaults: readonly PlantedFault[] = [
   fault(
     'release forgotten',
     `${SENDING}/end.ts`,
-    'if (rest.length > 0) await releaseHeld(queries, account, at, rest, reason);',
+    'if (rest.length > 0) await releaseHeld(transaction, rest, reason);',
     '',
   ),
   fault('captured and released', `${SENDING}/end.ts`, 'held_parts: held - captured', 'held_parts: held'),
@@ -271,7 +271,7 @@ export const plantedFaults: readonly PlantedFault[] = [
   fault(
     'a cancel releases nothing',
     `${SENDING}/cancel.ts`,
-    'if (taken.length > 0) return releaseHeld(queries, account, now(), taken, CANCELLED.reason);',
+    'if (taken.length > 0) return releaseHeld({ queries, account, at: now() }, taken, CANCELLED.reason);',
     'if (taken.length > 0) return 0n;',
   ),
   fault(

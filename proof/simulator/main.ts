@@ -1,11 +1,23 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { jsonOf } from './recorder.ts';
-import type { Values } from './run.ts';
 import { makeTemplate } from './setup.ts';
 import { shrink } from './shrink.ts';
 import { type Simulation, type SimulationOptions, simulate } from './simulate.ts';
 import { folderOf } from './world.ts';
+
+/** The options of run.ts. */
+export interface Values {
+  readonly seed?: string | undefined;
+  readonly seeds: string;
+  readonly hours: string;
+  readonly nodes: string;
+  readonly minutes?: string | undefined;
+  readonly history: boolean;
+  readonly shrink: boolean;
+  readonly quiet: boolean;
+  readonly 'until-fault': boolean;
+}
 
 /** One seed after the other, and what the checker says about each. */
 const print = (line: string) => void process.stdout.write(`${line}\n`);

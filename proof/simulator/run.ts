@@ -25,8 +25,6 @@ const { values } = parseArgs({
   allowPositionals: true,
   strict: true,
 });
-export type Values = typeof values;
-
 const HELP = `npm run simulate -- [--seed N] [--seeds COUNT] [--hours H] [--nodes N]
   --minutes M     goes on with further seeds for so long
   --until-fault   ends at the first seed with a fault

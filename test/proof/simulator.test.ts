@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 
 const RUN = fileURLToPath(new URL('../../proof/simulator/run.ts', import.meta.url));
 
-const PLANTED = 'no answer counts as a temporary refusal';
+const PLANTED = 'credits.low at every debit';
 
 /** In a process of its own, because the simulator takes the place of node:sqlite while the program is loaded. */
 function simulated(...options: string[]): { status: number | null; lines: string[] } {
@@ -25,8 +25,13 @@ test('the same seed gives the same history, and three seeds break no promise', (
   assert.deepEqual(hashes(simulated('--seed', '11', '--seeds', '3').lines), hashes(one.lines));
 });
 
-test('an unanswered submission that is tried again is found', () => {
-  const { status, lines } = simulated('--seed', '1', '--seeds', '5', '--until-fault', '--mutation', PLANTED);
+test('a planted fault is found: an event at every debit, and not only when credits become low', () => {
+  const { status, lines } = simulated(
+    ...['--seed', '1', '--seeds', '5', '--hours', '16', '--nodes', '3', '--until-fault', '--mutation', PLANTED],
+  );
   assert.equal(status, 1, lines.join('\n'));
-  assert.match(lines.join('\n'), /neverTwice: \d{6}, part \d, was submitted again after the carrier took it/);
+  assert.match(
+    lines.join('\n'),
+    /lowCreditsAreTold: poor: credits fell below the limit \d+ times, and \d+ events told it/,
+  );
 });
