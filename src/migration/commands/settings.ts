@@ -70,7 +70,7 @@ export async function migrationSettings(config: Config, command: Command) {
   };
   if (withoutMask.length > 0) {
     remark(
-      'columba: --without-mask is called --without-known-difference now. The next version will not know the former name.',
+      'columba: --without-mask is now called --without-known-difference. The next version will not accept the former name.',
     );
   }
   const folder = resolve(given ?? DEFAULT_FOLDER);
