@@ -16,7 +16,7 @@ test('columba migrate files has the exit codes 0, 1 and 2, and writes nothing in
   assert.equal(missing.code, 2);
   assert.match(
     missing.stderr,
-    /names no column for number: .* as --column number="Header"\. The first row has "Handy Nr"/,
+    /names no column for number; .* --column number="Header"\. The first row has "Handy Nr"/,
   );
   const named = [...sent, '--column', 'number=Handy Nr', '--column', 'sent=Datum'];
   const format = await run(...named, '--dates', 'dd/MM/yyyy');

@@ -298,7 +298,7 @@ onEveryEngine('incoming messages', (engine) => {
     await bench.database.run(fillRoutes, { count: ROUTES_MAX - 1 });
     await assert.rejects(route('one-more', { username: 'acme', destination: '31235' }), {
       kind: 'conflict',
-      message: /There are 10000 routes/,
+      message: /There are already 10000 routes/,
     });
     await route('first', { username: 'globex', destination: '31234' });
   });
