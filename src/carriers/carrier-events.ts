@@ -1,5 +1,6 @@
 import { createIncoming } from '../domain/receiving/incoming.ts';
-import { createReceipts } from '../domain/sending/receipts.ts';
+import { createReceipts, heldReceipts } from '../domain/sending/receipts.ts';
+import { createSettling } from '../domain/sending/settle.ts';
 import type { Database } from '../store/database.ts';
 import type { CarrierEvents } from './connector.ts';
 import { carrierText, isAttemptId } from './submissions.ts';
@@ -16,15 +17,25 @@ export function createCarrierEvents(
   throttle: Throttle = NO_THROTTLE,
 ): CarrierEvents {
   const receipts = createReceipts(database, now, throttle);
+  const settling = createSettling(database, now, heldReceipts);
   const incoming = createIncoming(database, now, defaultRegion);
   return {
-    receipt: ({ attemptId, gatewayId, ...receipt }) =>
+    receipt: ({ attemptId, gatewayId, otherGatewayIds = [], ...receipt }) =>
       receipts.receive({
         ...receipt,
         attemptId: attemptId !== null && isAttemptId(attemptId) ? attemptId : null,
         gatewayId: shortened(gatewayId),
+        otherGatewayIds: otherGatewayIds.map(shortened).filter((id) => id !== null),
       }),
     incoming: ({ gatewayId, ...message }) => incoming.receive({ ...message, gatewayId: shortened(gatewayId) }),
+    late: ({ connector, attemptId, result }) =>
+      settling.settleLateAnswer({
+        connector,
+        attemptId,
+        state: result.kind === 'accepted' ? 'accepted' : 'refused',
+        gatewayId: result.kind === 'accepted' ? shortened(result.gatewayId) : null,
+        rejection: result.kind === 'permanent' ? carrierText(result.reason) : null,
+      }),
   };
 }
 

@@ -1,3 +1,5 @@
+import type { PartPlace } from '../sms/user-data.ts';
+
 /**
  * The interface of a connector to a carrier. The dispatcher submits messages through the connector,
  * and the connector passes on what the carrier reports.
@@ -18,8 +20,16 @@ export interface Submission {
   /** The same part as text. */
   readonly text: string;
   readonly encoding: 'gsm7' | 'ucs2';
-  /** 05 00 03 reference total number, if the message has several parts. */
+  /** Where the message has several parts, and `partsAs` of the connector wants a header. */
   readonly udh: Uint8Array | null;
+  /** Which one of several parts it is. */
+  readonly place?: PartPlace | null;
+  /** A text of several parts that is submitted in one piece, see `partsAs`. */
+  readonly isWhole?: boolean;
+  /** Names the part of its message, and is the same in every attempt. */
+  readonly partKey?: string;
+  /** What the carrier wants besides, by the names in the configuration of the connector. */
+  readonly carrierFields?: Readonly<Record<string, string>>;
   /** 0 to 3. */
   readonly priority: number;
   /** Milliseconds since 1970. */
@@ -61,6 +71,8 @@ export interface ReceivedReceipt {
   /** Our id of the attempt, if the carrier returns it. */
   readonly attemptId: string | null;
   readonly gatewayId: string | null;
+  /** Looked for in this order, where no submission has the first one. */
+  readonly otherGatewayIds?: readonly string[];
   readonly status:
     | 'ENROUTE'
     | 'DELIVERED'
@@ -83,7 +95,19 @@ export interface IncomingMessage {
   readonly text: string;
   readonly receivedAt: number;
   /** Set if the gateway did not join the parts of a long message. */
-  readonly part: { readonly reference: number; readonly total: number; readonly number: number } | null;
+  readonly part: PartPlace | null;
+  /**
+   * Of a carrier without ids: how many equal messages the same connection has brought shortly
+   * before. It tells them from one that comes again.
+   */
+  readonly repeat?: number;
+}
+
+/** An answer that came after the submission was given up as one with an unknown outcome. */
+export interface LateAnswer {
+  readonly connector: string;
+  readonly attemptId: string;
+  readonly result: Exclude<SubmitResult, { kind: 'unknown-outcome' }>;
 }
 
 /**
@@ -93,15 +117,29 @@ export interface IncomingMessage {
 export interface CarrierEvents {
   receipt(receipt: ReceivedReceipt): Promise<void>;
   incoming(message: IncomingMessage): Promise<void>;
+  /** The attempt is settled by it, if nothing else has settled it meanwhile. */
+  late(answer: LateAnswer): Promise<void>;
 }
 
 /** A new kind has its name here and its entry in kinds.ts. */
-const CONNECTOR_KINDS = ['loopback', 'kannel-sendsms', 'kannel-box', 'callback'] as const;
+const CONNECTOR_KINDS = ['loopback', 'kannel-sendsms', 'kannel-box', 'smpp', 'callback'] as const;
 export type ConnectorKind = (typeof CONNECTOR_KINDS)[number];
+
+/**
+ * udh8, udh16: a header with a reference of 8 or 16 bits. bare: no header, because the connector
+ * marks the parts itself. whole: the text is submitted in one piece, as one attempt.
+ */
+export type PartsAs = 'udh8' | 'udh16' | 'bare' | 'whole';
 
 export interface Connector {
   readonly name: string;
   readonly kind: ConnectorKind;
+  /** How the parts of a long text are marked; with a header of 6 octets where it is absent. */
+  readonly partsAs?: PartsAs;
+  /** How long a submission may take, where that is not the dispatcher's own time. */
+  readonly submitTimeoutMs?: number;
+  /** How many submissions may be without an answer, where the connector limits that itself. */
+  readonly windowTotal?: number;
   /** Opens what the connector needs. Never throws because the carrier is down. */
   start(events: CarrierEvents): Promise<void>;
   /**
@@ -117,6 +155,9 @@ export interface Connector {
    * exist.
    */
   readonly handle?: (request: Request) => Promise<Response>;
-  /** Looks for the usual mistakes, for `columba check`, and describes each in a sentence. */
-  probe?(): Promise<string[]>;
+  /**
+   * Looks for the usual mistakes, for `columba check`, and describes each in a sentence. What is
+   * worth knowing but no mistake is noted.
+   */
+  probe?(note?: (sentence: string) => void): Promise<string[]>;
 }

@@ -2,7 +2,7 @@ import { createBackOff } from '../base/back-off.ts';
 import type { Clock } from '../base/clock.ts';
 import { createPauses } from '../base/event-loop.ts';
 import { isOutage } from '../base/problem.ts';
-import type { ClaimedMessage, Claiming } from '../domain/sending/claim.ts';
+import { type ClaimedMessage, type Claiming, partsSubmitted } from '../domain/sending/claim.ts';
 import type { ConnectorRecord, Connectors, LastResults } from '../domain/sending/connectors.ts';
 import { type Connector, NOT_TOLD, type SubmitResult, WITHHELD } from './connector.ts';
 import type { Settler } from './settler.ts';
@@ -144,7 +144,8 @@ function createClaims(parts: DispatcherParts, { record, outage, submitting }: Cl
   }
 
   async function claimSome(room: number): Promise<number> {
-    const share = { connector: connector.name, isDefault: record().isDefault };
+    const wholeTexts = connector.partsAs === 'whole';
+    const share = { connector: connector.name, isDefault: record().isDefault, wholeTexts };
     const claimed = await claiming.claim(share, room);
     if (claimed.length > 0) outage.onTry();
     // This comes before everything that may fail: a claimed message that is not submitted has an
@@ -152,7 +153,7 @@ function createClaims(parts: DispatcherParts, { record, outage, submitting }: Cl
     await submitting.submit(claimed);
     const { ratePerSecond } = record();
     if (ratePerSecond !== null) {
-      const used = claimed.reduce((sum, message) => sum + message.parts.length, 0);
+      const used = claimed.reduce((sum, message) => sum + partsSubmitted(message), 0);
       await connectors.moveSlots(connector.name, ratePerSecond, used - room);
     }
     if (claimed.length > 0) return 0;
@@ -300,6 +301,7 @@ interface SubmittingEvents {
 function createSubmitting(parts: DispatcherParts, { onResults, onSettled }: SubmittingEvents) {
   const { connector, claiming, settler, clock, settings, failed } = parts;
   const { now, random } = clock;
+  const timeoutMs = connector.submitTimeoutMs ?? settings.submitTimeoutMs;
   const underWay = new Set<Promise<void>>();
   const stopped = new AbortController();
 
@@ -323,7 +325,7 @@ function createSubmitting(parts: DispatcherParts, { onResults, onSettled }: Subm
 
   async function resultsOf(message: ClaimedMessage, claimedAt: number, signal: AbortSignal): Promise<SubmitResult[]> {
     try {
-      const submissions = submissionsOf(message).map((part) => ({
+      const submissions = submissionsOf(message, connector.partsAs).map((part) => ({
         ...part,
         withheld: () => withheld(message, claimedAt),
       }));
@@ -340,7 +342,7 @@ function createSubmitting(parts: DispatcherParts, { onResults, onSettled }: Subm
     /** Messages of one claim share a signal, because a signal costs as much as a submission. */
     async submit(messages: readonly ClaimedMessage[]): Promise<void> {
       if (messages.length === 0) return; // most looks find nothing, and need no timer
-      const signal = AbortSignal.any([clock.timeout(settings.submitTimeoutMs), stopped.signal]);
+      const signal = AbortSignal.any([clock.timeout(timeoutMs), stopped.signal]);
       const pause = createPauses(PAUSE_AFTER_MS);
       const claimedAt = now();
       for (const message of messages) {

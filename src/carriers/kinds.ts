@@ -7,6 +7,8 @@ import { createKannelBox } from './kannel/box.ts';
 import { type KannelDependencies, kannelBoxConfig, kannelSendsmsConfig } from './kannel/config.ts';
 import { createKannelSendsms } from './kannel/sendsms.ts';
 import { createLoopback } from './loopback.ts';
+import { smppConfig } from './smpp/config.ts';
+import { createSmpp } from './smpp/smpp.ts';
 
 /** The dependencies of every connector. */
 export interface ConnectorDependencies {
@@ -58,6 +60,13 @@ export const kinds: Readonly<Record<ConnectorKind, Kind>> = {
     secrets: ['password', 'callbackSecret', 'adminPassword'],
     submissionsMax: 100,
     create: (name, config, deps) => createKannelSendsms(name, config, forKannel(deps)),
+  }),
+  smpp: kindOf({
+    summary: 'SMPP 3.4, straight to a carrier.',
+    config: smppConfig,
+    secrets: ['password', 'tlsClientKey'],
+    submissionsMax: 500,
+    create: (name, config, { clock, log = SILENT }) => createSmpp(name, config, { clock, log }),
   }),
 };
 

@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto';
 import { backOffMs, spread } from '../base/back-off.ts';
 import { randomBytes } from '../base/random.ts';
+import { WHOLE } from '../domain/sending/attempts.ts';
 import type { ClaimedMessage } from '../domain/sending/claim.ts';
 import type { Outcome, PartResult } from '../domain/sending/settle.ts';
-import { encodePart, partHeader, splitText } from '../sms/parts.ts';
-import type { Submission, SubmitResult } from './connector.ts';
+import { encodePart, partHeader, splitText, WIDE_REFERENCE_SIZE, widePartHeader } from '../sms/parts.ts';
+import type { PartsAs, Submission, SubmitResult } from './connector.ts';
 
 /** Turns a claimed message into submissions of its parts, and their results into its outcome. */
 
@@ -15,17 +16,31 @@ export const newAttemptId = (now: number): string =>
 
 const PRIORITY_MAX = 3;
 
-export function submissionsOf(message: ClaimedMessage): Submission[] {
+export function submissionsOf(message: ClaimedMessage, partsAs: PartsAs = 'udh8'): Submission[] {
   const { sender, recipient, text, notAfter, partsTotal } = message;
-  const { encoding, parts } = splitText(text);
-  const reference = partsTotal > 1 ? referenceOf(message) : 0;
+  const { encoding, parts, header } = layoutOf(text, partsTotal, partsAs);
+  const reference = partsTotal > 1 ? referenceOf(message, partsAs === 'udh8' ? 8 : 16) : 0;
   const priority = Math.min(Math.max(message.priority, 0), PRIORITY_MAX);
   return message.parts.map(({ number, attemptId }) => {
-    const part = parts[number - 1] ?? '';
-    const udh = partsTotal > 1 ? partHeader(reference, partsTotal, number) : null;
-    const body = encodePart(part, encoding);
-    return { attemptId, sender, recipient, body, text: part, encoding, udh, priority, validUntil: notAfter };
+    const isWhole = number === WHOLE;
+    const part = isWhole ? text : (parts[number - 1] ?? '');
+    const place = partsTotal > 1 && !isWhole ? { reference, total: partsTotal, number } : null;
+    const udh = place && header(place.reference, place.total, place.number);
+    const partKey = `${message.account}/${message.id}/${number}`;
+    const content = { body: encodePart(part, encoding), text: part, encoding, udh, place, isWhole };
+    return { attemptId, partKey, sender, recipient, ...content, priority, validUntil: notAfter };
   });
+}
+
+/** The parts as the connector marks them. */
+function layoutOf(text: string, partsTotal: number, partsAs: PartsAs) {
+  if (partsAs === 'udh16' && partsTotal > 1) {
+    const wide = splitText(text, WIDE_REFERENCE_SIZE);
+    // A wider header leaves room for less text. Where that takes another part, which nobody has
+    // paid for, the usual header is used.
+    if (wide.parts.length === partsTotal) return { ...wide, header: widePartHeader };
+  }
+  return { ...splitText(text), header: partsAs === 'bare' ? () => null : partHeader };
 }
 
 /**
@@ -34,9 +49,12 @@ export function submissionsOf(message: ClaimedMessage): Submission[] {
  * its id. Within an account 256 messages in a row have different references, which a hash of the
  * message id would not ensure.
  */
-function referenceOf({ account, id }: Pick<ClaimedMessage, 'account' | 'id'>): number {
-  const begin = createHash('sha256').update(String(account)).digest().readUInt8(0);
-  return Number(BigInt.asUintN(8, BigInt(begin) + id));
+function referenceOf({ account, id }: Pick<ClaimedMessage, 'account' | 'id'>, bits: 8 | 16): number {
+  const begin = createHash('sha256')
+    .update(String(account))
+    .digest()
+    .readUIntBE(0, bits / 8);
+  return Number(BigInt.asUintN(bits, BigInt(begin) + id));
 }
 
 export interface RetryTimes {

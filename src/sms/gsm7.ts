@@ -46,3 +46,40 @@ export function encodeGsm7(text: string): Uint8Array {
   }
   return Uint8Array.from(septets);
 }
+
+const EXTENDED = new Map(Object.entries(EXTENSION).map(([character, code]) => [code, character]));
+
+/**
+ * A text of septets, one octet each. An unknown code after an escape is that of the default
+ * alphabet, as 3GPP TS 23.038 wants it. What is no septet is read as Latin-1, which some carriers
+ * send under the name of GSM 7-bit.
+ */
+export function decodeGsm7(octets: Uint8Array): string {
+  let text = '';
+  let isEscaped = false;
+  for (const code of octets) {
+    if (code === ESCAPE && !isEscaped) {
+      isEscaped = true;
+      continue;
+    }
+    const extended = isEscaped ? EXTENDED.get(code) : undefined;
+    isEscaped = false;
+    text += extended ?? (code === ESCAPE ? ' ' : (ALPHABET[code] ?? String.fromCharCode(code)));
+  }
+  return text;
+}
+
+/**
+ * Septets that are packed into octets, one octet each. Behind a user data header the first septet
+ * begins at the next multiple of 7 bits.
+ */
+export function unpackSeptets(octets: Uint8Array, headerOctets = 0): Uint8Array {
+  const first = (7 - ((headerOctets * 8) % 7)) % 7;
+  const septets = new Uint8Array(Math.floor((octets.length * 8 - first) / 7));
+  for (let index = 0; index < septets.length; index++) {
+    const bit = first + index * 7;
+    const pair = (octets[bit >> 3] ?? 0) | ((octets[(bit >> 3) + 1] ?? 0) << 8);
+    septets[index] = (pair >> (bit & 7)) & 0x7f;
+  }
+  return septets;
+}

@@ -12,8 +12,15 @@ export interface SplitText {
   readonly parts: readonly string[];
 }
 
-const SEPTETS_MAX = 153;
-const UCS2_UNITS_MAX = 67;
+/** What fits into one of several parts. */
+export interface PartSize {
+  readonly septets: number;
+  readonly units: number;
+}
+/** Behind a header of 6 octets, whose reference has 8 bits. */
+const USUAL_SIZE: PartSize = { septets: 153, units: 67 };
+/** Behind a header of 7 octets, whose reference has 16 bits. */
+export const WIDE_REFERENCE_SIZE: PartSize = { septets: 152, units: 66 };
 
 export function partsOf(text: string): number {
   if (text.length <= 70) return 1; // in whatever alphabet
@@ -26,17 +33,17 @@ export function partsOf(text: string): number {
  * sms-segments-calculator, which took 160 to 440 ms for a text of 10,000 characters; this takes 4
  * ms.
  */
-export function splitText(text: string): SplitText {
-  if (PLAIN.test(text)) return { encoding: 'gsm7', parts: text.length <= 160 ? [text] : slices(text, 153) };
+export function splitText(text: string, size: PartSize = USUAL_SIZE): SplitText {
+  if (PLAIN.test(text)) return { encoding: 'gsm7', parts: text.length <= 160 ? [text] : slices(text, size.septets) };
   const septets = septetsOfText(text);
   if (septets !== undefined) {
-    return { encoding: 'gsm7', parts: septets <= 160 ? [text] : packed(text, SEPTETS_MAX, septetsIn) };
+    return { encoding: 'gsm7', parts: septets <= 160 ? [text] : packed(text, size.septets, septetsIn) };
   }
   if (text.length <= 70) return { encoding: 'ucs2', parts: [text] };
   const graphemes = graphemesOf(text);
   // A grapheme that does not fit into one part.
-  const isSplit = graphemes.some(({ length }) => length > UCS2_UNITS_MAX);
-  return { encoding: 'ucs2', parts: packed(isSplit ? text : graphemes, UCS2_UNITS_MAX, unitsIn) };
+  const isSplit = graphemes.some(({ length }) => length > size.units);
+  return { encoding: 'ucs2', parts: packed(isSplit ? text : graphemes, size.units, unitsIn) };
 }
 
 const septetsIn = (character: string): number => septetsOf(character)?.length ?? 0;
@@ -91,6 +98,10 @@ export function encodePart(text: string, encoding: Encoding): Uint8Array {
 /** The header of one of several parts: 3GPP TS 23.040, 9.2.3.24.1. */
 export const partHeader = (reference: number, total: number, number: number): Uint8Array =>
   Uint8Array.of(0x05, 0x00, 0x03, reference & 0xff, total, number);
+
+/** The same with a reference of 16 bits: 9.2.3.24.8. */
+export const widePartHeader = (reference: number, total: number, number: number): Uint8Array =>
+  Uint8Array.of(0x06, 0x08, 0x04, (reference >> 8) & 0xff, reference & 0xff, total, number);
 
 // The header has one octet for the number of parts.
 export const PARTS_MAX = 255;

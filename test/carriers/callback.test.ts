@@ -172,6 +172,7 @@ async function started(given: Partial<CarrierEvents> = {}) {
   await connector.start({
     receipt: async (receipt) => void told.receipts.push(receipt),
     incoming: async (message) => void told.messages.push(message),
+    late: () => assert.fail('callbacks have no late answers'),
     ...given,
   });
   const post = async (

@@ -4,6 +4,7 @@ import { describe, test } from 'node:test';
 import { kannelBoxConfig, kannelSendsmsConfig } from '../../src/carriers/kannel/config.ts';
 import { kindNames, kinds } from '../../src/carriers/kinds.ts';
 import { SCRIPTED_OUTCOMES } from '../../src/carriers/loopback.ts';
+import { smppConfig } from '../../src/carriers/smpp/config.ts';
 
 const read = (path: string): string => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
 const document = read('docs/GATEWAYS.md');
@@ -49,6 +50,27 @@ describe('docs/GATEWAYS.md', () => {
       if (field in least || field === 'adminTls') continue;
       assert.match(document, new RegExp(`\`${field}\`[^|]*\\| \`?${value}\`? \\|`), field);
     }
+  });
+});
+
+describe('the SMPP section of docs/GATEWAYS.md', () => {
+  const least = { host: 'h', systemId: 'u', password: 'p' };
+
+  test('every field and every quirk of the configuration is named, with its default', () => {
+    for (const [field, value] of Object.entries({ ...smppConfig.shape, ...smppConfig.parse(least) })) {
+      assert.match(document, new RegExp(`\\| .*\`${field}\`.* \\|`), field);
+      if (typeof value === 'object' || value === '' || field in least) continue;
+      assert.match(document, new RegExp(`\`${field}\`[^|]*\\| \`?${value}\`? \\|`), field);
+    }
+    for (const quirk of Object.keys(smppConfig.shape.quirks.unwrap().shape)) {
+      assert.match(document, new RegExp(`^\\| \`${quirk}\` \\|`, 'm'), quirk);
+    }
+  });
+
+  test('examples/smpp/smpp.json fits its kind', () => {
+    const [connector] = (JSON.parse(read('examples/smpp/smpp.json')) as Example).connectors;
+    assert.equal(connector?.kind, 'smpp');
+    smppConfig.parse(connector?.config);
   });
 });
 

@@ -34,6 +34,7 @@ async function opened(refusals: number) {
   await loopback.start({
     receipt: ({ status }: ReceivedReceipt) => take(status),
     incoming: ({ text }) => take(text),
+    late: ({ attemptId }) => take(attemptId),
   });
   const fire = async () => {
     for (const work of timers.splice(0)) work();

@@ -6,6 +6,8 @@ import { systemClock } from '../../src/base/clock.ts';
 import type { ConnectorKind } from '../../src/carriers/connector.ts';
 import { ACK, encodeFrame, FrameReader, textOf } from '../../src/carriers/kannel/box-protocol.ts';
 import { createConnector, kindNames } from '../../src/carriers/kinds.ts';
+import { FrameReader as PduReader } from '../../src/carriers/smpp/frames.ts';
+import { answerTo, decodePdu, encodePdu } from '../../src/carriers/smpp/pdu.ts';
 import { createOptOuts } from '../../src/domain/sending/opt-out.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { LOOPBACK, openGateway, until } from '../support/gateway.ts';
@@ -39,6 +41,10 @@ const carriers: Readonly<Record<ConnectorKind, ((t: TestContext) => Promise<Slow
     const { port, ...carrier } = await slowBearerbox(t);
     // Its window is one message until bearerbox has answered.
     return { ...carrier, places: 1, config: { host: '127.0.0.1', port, defaultSender: '1000' } };
+  },
+  smpp: async (t) => {
+    const { port, ...carrier } = await slowSmsc(t);
+    return { ...carrier, slots: 10, config: { host: '127.0.0.1', port, systemId: 'esme', password: 'p', window: 10 } };
   },
 };
 
@@ -98,6 +104,24 @@ async function slowBearerbox(t: TestContext) {
         const { time, id } = frame;
         const answer = () => socket.write(encodeFrame({ type: 'ack', nack: ACK.success, time, id }));
         take(textOf(frame.receiver) ?? '', answer);
+      }
+    });
+  });
+  return { left, release, port: await listening(t, server) };
+}
+
+async function slowSmsc(t: TestContext) {
+  const { left, take, release } = heldBack();
+  const server = createServer((socket) => {
+    const reader = new PduReader();
+    socket.on('error', () => {});
+    socket.on('data', (chunk) => {
+      for (const { command, sequence, message } of reader.push(chunk).map(decodePdu)) {
+        const answer = () => {
+          socket.write(encodePdu({ command: answerTo(command), status: 0, sequence, messageId: String(sequence) }));
+        };
+        if (message) take(`+${message.destination.address}`, answer);
+        else answer();
       }
     });
   });

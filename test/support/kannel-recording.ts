@@ -1,6 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { systemClock } from '../../src/base/clock.ts';
-import type { CarrierEvents, IncomingMessage, ReceivedReceipt, Submission } from '../../src/carriers/connector.ts';
+import type {
+  CarrierEvents,
+  IncomingMessage,
+  LateAnswer,
+  ReceivedReceipt,
+  Submission,
+} from '../../src/carriers/connector.ts';
 import type { KannelDependencies } from '../../src/carriers/kannel/config.ts';
 
 /** What a connector tells, and what it logs. */
@@ -8,6 +14,7 @@ export interface Recording {
   readonly events: CarrierEvents;
   readonly receipts: ReceivedReceipt[];
   readonly incoming: IncomingMessage[];
+  readonly late: LateAnswer[];
   readonly logged: string[];
   readonly deps: KannelDependencies;
   /** While it is set, nothing can be stored. */
@@ -20,6 +27,7 @@ export function record(): Recording {
   const self: Recording = {
     receipts: [],
     incoming: [],
+    late: [],
     logged: [],
     fault: null,
     deps: {
@@ -34,6 +42,10 @@ export function record(): Recording {
       async incoming(message) {
         if (self.fault) throw self.fault;
         self.incoming.push(message);
+      },
+      async late(answer) {
+        if (self.fault) throw self.fault;
+        self.late.push(answer);
       },
     },
     of: (attemptId) => self.receipts.filter((each) => each.attemptId === attemptId).map(({ status }) => status),

@@ -2,10 +2,11 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import { BoundedMap } from '../../base/bounded-map.ts';
 import { fieldBytes, splitFields } from '../../base/form-fields.ts';
 import { Problem } from '../../base/problem.ts';
+import { readAddress, readPart } from '../../sms/user-data.ts';
 import type { CarrierEvents } from '../connector.ts';
 import { TEXT_MAX } from '../submissions.ts';
 import type { KannelDependencies } from './config.ts';
-import { readAddress, readPart, readText } from './incoming.ts';
+import { readText } from './incoming.ts';
 import { type ReadReceipt, readReceipt, readUnixTime } from './receipts.ts';
 
 /**

@@ -25,8 +25,10 @@ export interface ArrivedMessage {
   readonly receivedAt: number;
   /** Set if the gateway did not join the parts of a long message. */
   readonly part: { readonly reference: number; readonly total: number; readonly number: number } | null;
+  /** Without an id: how many equal messages came before on the same connection. */
+  readonly repeat?: number;
 }
-export type WholeMessage = Omit<ArrivedMessage, 'gatewayId' | 'part'>;
+export type WholeMessage = Omit<ArrivedMessage, 'gatewayId' | 'part' | 'repeat'>;
 
 /** Two equal messages without ids of the gateway are the same one if they are this near in time. */
 const SAME_WITHIN_MS = 10_000;
@@ -117,7 +119,7 @@ const hashOf = (fields: readonly string[]): string =>
 
 /** Whether the message has come before. Remembers that it has come now. */
 async function isRepeated(queries: TransactionQueries, message: ArrivedMessage, now: number): Promise<boolean> {
-  const { connector, gatewayId, sender, destination, text, receivedAt, part } = message;
+  const { connector, gatewayId, sender, destination, text, receivedAt, part, repeat = 0 } = message;
   const position = part ? [part.reference, part.total, part.number].map(String) : [];
   if (gatewayId !== null) {
     // A gateway may give all parts of a message the same id.
@@ -125,7 +127,8 @@ async function isRepeated(queries: TransactionQueries, message: ArrivedMessage, 
     return (await queries.run(sql.addOnce, { hash, receivedAt, forgetAt: now + ID_KEPT_MS })) === 0;
   }
   const exactText = text.isWellFormed() ? text : JSON.stringify(text); // UTF-8 has no halves of a surrogate pair
-  const hash = hashOf(['text', connector, sender, destination, exactText, ...position]);
+  const again = repeat > 0 ? [`repeat ${repeat}`] : [];
+  const hash = hashOf(['text', connector, sender, destination, exactText, ...position, ...again]);
   const key = { hash, receivedAt, forgetAt: now + TEXT_KEPT_MS, withinMs: SAME_WITHIN_MS };
   return (await queries.run(sql.addOnceWithin, key)) === 0;
 }

@@ -32,22 +32,32 @@ export const add = statement<
   { affects: 'none' },
 );
 /**
- * Writes the answers to submissions. A receipt that came before proves more than an unknown
- * outcome, so `accepted` stays. But the report of a refusal that came before the refusal itself
- * proves nothing.
+ * After the answer. A receipt that came before has proved more than an unknown outcome, and so has
+ * a late answer that was written first. The report of a refusal, which came before the refusal
+ * itself, has proved nothing.
  */
 export const settle = statement<One & { rows: string }>(
   'attempts.settle',
   `update attempt set state = case
        when settled.state = 'refused' and attempt.status in ('REJECTED', 'UNDELIVERABLE', 'EXPIRED', 'DELETED', 'UNKNOWN') then 'refused'
-       when attempt.state = 'accepted' then attempt.state else settled.state end,
+       when attempt.state = 'accepted' or (attempt.state = 'refused' and settled.state = 'unknown-outcome') then attempt.state
+       else settled.state end,
      gateway_id = coalesce(settled.gateway_id, attempt.gateway_id)
    from {records :rows account_id bigint, message_id bigint, attempt bigint, part bigint, state text, gateway_id text} as settled
    where {joined attempt.account_id :account} and attempt.account_id = settled.account_id and attempt.message_id = settled.message_id
      and attempt.attempt = settled.attempt and attempt.part = settled.part`,
   { affects: 'none' },
 );
-/** The process that submitted these parts has ended without an answer. */
+/** The submission that a late answer is about. */
+export const byAttemptId = statement<
+  { attemptId: string; connector: string },
+  { account_id: bigint; message_id: bigint; attempt: bigint; part: bigint }
+>(
+  'attempts.byAttemptId',
+  `select account_id, message_id, attempt, part from attempt
+   where attempt_id = :attemptId and connector = :connector`,
+);
+/** The process that submitted these has ended without an answer. */
 export const setUnknownOutcome = statement<One & { ids: string }>(
   'attempts.setUnknownOutcome',
   `update attempt set state = 'unknown-outcome'

@@ -1,3 +1,4 @@
+import { PARTS_MAX } from '../../sms/parts.ts';
 import type { AccountKey } from '../../store/caller.ts';
 import type { Database, Queries } from '../../store/database.ts';
 import { elementsOf } from '../../store/json.ts';
@@ -39,6 +40,10 @@ export interface KnownParts {
 }
 const NOTHING: KnownParts = { accepted: new Set(), unknown: new Set() };
 
+/** Stands in the place of a part where a text of several parts was submitted in one piece. */
+export const WHOLE = 0;
+const EVERY_PART: ReadonlySet<number> = new Set(Array.from({ length: PARTS_MAX }, (_, index) => index + 1));
+
 export async function knownParts(
   queries: Queries,
   account: AccountKey,
@@ -52,7 +57,10 @@ export async function knownParts(
     else if (Number(row.is_unknown) === 1) own.unknown.add(Number(row.part));
     known.set(row.message_id, own);
   }
-  return (id) => known.get(id) ?? NOTHING;
+  return (id) => {
+    const own = known.get(id) ?? NOTHING;
+    return own.accepted.has(WHOLE) ? { ...own, accepted: EVERY_PART } : own;
+  };
 }
 
 /** The statuses of messages that a carrier has, according to the receipts so far. */
@@ -105,12 +113,17 @@ export function tellsMore(
   return PENDING.indexOf(receipt.status) > PENDING.indexOf(status);
 }
 
+const isTaken = ({ state, status }: PartAttempt): boolean => state === 'accepted' || status !== null;
+
 /**
  * The status of a message, which is that of its worst part. It is final only when the statuses of
  * all parts are. Null if a carrier does not have all parts yet.
  */
 export function statusOfParts(attempts: readonly PartAttempt[]): string | null {
-  const statuses = [...Map.groupBy(attempts, ({ part }) => part).values()].map(statusOfPart);
+  const isWhole = ({ part }: PartAttempt) => Number(part) === WHOLE;
+  const isTakenWhole = attempts.some((each) => isWhole(each) && isTaken(each));
+  const counting = attempts.filter((each) => isWhole(each) === isTakenWhole);
+  const statuses = [...Map.groupBy(counting, ({ part }) => part).values()].map(statusOfPart);
   if (statuses.length === 0 || statuses.includes(null)) return null;
   const pending = PENDING.find((status) => statuses.includes(status));
   return pending ?? FINAL.find((status) => statuses.includes(status)) ?? null;
@@ -122,7 +135,7 @@ export function statusOfParts(attempts: readonly PartAttempt[]): string | null {
  * attempt is unknown, the failure is not final, because the part may still be delivered.
  */
 function statusOfPart(attempts: readonly PartAttempt[]): string | null {
-  const taken = attempts.filter(({ state, status }) => state === 'accepted' || status !== null);
+  const taken = attempts.filter(isTaken);
   if (taken.some(({ status }) => status === 'DELIVERED')) return 'DELIVERED';
   const last = taken.reduce<PartAttempt | undefined>(
     (best, each) => (best && best.attempt > each.attempt ? best : each),

@@ -5,7 +5,7 @@ import type { Database, Transaction, TransactionQueries } from '../../store/data
 import { elementsOf } from '../../store/json.ts';
 import { effectiveRegion } from '../accounts/accounts.ts';
 import * as attemptSql from './attempts.sql.ts';
-import { type KnownParts, knownParts } from './attempts.ts';
+import { type KnownParts, knownParts, WHOLE } from './attempts.ts';
 import { pausedAt } from './connectors.sql.ts';
 import * as sql from './dispatch.sql.ts';
 import { divided, escalate, NEVER, reconsider, requeue } from './end.ts';
@@ -32,6 +32,10 @@ export interface ClaimedMessage extends SubmittedMessage {
   readonly parts: readonly { readonly number: number; readonly attemptId: string }[];
 }
 
+/** How many parts are submitted now, for the rate: also of a text in one piece. */
+export const partsSubmitted = ({ parts, partsTotal }: ClaimedMessage): number =>
+  parts.some(({ number }) => number === WHOLE) ? partsTotal : parts.length;
+
 export interface ClaimingSettings {
   readonly now: () => number;
   /** The name of this process. */
@@ -49,6 +53,8 @@ export interface ClaimingSettings {
 export interface ConnectorShare {
   readonly connector: string;
   readonly isDefault: boolean;
+  /** The carrier takes texts of several parts in one piece: then they are one attempt. */
+  readonly wholeTexts?: boolean;
 }
 
 // The most accounts of one claim. Others take part in the next one.
@@ -133,7 +139,7 @@ async function claimWithin(
   queries: TransactionQueries,
   settings: ClaimingSettings,
   accountIds: readonly bigint[],
-  { connector, isDefault }: ConnectorShare,
+  { connector, isDefault, wholeTexts = false }: ConnectorShare,
   at: number,
   limit: number,
 ): Promise<ClaimedMessage[]> {
@@ -149,7 +155,7 @@ async function claimWithin(
     for (const account of rows) {
       const room = Math.min(quota, limit - claimed.length);
       if (room <= 0) break;
-      claimed.push(...(await claimOf(queries, settings, account, connector, at, room)));
+      claimed.push(...(await claimOf(queries, settings, account, { connector, wholeTexts }, at, room)));
       await nextTurn(); // calls are answered before the next account
     }
   }
@@ -202,7 +208,7 @@ async function claimOf(
   queries: TransactionQueries,
   settings: ClaimingSettings,
   row: sql.DueAccountRow,
-  connector: string,
+  { connector, wholeTexts }: { readonly connector: string; readonly wholeTexts: boolean },
   at: number,
   limit: number,
 ): Promise<ClaimedMessage[]> {
@@ -224,18 +230,17 @@ async function claimOf(
   const open = await endWithoutTrying(transaction, messages, known);
   const region = effectiveRegion(row, settings.defaultRegion ?? null);
   const going = await endOptedOut(transaction, region, open);
-  return going.map((each) => claimedOf(each, row, known(each.message_id), settings.newAttemptId, at));
+  const newParts = (total: number, { accepted }: KnownParts) =>
+    numbersOf(total, accepted, wholeTexts).map((number) => ({ number, attemptId: settings.newAttemptId(at) }));
+  return going.map((each) => claimedOf(each, row, (total) => newParts(total, known(each.message_id))));
 }
 
 function claimedOf(
   row: DueMessage,
   { account_id: account, priority }: sql.DueAccountRow,
-  { accepted }: KnownParts,
-  newAttemptId: ClaimingSettings['newAttemptId'],
-  at: number,
+  newParts: (total: number) => ClaimedMessage['parts'],
 ): ClaimedMessage {
   const partsTotal = splitText(row.text).parts.length;
-  const numbers = Array.from({ length: partsTotal }, (_, index) => index + 1);
   const { message_id: id, fence, sender, recipient, text } = row;
   return {
     account,
@@ -250,8 +255,14 @@ function claimedOf(
     expiresAt: Number(row.expires_at),
     isAnswer: row.is_answer === 1n,
     partsTotal,
-    parts: numbers.filter((number) => !accepted.has(number)).map((number) => ({ number, attemptId: newAttemptId(at) })),
+    parts: newParts(partsTotal),
   };
+}
+
+/** A text of which a carrier has some parts goes on in parts. */
+function numbersOf(total: number, accepted: ReadonlySet<number>, wholeTexts: boolean): number[] {
+  if (wholeTexts && total > 1 && accepted.size === 0) return [WHOLE];
+  return Array.from({ length: total }, (_, index) => index + 1).filter((number) => !accepted.has(number));
 }
 
 const LEASE_OVER = 'the process that submitted it ended without an answer';

@@ -16,6 +16,8 @@ export interface NewReceipt {
   /** Our own id of the submission, if the carrier returns it. */
   readonly attemptId: string | null;
   readonly gatewayId: string | null;
+  /** Looked for in this order, where no submission has the first one. */
+  readonly otherGatewayIds?: readonly string[];
   readonly status: string;
   readonly at: number;
   /** A code of the carrier; never a number or a text. */
@@ -93,7 +95,7 @@ type Failures = Map<NewReceipt, unknown>;
 
 /** An account that is locked delays only its own receipts. */
 async function apply(database: Database, now: () => number, batch: readonly NewReceipt[]): Promise<Failures> {
-  const { matched, unmatched } = await match(database, batch);
+  const { matched, unmatched } = await matchAny(database, batch);
   const failed = await failuresOfEach(database, matched.keys(), (queries, account) =>
     applyTo({ queries, account, at: now() }, matched.get(account) ?? []),
   );
@@ -121,6 +123,29 @@ async function hold(database: Database, now: () => number, unmatched: readonly N
 }
 
 type ByAccount = ReadonlyMap<bigint, MatchedReceipt[]>;
+
+/** By the first of its ids that a submission has. */
+async function matchAny(queries: Queries, batch: readonly NewReceipt[]): ReturnType<typeof match> {
+  const { matched, unmatched } = await match(queries, batch);
+  const all = new Map(matched);
+  let open = unmatched;
+  for (let place = 0; open.some(({ otherGatewayIds = [] }) => place < otherGatewayIds.length); place++) {
+    const sources = new Map(open.map((receipt) => [otherId(receipt, place), receipt]));
+    const found = await match(queries, [...sources.keys()]);
+    for (const [account, own] of found.matched) {
+      const restored = own.map((each) => ({ ...each, source: sources.get(each.source as NewReceipt) as NewReceipt }));
+      all.set(account, [...(all.get(account) ?? []), ...restored]);
+    }
+    open = found.unmatched.map((receipt) => sources.get(receipt) as NewReceipt);
+  }
+  return { matched: all, unmatched: open };
+}
+
+const otherId = (receipt: NewReceipt, place: number): NewReceipt => ({
+  ...receipt,
+  attemptId: null,
+  gatewayId: receipt.otherGatewayIds?.[place] ?? null,
+});
 
 async function match(
   queries: Queries,

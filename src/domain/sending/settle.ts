@@ -44,6 +44,16 @@ export type OnGatewayIds = (
   parts: readonly { readonly messageId: bigint; readonly gatewayId: string }[],
 ) => Promise<void>;
 
+/** The answer to a submission whose outcome had been unknown until then. */
+export interface LateSettlement {
+  readonly connector: string;
+  readonly attemptId: string;
+  readonly state: 'accepted' | 'refused';
+  readonly gatewayId: string | null;
+  /** Of a refusal for good: it ends the message. */
+  readonly rejection: string | null;
+}
+
 export type Settling = ReturnType<typeof createSettling>;
 
 /** Called inside of the transaction for messages that a carrier refused, and that wait again. */
@@ -63,6 +73,22 @@ export function createSettling(
       await eachAccount(database, byAccount.keys(), (queries, account) =>
         settleOf({ queries, account, at: now() }, byAccount.get(account) ?? [], events),
       );
+    },
+
+    /** Changes nothing where the message was decided meanwhile, or is gone. */
+    async settleLateAnswer({ connector, attemptId, ...answer }: LateSettlement): Promise<void> {
+      const found = await database.first(attemptSql.byAttemptId, { connector, attemptId });
+      if (!found) return;
+      const { account_id: account, message_id: messageId, attempt, part } = found;
+      await database.transaction(account, async (queries) => {
+        const transaction = { queries, account, at: now() };
+        const written = [[messageId, attempt, part, answer.state, answer.gatewayId]];
+        await queries.run(attemptSql.settle, { account, rows: accountRecordsOf(account, written) });
+        const rows = await queries.all(sql.of, { account, ids: elementsOf([messageId]) });
+        const { rejection, gatewayId } = answer;
+        await reconsider(transaction, rows, new Map(rejection === null ? [] : [[messageId, rejection]]));
+        if (gatewayId !== null) await onGatewayIds?.(transaction, [{ messageId, gatewayId }]);
+      });
     },
 
     /**
