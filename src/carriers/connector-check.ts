@@ -8,6 +8,8 @@ export interface CheckedConnector {
   readonly kind: string;
   readonly isDefault: boolean;
   readonly mistakes: readonly string[];
+  /** What is worth knowing, and no mistake. */
+  readonly notes: readonly string[];
 }
 
 export async function checkConnectors(
@@ -23,22 +25,40 @@ export async function checkConnectors(
   // If the file has a default, it becomes the only one when the service starts.
   const fileHasDefault = ofFile.some(({ isDefault }) => isDefault);
   const others = stored.map((each) => ({ ...each, isDefault: each.isDefault && !fileHasDefault }));
-  for (const { name, kind, isDefault, config } of [...ofFile, ...others]) {
-    const mistakes = await mistakesOf(name, kind, config, deps);
-    checked.push({ name, kind, isDefault, mistakes });
+  for (const connector of [...ofFile, ...others]) {
+    const { name, kind, isDefault } = connector;
+    checked.push({ name, kind, isDefault, ...(await probed(connector, deps)) });
   }
   return checked;
 }
 
-async function mistakesOf(
+/** The same for one connector. Problem `not-found` where there is none of this name. */
+export async function testConnector(
+  database: Database,
+  ofFile: readonly NewConnector[],
   name: string,
-  kind: string,
-  config: Readonly<Record<string, unknown>>,
   deps: ConnectorDependencies,
-): Promise<string[]> {
+): Promise<Pick<CheckedConnector, 'mistakes' | 'notes'>> {
+  const own = ofFile.find((each) => each.name === name);
+  return probed(own ?? (await createConnectors(database, deps.clock.now).show(name)), deps);
+}
+
+async function probed(
+  { name, kind, config, submissionsMax }: NewConnector,
+  deps: ConnectorDependencies,
+): Promise<Pick<CheckedConnector, 'mistakes' | 'notes'>> {
+  const notes: string[] = [];
   try {
-    return (await createConnector(name, kind, config, deps).probe?.()) ?? [];
+    const connector = createConnector(name, kind, config, deps);
+    const { windowTotal = 0 } = connector;
+    if (windowTotal > submissionsMax) {
+      notes.push(
+        `The windows of its connections have room for ${windowTotal} submissions, and submissionsMax allows ${submissionsMax}.`,
+      );
+    }
+    return { mistakes: (await connector.probe?.((note) => notes.push(note))) ?? [], notes };
   } catch {
-    return ['The configuration does not match its kind. Configure it again.']; // the error may hold a secret
+    // The error may hold a secret.
+    return { mistakes: ['The configuration does not match its kind. Configure it again.'], notes };
   }
 }

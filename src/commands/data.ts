@@ -101,7 +101,8 @@ const dialectEntries = ({ dialect, timeZone }: Config): string =>
 /** What is wrong with sending, one sentence for each fault; empty if nothing is. */
 async function checkCarriers({ database }: Services, config: Config): Promise<string[]> {
   const checked = await checkConnectors(database, readConnectorFile(config.connectors), { clock: systemClock });
-  for (const { name, mistakes } of checked) {
+  for (const { name, mistakes, notes } of checked) {
+    for (const note of notes) print(`Connector ${name}: ${note}`);
     for (const mistake of mistakes) remark(`columba: connector ${name}: ${mistake}`);
   }
   const names = checked.map(({ name, kind }) => `${name} (${kind})`);

@@ -25,6 +25,8 @@ export interface Services extends Pick<Clock, 'now' | 'sleep'> {
   readonly progress?: Progress;
   /** Names of the connectors of the file, for a command before the first start of the service. */
   readonly connectorsOfFile: () => readonly string[];
+  /** Looks for the mistakes of a connector, and submits nothing. Problem `not-found` for none. */
+  readonly testConnector: (name: string) => Promise<TestedConnector>;
   /** What other programs keep in the same database. */
   readonly extensions: readonly Extension[];
   readonly version: string;
@@ -33,6 +35,12 @@ export interface Services extends Pick<Clock, 'now' | 'sleep'> {
   readonly webUrl: () => string;
   /** The OpenAPI document of all actions. */
   readonly openapi: () => Readonly<Record<string, unknown>>;
+}
+
+/** Sentences. A connector with mistakes cannot be used as it is. */
+export interface TestedConnector {
+  readonly mistakes: readonly string[];
+  readonly notes: readonly string[];
 }
 
 /** The services of actions below `/accounts/{username}`, with the account, which exists. */

@@ -1,10 +1,11 @@
 import { createBackOff, spread } from '../../base/back-off.ts';
+import { readAddress, readPart } from '../../sms/user-data.ts';
 import type { CarrierEvents } from '../connector.ts';
 import { type BoxLink, openBoxLink } from './box-link.ts';
 import { ACK, ADMIN, type BoxFrame, type BoxSms, SMS_TYPE, textOf } from './box-protocol.ts';
 import type { BoxAnswer, Unanswered } from './box-unanswered.ts';
 import type { KannelBoxConfig, KannelDependencies } from './config.ts';
-import { readAddress, readPart, readText } from './incoming.ts';
+import { readText } from './incoming.ts';
 import { readReceipt, readUnixTime } from './receipts.ts';
 import type { Refusals } from './refusals.ts';
 

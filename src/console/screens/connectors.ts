@@ -1,6 +1,6 @@
 import { type Html, html } from '../../base/html.ts';
-import type { Item } from '../../operator/action.ts';
-import { connectorList, connectorPause, connectorResume } from '../../operator/actions/connectors.ts';
+import type { Item, Output } from '../../operator/action.ts';
+import { connectorList, connectorPause, connectorResume, connectorTest } from '../../operator/actions/connectors.ts';
 import { empty, hidden, noticeOf, table } from '../lists.ts';
 import { get, noticed, type PageRequest, page, post, type View } from '../page-request.ts';
 import { grouped, time } from '../words.ts';
@@ -29,6 +29,9 @@ export const texts = {
     `${grouped(permanent)} permanent, ${grouped(temporary)} temporary, ${grouped(unknownOutcome)} without an answer`,
   lag: (ms: number | null) => (ms === null ? 'no receipt known' : seconds(ms)),
   pause: 'Pause',
+  test: 'Test',
+  works: (name: string) => `The connector ${name} can be used. Nothing was sent.`,
+  worksNot: (name: string) => `The connector ${name} cannot be used as it is. Nothing was sent.`,
   resume: 'Resume',
   empty: 'There is no connector yet.',
   emptyHint: 'The service creates a loopback at its first start. Add others with columba connector put.',
@@ -55,24 +58,32 @@ export function connectorTable({ zone }: PageRequest, connectors: readonly Conne
         each.state === 'paused'
           ? html`<button name="act" value="resume" aria-label="${texts.resume} ${each.name}">${texts.resume}</button>`
           : html`<button name="act" value="pause" aria-label="${texts.pause} ${each.name}">${texts.pause}</button>`
-      }</form>`,
+      } <button name="act" value="test" aria-label="${texts.test} ${each.name}">${texts.test}</button></form>`,
     ],
   }));
   return table({ caption: texts.title, columns: texts.columns, rows });
 }
 
-const show = async (request: PageRequest): Promise<View> => {
+const testedOf = ({ name, works, mistakes, notes }: Output<typeof connectorTest>): Html =>
+  html`<div class="note${works ? ' done' : ''}" role="status"><p>${works ? texts.works(name) : texts.worksNot(name)}</p>
+<ul>${mistakes.map((each) => html`<li class="bad">${each}</li>`)}${notes.map((each) => html`<li>${each}</li>`)}</ul></div>`;
+
+const show = async (request: PageRequest, tested: Html = html``): Promise<View> => {
   const { items } = await request.act.run(connectorList);
   const list = items.length > 0 ? connectorTable(request, items) : empty(texts.empty, texts.emptyHint);
   if (request.query.get('part') === 'counts') return { kind: 'fragment', html: list };
-  const main = html`<h1>${texts.title}</h1>${noticeOf(request, texts.notices)}<div data-live="/console/connectors?part=counts" data-mode="whole">${list}</div>`;
+  const main = html`<h1>${texts.title}</h1>${noticeOf(request, texts.notices)}${tested}<div data-live="/console/connectors?part=counts" data-mode="whole">${list}</div>`;
   return page(texts.title, main, { current: 'connectors' });
 };
 
-const act = async ({ act: acting, form }: PageRequest): Promise<View> => {
+const act = async (request: PageRequest): Promise<View> => {
+  const { act: acting, form } = request;
+  if (form.text('act') === 'test') {
+    return show(request, testedOf(await acting.run(connectorTest, { params: { name: form.text('name') } })));
+  }
   const isResume = form.text('act') === 'resume';
   await acting.run(isResume ? connectorResume : connectorPause, { params: { name: form.text('name') } });
   return noticed('/console/connectors', isResume ? 'resumed' : 'paused');
 };
 
-export const connectorRoutes = [get('/connectors', show), post('/connectors', act)];
+export const connectorRoutes = [get('/connectors', (request) => show(request)), post('/connectors', act)];

@@ -32,9 +32,9 @@ export const add = statement<
   { affects: 'none' },
 );
 /**
- * After the answer. A receipt that came before has proved more than an unknown outcome, and so has
- * a late answer that was written first. The report of a refusal, which came before the refusal
- * itself, has proved nothing.
+ * Writes the answers to submissions. A receipt that came before proves more than an unknown
+ * outcome, so `accepted` stays, and so does a refusal that a late answer told before. But the
+ * report of a refusal that came before the refusal itself proves nothing.
  */
 export const settle = statement<One & { rows: string }>(
   'attempts.settle',
@@ -57,7 +57,7 @@ export const byAttemptId = statement<
   `select account_id, message_id, attempt, part from attempt
    where attempt_id = :attemptId and connector = :connector`,
 );
-/** The process that submitted these has ended without an answer. */
+/** The process that submitted these parts has ended without an answer. */
 export const setUnknownOutcome = statement<One & { ids: string }>(
   'attempts.setUnknownOutcome',
   `update attempt set state = 'unknown-outcome'

@@ -185,6 +185,47 @@ export const connectorRemove = action({
   },
 });
 
+export const connectorTest = action({
+  name: 'connector test',
+  scope: 'gateway',
+  method: 'GET',
+  path: '/connectors/{name}/test',
+  summary: 'Test a connector: connect to the carrier, and look for the usual mistakes.',
+  description: 'Nothing is submitted. It takes up to half a minute where the carrier does not answer.',
+  params,
+  output: z.strictObject({
+    name: z.string(),
+    works: z.boolean().describe('Whether no mistake was found.'),
+    mistakes: z.array(z.string()).describe('Why it cannot be used as it is, a sentence each.'),
+    notes: z.array(z.string()).describe('What is worth knowing, a sentence each.'),
+  }),
+  problems: ['not-found'],
+  example: {
+    params: { name: 'carrier' },
+    output: {
+      name: 'carrier',
+      works: false,
+      mistakes: [
+        'The SMSC smpp.carrier.example:2775 cannot be used: nothing listens there (ECONNREFUSED). Compare host and port.',
+      ],
+      notes: ['Each process of the service opens 1 bind of each kind with a window of 10. Carriers limit both.'],
+    },
+  },
+  command: {
+    say: ({ name: own, mistakes, notes }) =>
+      [
+        ...notes,
+        ...mistakes,
+        mistakes.length > 0 ? `The connector ${own} cannot be used as it is.` : `The connector ${own} can be used.`,
+      ].join('\n'),
+    refusal: ({ mistakes }) => (mistakes.length > 0 ? mistakes.join(' ') : null),
+  },
+  run: async ({ testConnector }, { params: { name: own } }) => {
+    const { mistakes, notes } = await testConnector(own);
+    return { name: own, works: mistakes.length === 0, mistakes: [...mistakes], notes: [...notes] };
+  },
+});
+
 const pausing = (verb: 'pause' | 'resume', summary: string, description: string) =>
   action({
     name: `connector ${verb}`,
@@ -218,6 +259,7 @@ export const connectorActions: readonly Action[] = [
   connectorShow,
   connectorPut,
   connectorRemove,
+  connectorTest,
   connectorPause,
   connectorResume,
 ];

@@ -1,12 +1,14 @@
 import type { Clock } from '../../base/clock.ts';
 import { version } from '../../base/version.ts';
+import { testConnector } from '../../carriers/connector-check.ts';
+import { readConnectorFile } from '../../carriers/connector-file.ts';
 import type { Config } from '../../config/settings.ts';
 import { webUrlOf } from '../../config/web-address.ts';
 import type { Services } from '../../operator/action.ts';
 import { createOpenapi } from '../../operator/openapi.ts';
 import type { App } from './contract.ts';
 
-type WebConfig = Parameters<typeof webUrlOf>[0] & Pick<Config, 'region' | 'retryHours'>;
+type WebConfig = Parameters<typeof webUrlOf>[0] & Pick<Config, 'region' | 'retryHours' | 'connectors'>;
 
 /**
  * The services that the operator's actions use, for routes and for commands. `address` is the
@@ -15,20 +17,21 @@ type WebConfig = Parameters<typeof webUrlOf>[0] & Pick<Config, 'region' | 'retry
 export const servicesOf = (
   { database, engine, extensions }: Pick<App, 'database' | 'engine' | 'extensions'>,
   config: WebConfig,
-  { now, sleep }: Pick<Clock, 'now' | 'sleep'>,
+  clock: Clock,
   changed: () => void = () => {},
   address: () => string | undefined = () => undefined,
 ): Services => ({
   database,
   engine,
-  now,
-  sleep,
+  now: clock.now,
+  sleep: clock.sleep,
   extensions,
   version,
   defaultRegion: config.region || null,
   tryForMs: config.retryHours * 3_600_000,
   changed,
   connectorsOfFile: () => [], // a running service has them in its table
+  testConnector: (name) => testConnector(database, readConnectorFile(config.connectors), name, { clock }),
   webUrl: () => webUrlOf(config) ?? address() ?? 'http://localhost',
   openapi: createOpenapi(version),
 });
