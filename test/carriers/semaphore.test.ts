@@ -44,7 +44,7 @@ const carriers: Readonly<Record<ConnectorKind, ((t: TestContext) => Promise<Slow
   },
   smpp: async (t) => {
     const { port, ...carrier } = await slowSmsc(t);
-    return { ...carrier, slots: 10, config: { host: '127.0.0.1', port, systemId: 'esme', password: 'p', window: 10 } };
+    return { ...carrier, places: 10, config: { host: '127.0.0.1', port, systemId: 'esme', password: 'p', window: 10 } };
   },
 };
 
