@@ -93,7 +93,10 @@ const WORK_OF_ALL = 2.7;
 /** Added to the niceness of the workers. */
 const NICENESS = 5;
 
-/** Runs in the web process, until the primary process asks it to end or is gone. */
+/**
+ * Runs in the web process, until the primary process asks it to end or is gone. The background work
+ * is left to the workers: `start` of the app is not called.
+ */
 export async function serveWebProcess(
   config: Config,
   deps: AppDependencies,

@@ -23,8 +23,8 @@ export interface WebParts {
   readonly receivingBytesMax: number;
   /** For all streamed answers that clients have not read yet. */
   readonly unsentBytesMax: number;
-  /** Answers a carrier; undefined if there is no such connector. */
-  readonly carriers: (name: string, request: Request, client: string) => Promise<Response | undefined>;
+  /** Answers the callback of a carrier. */
+  readonly carriers: (name: string, request: Request, client: string) => Promise<Response>;
   /** Called for an unexpected error, never with the body of a request. */
   readonly failed: (thrown: unknown, what: string) => void;
 }
@@ -147,7 +147,7 @@ async function answerCarrier(web: Web, call: Call, name: string): Promise<Respon
     const hasBody = method !== 'GET' && method !== 'HEAD';
     const body = () => lazily(() => receiving.read(call.env, wanted));
     const request = new Request(url, { method, headers, ...(hasBody && { body: body(), duplex: 'half' }) });
-    const answered = (await carriers(name, request, wanted.client)) ?? plain(404, 'There is nothing here.');
+    const answered = await carriers(name, request, wanted.client);
     if (answered.ok) call.env.admitted();
     return answered;
   } catch (thrown) {

@@ -3,7 +3,11 @@ import { defineColumns, type RowOf, type ValuesOf } from '../../store/columns.ts
 import { targetOf } from '../../store/deletion.ts';
 import { statement } from '../../store/statement.ts';
 
-/** Contacts. */
+/**
+ * A new field goes into `putContact` and `setContact` below too. The places that show or set it are
+ * `operator/actions/contacts.ts`, `console/screens/contacts.ts`, the archive
+ * (`transfer/account-json.ts`) and CSV files (`transfer/contact-csv.ts`, `contact-import.ts`).
+ */
 const CONTACT_FIELDS = { id: 'long', name: 'text?', surname: 'text?', mobile: 'text?', groupId: 'long?' } as const;
 const CONTACT_ID = { id: 'contact_id' } as const;
 
