@@ -110,7 +110,7 @@ onEveryEngine('keys of requests', (engine) => {
     assert.deepEqual([kept.indexOf(true), kept.lastIndexOf(false)], [100, 99], 'the oldest answers are dropped');
     await assert.rejects(claimKey(database, '72-0', 'f', api.clock.now + 1_000, 72n), (thrown: Problem) => {
       assert.deepEqual([thrown.kind, thrown.details.retryAfterSeconds], ['conflict', undefined]);
-      assert.match(thrown.message, /answered already, with the status 202, and is not done again/);
+      assert.match(thrown.message, /answered already, with the status 202, and is not executed again/);
       return true;
     });
     await assert.rejects(claimKey(database, '72-0', 'another', api.clock.now, 72n), { kind: 'key-reused' });

@@ -6,11 +6,14 @@ import { openPostgres } from '../../src/store/postgres/database.ts';
 import { openSqlite } from '../../src/store/sqlite/database.ts';
 import { type Statement, type StatementOptions, statement, type Value } from '../../src/store/statement.ts';
 
+/** On a busy machine a test waits for PostgreSQL. A test about time-outs gives its own. */
+export const PATIENT_MS = 60_000;
+
 /** A database by its setting, as the program opens it; the clock stands still. */
 export const openStore = (setting: string, now = 0): Promise<Database> =>
   setting.startsWith('sqlite:')
     ? openSqlite(pathOf(setting), { ...systemClock, now: () => now })
-    : openPostgres({ url: setting, connectionsMax: 10, timeoutMs: 5_000 }, { ...systemClock, now: () => now });
+    : openPostgres({ url: setting, connectionsMax: 10, timeoutMs: PATIENT_MS }, { ...systemClock, now: () => now });
 
 export const pathOf = (setting: string): string => setting.replace(/^sqlite:/, '');
 

@@ -7,6 +7,7 @@ import { migrationExtension } from '../../src/migration/stages/extension.ts';
 import { type App, createApp } from '../../src/serve/compose/contract.ts';
 import { covered } from './coverage.ts';
 import type { Engine } from './engines.ts';
+import { PATIENT_MS } from './opened-database.ts';
 import { type Arguments, type Protocol, requestOf } from './protocols.ts';
 import { NAMESPACE, validateResult } from './schema-validator.ts';
 
@@ -39,7 +40,7 @@ export async function startService(
 ): Promise<Service> {
   const database = await engine.fresh(data);
   const environment = { COLUMBA_DATABASE: database, COLUMBA_PORT: '0', COLUMBA_DRAIN_TIMEOUT_MS: '0' };
-  const config = { ...readConfig(environment), ...settings };
+  const config = { ...readConfig(environment), databaseTimeoutMs: PATIENT_MS, ...settings };
   const clock = { now: Date.UTC(2026, 10, 15, 12) };
   const slept: number[] = [];
   const logged: string[] = [];
