@@ -28,8 +28,6 @@ export interface Submission {
   readonly isWhole?: boolean;
   /** Names the part of its message, and is the same in every attempt. */
   readonly partKey?: string;
-  /** What the carrier wants besides, by the names in the configuration of the connector. */
-  readonly carrierFields?: Readonly<Record<string, string>>;
   /** 0 to 3. */
   readonly priority: number;
   /** Milliseconds since 1970. */

@@ -30,11 +30,6 @@ const TAG = /^0x[0-9a-f]{4}$/i;
 const tlv = z
   .strictObject({
     tag: z.string().regex(TAG, 'expected a tag such as 0x1400').describe('The tag, such as 0x1400.'),
-    name: z
-      .string()
-      .regex(/^[A-Za-z][A-Za-z0-9]{0,31}$/, 'expected letters and digits')
-      .optional()
-      .describe('Its name among the carrierFields of accounts and messages, which go before its own value.'),
     text: printable(200).optional().describe('The value as text.'),
     hex: z
       .string()
@@ -43,10 +38,7 @@ const tlv = z
       .describe('The value as octets.'),
     nul: z.boolean().default(true).describe('Whether a NUL ends the text.'),
   })
-  .refine(({ text, hex }) => text === undefined || hex === undefined, 'expected either text or hex, not both')
-  .refine(({ text, hex, name }) => text !== undefined || hex !== undefined || name !== undefined, {
-    message: 'expected text, hex or a name',
-  });
+  .refine(({ text, hex }) => (text === undefined) !== (hex === undefined), 'expected either text or hex');
 export type ConfiguredTlv = z.output<typeof tlv>;
 
 const zone = z.string().max(64).refine(isZone, 'expected a time zone such as Africa/Johannesburg');

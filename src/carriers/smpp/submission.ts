@@ -130,13 +130,8 @@ export function validityOf(until: number | null, form: SmppConfig['validity'], n
 /** Days have two digits; months and years have no certain length. */
 const RELATIVE_SECONDS_MAX = 30 * 86_400;
 
-/** Null where nobody gives a value. */
-function tlvValue({ name, text, hex, nul }: ConfiguredTlv, fields: Submission['carrierFields']): Uint8Array | null {
-  const own = name === undefined ? undefined : fields?.[name];
-  if (own === undefined && hex !== undefined) return Buffer.from(hex, 'hex');
-  const value = own ?? text;
-  return value === undefined ? null : Buffer.from(nul ? `${value}\0` : value, 'latin1');
-}
+const tlvValue = ({ text = '', hex, nul }: ConfiguredTlv): Uint8Array =>
+  hex === undefined ? Buffer.from(nul ? `${text}\0` : text, 'latin1') : Buffer.from(hex, 'hex');
 
 function tlvsOf(part: Submission, config: SmppConfig, payload: Uint8Array | null): Map<number, Uint8Array> {
   const tlvs = new Map<number, Uint8Array>();
@@ -149,10 +144,7 @@ function tlvsOf(part: Submission, config: SmppConfig, payload: Uint8Array | null
   if (config.userMessageReference) {
     tlvs.set(TLV.userMessageReference, Buffer.from(part.attemptId.slice(-4).padStart(4, '0'), 'hex'));
   }
-  for (const each of config.tlvs) {
-    const value = tlvValue(each, part.carrierFields);
-    if (value !== null) tlvs.set(Number(each.tag), value);
-  }
+  for (const each of config.tlvs) tlvs.set(Number(each.tag), tlvValue(each));
   if (payload !== null) tlvs.set(TLV.messagePayload, payload);
   return tlvs;
 }

@@ -142,26 +142,22 @@ describe('a message as submit_sm', () => {
     assert.deepEqual([...recorded.keys()], [TLV.messagePayload]);
   });
 
-  test('user_message_reference and TLVs with names are sent where they have a value', () => {
+  test('user_message_reference and the TLVs of the configuration are sent, with a NUL unless it is off', () => {
     const tlvs = [
-      { tag: '0x1400', name: 'entityId', text: 'own' },
-      { tag: '0x1401', name: 'templateId', nul: false },
+      { tag: '0x1400', text: 'own' },
+      { tag: '0x1401', text: 'two', nul: false },
       { tag: '0x1402', hex: '00ff' },
     ];
-    const made = (carrierFields: Record<string, string>) =>
-      [...prepared(partOf('x', { carrierFields, attemptId: '0abc' }), { tlvs, userMessageReference: true }).tlvs].map(
-        ([tag, value]) => [tag, Buffer.from(value).toString('latin1')],
-      );
-    assert.deepEqual(made({}), [
-      [0x0204, '\x0a\xbc'],
-      [0x1400, 'own\0'],
-      [0x1402, '\x00\xff'],
-    ]);
-    assert.deepEqual(made({ entityId: '1', templateId: '2' }).slice(1), [
-      [0x1400, '1\0'],
-      [0x1401, '2'],
-      [0x1402, '\x00\xff'],
-    ]);
+    const made = prepared(partOf('x', { attemptId: '0abc' }), { tlvs, userMessageReference: true });
+    assert.deepEqual(
+      [...made.tlvs].map(([tag, value]) => [tag, Buffer.from(value).toString('latin1')]),
+      [
+        [0x0204, '\x0a\xbc'],
+        [0x1400, 'own\0'],
+        [0x1401, 'two'],
+        [0x1402, '\x00\xff'],
+      ],
+    );
   });
 
   test('no part is longer than a phone can get, in any alphabet and with every way to mark parts', () => {
@@ -209,7 +205,7 @@ describe('the configuration of an SMSC', () => {
     assert.match(faults({ password: undefined }).join(), /^password: /);
     assert.match(faults({ receipts: 'some' }).join(), /^receipts: /);
     assert.match(faults({ tlvs: [{ tag: '1400', text: 'x' }] }).join(), /^tlvs\.0\.tag: expected a tag such as 0x1400/);
-    assert.match(faults({ tlvs: [{ tag: '0x1400' }] }).join(), /^tlvs\.0: expected text, hex or a name/);
+    assert.match(faults({ tlvs: [{ tag: '0x1400' }] }).join(), /^tlvs\.0: expected either text or hex/);
     assert.match(
       faults({ tlvs: ['0x14AA', '0x14aa'].map((tag) => ({ tag, text: 'x' })) }).join(),
       /^tlvs: expected each tag once/,
