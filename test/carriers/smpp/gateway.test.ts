@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
+import { createIncoming } from '../../../src/domain/receiving/incoming.ts';
 import { createRouting } from '../../../src/domain/receiving/routes.ts';
 import { attemptsOf } from '../../../src/domain/sending/attempts.ts';
+import { createMaintenance } from '../../../src/domain/sending/maintenance.ts';
 import { type Engine, onEveryEngine } from '../../support/engines.ts';
 import { LOOPBACK, openGateway, SETTINGS, until } from '../../support/gateway.ts';
 import { sql } from '../../support/opened-database.ts';
@@ -16,8 +18,14 @@ async function opened(engine: Engine, t: TestContext, more: object = {}, setting
   const gateway = await openGateway(engine, t, { ofFile, settings: { ...SETTINGS, ...settings } });
   const account = await gateway.addAccount();
   await until('it is bound', () => smsc.isBound());
+  const incoming = createIncoming(gateway.database, Date.now, 'ZA');
+  const maintenance = createMaintenance(gateway.database, incoming, { now: Date.now, receiptWaitMs: 3_600_000 });
+  // As in the service: a receipt that is held at the very moment of its settlement waits for the maintenance.
   const is = (id: bigint, status: string) =>
-    until(`the message is ${status}`, async () => (await gateway.statusOf(account, id)) === status);
+    until(`the message is ${status}`, async () => {
+      await maintenance.run();
+      return (await gateway.statusOf(account, id)) === status;
+    });
   return { ...gateway, smsc, account, is };
 }
 const NUMBER = '+27825550201';
