@@ -4,6 +4,7 @@ import { contract } from '../../src/asmx/contract/contract.ts';
 import { type Clock, systemClock } from '../../src/base/clock.ts';
 import { type Config, readConfig } from '../../src/config/settings.ts';
 import { type App, type AppDependencies, createApp } from '../../src/serve/compose/contract.ts';
+import { PATIENT_MS } from './opened-database.ts';
 import { type Arguments, requestOf } from './protocols.ts';
 import { ACME, textOf } from './service.ts';
 
@@ -23,7 +24,7 @@ export async function serve(
   settings: Partial<Config> = {},
 ): Promise<Serving> {
   const environment = { COLUMBA_DATABASE: database, COLUMBA_PORT: '0', COLUMBA_DRAIN_TIMEOUT_MS: '0' };
-  const config = { ...readConfig(environment), responseCacheBytesMax: 0, ...settings };
+  const config = { ...readConfig(environment), responseCacheBytesMax: 0, databaseTimeoutMs: PATIENT_MS, ...settings };
   const clock = { now: Date.UTC(2026, 10, 15, 12) };
   const logged: string[] = [];
   const app = await createApp(config, {
