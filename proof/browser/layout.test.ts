@@ -133,7 +133,7 @@ describe('looks of the pages in a browser', () => {
           await visit.answered();
           await visit.page.evaluate('scrollTo(0, document.querySelector("#try").offsetTop - 24)');
           await visit.page.screenshot({
-            path: fileURLToPath(new URL(`../../../docs/page-${name}.png`, import.meta.url)),
+            path: fileURLToPath(new URL(`../../docs/page-${name}.png`, import.meta.url)),
           });
         },
         options,

@@ -30,7 +30,7 @@ const FILES = {
 type Language = keyof typeof FILES;
 
 const exampleFile = (language: Language): string =>
-  readFileSync(new URL(`../examples/${FILES[language]}`, import.meta.url), 'utf8');
+  readFileSync(new URL(`../../examples/${FILES[language]}`, import.meta.url), 'utf8');
 
 function programOf(language: Language, group: string, name: string, operation: Operation, server: string): string {
   const address = `${server}/api/${group}.asmx`;

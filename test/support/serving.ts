@@ -18,6 +18,11 @@ export interface Serving {
   ask(group: string, operation: string, args?: Arguments): Promise<string>;
 }
 
+/** Delays of answers take no time. The short waits for a lock do: another service in this process may have it. */
+const withoutDelays: Clock['sleep'] = async (ms) => {
+  if (ms <= 10) await systemClock.sleep(ms);
+};
+
 export async function serve(
   database: string,
   { time, ...deps }: Partial<AppDependencies> & { readonly time?: Partial<Clock> } = {},
@@ -28,7 +33,7 @@ export async function serve(
   const clock = { now: Date.UTC(2026, 10, 15, 12) };
   const logged: string[] = [];
   const app = await createApp(config, {
-    clock: { ...systemClock, now: () => clock.now, sleep: async () => {}, ...time },
+    clock: { ...systemClock, now: () => clock.now, sleep: withoutDelays, ...time },
     log: pino({ level: 'trace' }, { write: (line: string) => void logged.push(line) }),
     ...deps,
   });
