@@ -78,7 +78,7 @@ export const proofs: Readonly<Record<string, Proof>> = {
   },
   deploy: {
     proves:
-      'The image, the compose file, the unit, the manifests, the proxies and the monitoring of the examples work as they are.',
+      'The image, the compose file, the unit, the manifests and the proxies of the examples work as they are.',
     slice: ['proof/deploy'],
   },
   mutations: {
