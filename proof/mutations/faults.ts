@@ -94,7 +94,7 @@ const asmx: readonly PlantedFault[] = [
     'interop/soap12',
   ),
   fault(
-    'asmx/protocols/soap-arguments.ts',
+    'asmx/protocols/soap.ts',
     'if (element.local !== name) continue;',
     'if (element.local.toLowerCase() !== name) continue;',
     'asmx/protocols/soap-arguments',
@@ -107,7 +107,7 @@ const asmx: readonly PlantedFault[] = [
     'asmx/operations/inbox',
   ),
   fault(
-    'asmx/results/dataset.ts',
+    'asmx/results/result-writer.ts',
     '{index + 1}" msdata:rowOrder',
     '{index}" msdata:rowOrder',
     'asmx/operations/datasets',
@@ -233,7 +233,7 @@ const console_: readonly PlantedFault[] = [
     'console/filters',
   ),
   fault('console/words.ts', 'if (year < 1000 || year > 9999) return date.toISOString();', '', 'console/session'),
-  fault('console/slots.ts', "if (contractLoad() === 'overloaded') throw busy();", '', 'console/cost'),
+  fault('console/page-semaphore.ts', "if (contractLoad() === 'overloaded') throw busy();", '', 'console/cost'),
   fault(
     'console/screens/sign-in.ts',
     'if (path === CODE && session?.awaitsCode)',
