@@ -138,8 +138,8 @@ export const plantedFaults: readonly PlantedFault[] = [
   fault(
     'parts that a carrier has are submitted again',
     `${SENDING}/claim.ts`,
-    'numbers.filter((number) => !accepted.has(number))',
-    'numbers',
+    '.filter((number) => !accepted.has(number))',
+    '',
   ),
   fault(
     'a lost lease is submitted again',
