@@ -186,8 +186,7 @@ onEveryEngine('export', (engine) => {
       };
       await assert.rejects(exportAccounts(archive, options, neverTaken), {
         kind: 'bad-argument',
-        message:
-          'Nobody has read the export for 0.05 seconds, so it was stopped. Write it to a file instead of a pipe.',
+        message: 'Nobody has read the export for 0.05 seconds, so it was stopped. Write it to a file.',
       });
       assert.deepEqual([written, ended], [1, 1]);
       assert.equal(JSON.parse(await exportText(app, true)).templates.length, 100);
