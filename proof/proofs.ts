@@ -77,8 +77,7 @@ export const proofs: Readonly<Record<string, Proof>> = {
     slice: ['proof/browser'],
   },
   deploy: {
-    proves:
-      'The image, the compose file, the unit, the manifests and the proxies of the examples work as they are.',
+    proves: 'The image, the compose file, the unit, the manifests and the proxies of the examples work as they are.',
     slice: ['proof/deploy'],
   },
   mutations: {
