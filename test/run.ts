@@ -25,6 +25,8 @@ const files = (named.length > 0 ? named : ['test']).flatMap((path) =>
 const SKIPPED_EXIT_CODE = 3;
 /** Up to so many files, each has a process of its own. */
 const FEW = 20;
+/** For one test, and for a process with all its files. Both are many times what they take. */
+const limits = given.proof ? { testMs: 900_000, processMs: 2_400_000 } : { testMs: 300_000, processMs: 900_000 };
 const folder = mkdtempSync(join(tmpdir(), 'columba-coverage-'));
 const templateFolder = mkdtempSync(join(tmpdir(), 'columba-templates-'));
 const templateDatabases: string[] = [];
@@ -39,7 +41,8 @@ const reporters = [...(areMany ? [] : ['spec']), new URL(`support/${reporter}.ts
 const options = [
   // Three files on two processors: some wait for the disk, for time or for another process.
   // A test that waits for ever must not take the whole run with it.
-  ...['--disable-warning=ExperimentalWarning', '--test', '--test-concurrency=3', '--test-timeout=900000'],
+  ...['--disable-warning=ExperimentalWarning', '--test', '--test-concurrency=3', `--test-timeout=${limits.testMs}`],
+  ...['--import', new URL('support/deadline.ts', import.meta.url).href],
   ...reporters.flatMap((each) => [`--test-reporter=${each}`, '--test-reporter-destination=stdout']),
 ];
 const server = process.env.TEST_POSTGRES ?? postgres?.url();
@@ -49,6 +52,7 @@ const environment = {
   ...(server && { TEST_POSTGRES: server }),
   TEST_TEMPLATES: JSON.stringify(await makeTemplates()),
   TEST_SKIPPED: skippedFile,
+  TEST_DEADLINE_MS: String(limits.processMs),
   NODE_COMPILE_CACHE: getCompileCacheDir(), // 0.6 s less a file
 };
 const child = spawn(

@@ -27,6 +27,7 @@ export async function startPurging(setting: string, t: TestContext) {
   let failure: unknown;
   const mayGo = async () => {
     while (allowed === 0) await new Promise<void>((resolve) => (waiting = resolve));
+    waiting = undefined;
     allowed -= 1;
     const thrown = failure;
     failure = undefined;
@@ -61,6 +62,8 @@ export async function startPurging(setting: string, t: TestContext) {
     allow,
     hold,
     stop,
+    /** Its next batch is due and waits to be allowed. */
+    waits: () => until('the next batch is due', () => waiting !== undefined),
     /** The next batch that is allowed fails. */
     failNext(thrown: unknown) {
       failure = thrown;
