@@ -31,6 +31,10 @@ type Renamed = Readonly<Record<string, string>>;
 type Column<N extends string, C extends Renamed> = N extends keyof C ? C[N] : SnakeCase<N>;
 
 export type ValuesOf<F extends Fields> = { readonly [N in keyof F]: Value<F[N]> };
+/** The values as parameters of a statement: a flag is 0 or 1. */
+export type ParametersOf<F extends Fields> = {
+  readonly [N in keyof F]: boolean extends Value<F[N]> ? number : Value<F[N]>;
+};
 export type RowOf<F extends Fields, C extends Renamed = Record<never, never>> = {
   [N in keyof F & string as Column<N, C>]: Cell<F[N]>;
 };
@@ -77,6 +81,12 @@ export function defineColumns<const F extends Fields, const C extends Renamed = 
     /** For `update … set`: `company = :company, …` */
     assignments: (some: readonly (keyof F & string)[] = names): string =>
       some.map((name) => `${columnNamed(name)} = :${name}`).join(', '),
+    /** For `on conflict … do update set`: `company = excluded.company, …` */
+    replacements: (except: keyof F & string): string =>
+      columns
+        .filter(({ name }) => name !== except)
+        .map(({ column }) => `${column} = excluded.${column}`)
+        .join(', '),
     columnNamed: columnNamed as (name: keyof F & string) => string,
     /** Null where a column may be null, else an empty text, zero or false. */
     empty: Object.fromEntries(

@@ -1,25 +1,38 @@
 import type { AccountKey } from '../../store/caller.ts';
+import { defineColumns, type RowOf, type ValuesOf } from '../../store/columns.ts';
 import { statement } from '../../store/statement.ts';
 
 /** Messages that carriers bring, before they belong to an account. */
-export interface UnroutedRow {
-  unrouted_id: bigint;
-  connector: string;
-  sender: string;
-  destination: string;
-  text: string;
-  received_at: bigint;
-}
-export interface HeldIncomingRow {
-  group_hash: string;
-  connector: string;
-  sender: string;
-  destination: string;
-  total: bigint;
-  parts: string;
-  received_at: bigint;
-  held_at: bigint;
-}
+const UNROUTED_FIELDS = {
+  id: 'long',
+  connector: 'text',
+  sender: 'text',
+  destination: 'text',
+  text: 'text',
+  receivedAt: 'instant',
+} as const;
+const UNROUTED_ID = { id: 'unrouted_id' } as const;
+export type UnroutedValues = ValuesOf<typeof UNROUTED_FIELDS>;
+export type UnroutedRow = RowOf<typeof UNROUTED_FIELDS, typeof UNROUTED_ID>;
+export const unroutedColumns = defineColumns(UNROUTED_FIELDS, UNROUTED_ID);
+
+/** A message of which parts are missing. */
+const HELD_FIELDS = {
+  hash: 'text',
+  connector: 'text',
+  sender: 'text',
+  destination: 'text',
+  total: 'number',
+  /** A JSON object: the texts of the parts that came, by their numbers. */
+  parts: 'text',
+  receivedAt: 'instant',
+  heldAt: 'instant',
+} as const;
+const HELD_HASH = { hash: 'group_hash' } as const;
+type HeldValues = ValuesOf<typeof HELD_FIELDS>;
+export type HeldIncomingRow = RowOf<typeof HELD_FIELDS, typeof HELD_HASH>;
+const held = defineColumns(HELD_FIELDS, HELD_HASH);
+
 type Unrouted = { id: bigint };
 type Group = { hash: string };
 
@@ -45,20 +58,14 @@ export const forgetOnce = statement<{ now: number; limit: number }>(
   { affects: 'none' },
 );
 
-const heldColumns = 'group_hash, connector, sender, destination, total, parts, received_at, held_at';
-
 /** Reads or adds a group of parts and locks it, so that parts of one message take turns. */
-export const holdGroup = statement<
-  Group & { connector: string; sender: string; destination: string; total: number; receivedAt: number; now: number },
-  HeldIncomingRow
->(
+export const holdGroup = statement<HeldValues, HeldIncomingRow>(
   'incoming.holdGroup',
-  `insert into held_incoming (group_hash, connector, sender, destination, total, parts, received_at, held_at)
-   values (:hash, :connector, :sender, :destination, :total, '{}', :receivedAt, :now)
-   on conflict (group_hash) do update set total = excluded.total returning ${heldColumns}`,
+  `insert into held_incoming (${held.names}) values (${held.parameters})
+   on conflict (group_hash) do update set total = excluded.total returning ${held.names}`,
   { affects: 'none' },
 );
-export const setParts = statement<Group & { parts: string; receivedAt: number; heldAt: number }>(
+export const setParts = statement<Pick<HeldValues, 'hash' | 'parts' | 'receivedAt' | 'heldAt'>>(
   'incoming.setParts',
   'update held_incoming set parts = :parts, received_at = :receivedAt, held_at = :heldAt where group_hash = :hash',
   { affects: 'none' },
@@ -66,7 +73,7 @@ export const setParts = statement<Group & { parts: string; receivedAt: number; h
 /** Returns no row if another process has taken the group. */
 export const takeGroup = statement<Group, HeldIncomingRow>(
   'incoming.takeGroup',
-  `delete from held_incoming where group_hash = :hash returning ${heldColumns}`,
+  `delete from held_incoming where group_hash = :hash returning ${held.names}`,
   { affects: 'none' },
 );
 export const oldGroups = statement<{ before: number; limit: number }, { group_hash: string }>(
@@ -82,33 +89,28 @@ export const groupsBeyond = statement<{ newer: number; limit: number }, { group_
 /** A page of the groups that follow `after`. */
 export const groupsAfter = statement<{ after: string; limit: number }, HeldIncomingRow>(
   'incoming.groupsAfter',
-  `select ${heldColumns} from held_incoming where group_hash > :after order by group_hash {limit :limit}`,
+  `select ${held.names} from held_incoming where group_hash > :after order by group_hash {limit :limit}`,
 );
 
-const unroutedColumns = 'unrouted_id, connector, sender, destination, text, received_at';
-
-export const addUnrouted = statement<
-  Unrouted & { connector: string; sender: string; destination: string; text: string; receivedAt: number }
->(
+export const addUnrouted = statement<UnroutedValues>(
   'incoming.addUnrouted',
-  `insert into unrouted (unrouted_id, connector, sender, destination, text, received_at)
-   values (:id, :connector, :sender, :destination, :text, :receivedAt)`,
+  `insert into unrouted (${unroutedColumns.names}) values (${unroutedColumns.parameters})`,
   { affects: 'none' },
 );
 /** A page, oldest first. */
 export const unroutedAfter = statement<{ afterAt: number; afterId: bigint; limit: number }, UnroutedRow>(
   'incoming.unroutedAfter',
-  `select ${unroutedColumns} from unrouted where (received_at, unrouted_id) > (:afterAt, :afterId)
+  `select ${unroutedColumns.names} from unrouted where (received_at, unrouted_id) > (:afterAt, :afterId)
    order by received_at, unrouted_id {limit :limit}`,
 );
 export const unroutedWithId = statement<Unrouted, UnroutedRow>(
   'incoming.unroutedWithId',
-  `select ${unroutedColumns} from unrouted where unrouted_id = :id`,
+  `select ${unroutedColumns.names} from unrouted where unrouted_id = :id`,
 );
 /** Returns no row if another process has taken the message. */
 export const takeUnrouted = statement<Unrouted, UnroutedRow>(
   'incoming.takeUnrouted',
-  `delete from unrouted where unrouted_id = :id returning ${unroutedColumns}`,
+  `delete from unrouted where unrouted_id = :id returning ${unroutedColumns.names}`,
   { affects: 'none' },
 );
 export const countUnrouted = statement<Record<string, never>, { total: bigint }>(

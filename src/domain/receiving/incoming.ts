@@ -147,7 +147,7 @@ async function addPart(
   const { connector, sender, destination, text, receivedAt } = message;
   const { reference, total, number } = part;
   const hash = hashOf([connector, sender, destination, String(reference), String(total)]);
-  const given = { hash, connector, sender, destination, total, receivedAt, now };
+  const given = { hash, connector, sender, destination, total, parts: '{}', receivedAt, heldAt: now };
   const held = await queries.first(sql.holdGroup, given);
   if (!held) throw new Error('storing a part returned no row');
   const parts = textsOf(held);

@@ -1,19 +1,27 @@
-import type { AccountKey } from '../../store/caller.ts';
+import { defineColumns, type ParametersOf, type RowOf, type ValuesOf } from '../../store/columns.ts';
 import { statement } from '../../store/statement.ts';
 
 /** Routes: which account gets the messages to a number or short code. */
-export interface RouteRow {
-  name: string;
-  destination: string;
-  keyword: string;
-  priority: bigint;
-  account_id: bigint;
-  username: string;
-  updated_at: bigint;
-  shared_opt_out: bigint;
-}
+const ROUTE_FIELDS = {
+  name: 'text',
+  /** A number or short code; empty for every destination. */
+  destination: 'text',
+  /** The first word of the text, in whatever letter case; empty for every text. */
+  keyword: 'text',
+  priority: 'number',
+  /** The account that gets the messages. */
+  owner: 'long',
+  updatedAt: 'instant',
+  /** Whether STOP and START count for all accounts that have a route of this destination. */
+  sharedOptOut: 'flag',
+} as const;
+const OWNER = { owner: 'account_id' } as const;
 
-const routes = `select route.name, destination, keyword, route.priority, route.account_id, username, updated_at, shared_opt_out
+export type RouteValues = ValuesOf<typeof ROUTE_FIELDS>;
+export type RouteRow = RowOf<typeof ROUTE_FIELDS, typeof OWNER> & { username: string };
+export const routeColumns = defineColumns(ROUTE_FIELDS, OWNER);
+
+const routes = `select ${routeColumns.namesOf('route')}, username
   from route join account on account.account_id = route.account_id`;
 
 /** A page of the routes whose names follow `after`. */
@@ -31,22 +39,11 @@ export const countRoutes = statement<Record<string, never>, { total: bigint }>(
   'routes.count',
   'select count(*) as total from route',
 );
-export const putRoute = statement<{
-  name: string;
-  destination: string;
-  end: string;
-  keyword: string;
-  priority: number;
-  owner: AccountKey;
-  updatedAt: number;
-  sharedOptOut: number;
-}>(
+/** `end` is the ending of the destination, by which routes are found. */
+export const putRoute = statement<ParametersOf<typeof ROUTE_FIELDS> & { end: string }>(
   'routes.put',
-  `insert into route (name, destination, destination_end, keyword, priority, account_id, updated_at, shared_opt_out)
-   values (:name, :destination, :end, :keyword, :priority, :owner, :updatedAt, :sharedOptOut)
-   on conflict (name) do update set destination = excluded.destination, destination_end = excluded.destination_end,
-     keyword = excluded.keyword, priority = excluded.priority, account_id = excluded.account_id,
-     updated_at = excluded.updated_at, shared_opt_out = excluded.shared_opt_out`,
+  `insert into route (${routeColumns.names}, destination_end) values (${routeColumns.parameters}, :end)
+   on conflict (name) do update set ${routeColumns.replacements('name')}, destination_end = excluded.destination_end`,
   { affects: 'none' },
 );
 export const removeRoute = statement<{ name: string }>('routes.remove', 'delete from route where name = :name', {

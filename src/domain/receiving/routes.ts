@@ -5,18 +5,13 @@ import { accountId } from '../accounts/accounts.ts';
 import * as sql from './routes.sql.ts';
 
 /** A route: messages to this number or short code belong to this account. */
-export interface Route {
-  readonly name: string;
+export interface Route extends Omit<sql.RouteValues, 'destination' | 'keyword' | 'owner'> {
   /** Null for every destination. */
   readonly destination: string | null;
   /** The first word of the text, in whatever letter case. Null for every text. */
   readonly keyword: string | null;
-  readonly priority: number;
   readonly account: bigint;
   readonly username: string;
-  readonly updatedAt: number;
-  /** Whether STOP and START count for all accounts that have a route of this destination. */
-  readonly sharedOptOut: boolean;
 }
 export type NewRoute = Pick<Route, 'name' | 'destination' | 'keyword' | 'priority' | 'username'> &
   Partial<Pick<Route, 'sharedOptOut'>>;
@@ -102,13 +97,13 @@ export const trimmed = (text: string): string => text.replace(/^[\s\p{P}]+|[\s\p
 
 export const folded = (word: string): string => word.normalize('NFC').toUpperCase();
 
-const toRoute = (row: sql.RouteRow): Route => ({
-  name: row.name,
-  destination: row.destination === ANY_DESTINATION ? null : row.destination,
-  keyword: row.keyword === '' ? null : row.keyword,
-  priority: Number(row.priority),
-  account: row.account_id,
-  username: row.username,
-  updatedAt: Number(row.updated_at),
-  sharedOptOut: row.shared_opt_out === 1n,
-});
+function toRoute(row: sql.RouteRow): Route {
+  const { owner: account, destination, keyword, ...values } = sql.routeColumns.read(row);
+  return {
+    ...values,
+    destination: destination === ANY_DESTINATION ? null : destination,
+    keyword: keyword === '' ? null : keyword,
+    account,
+    username: row.username,
+  };
+}

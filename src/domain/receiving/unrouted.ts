@@ -112,14 +112,7 @@ export function createUnrouted(database: Database, now: () => number, defaultReg
 export const countUnrouted = async (queries: Queries): Promise<number> =>
   Number((await queries.first(sql.countUnrouted, {}))?.total ?? 0n);
 
-const toUnrouted = (row: sql.UnroutedRow): UnroutedMessage => ({
-  id: row.unrouted_id,
-  connector: row.connector,
-  sender: row.sender,
-  destination: row.destination,
-  text: row.text,
-  receivedAt: Number(row.received_at),
-});
+const toUnrouted = sql.unroutedColumns.read;
 
 export const countUnroutedBefore = async (queries: Queries, before: number): Promise<number> =>
   Number((await queries.first(sql.countUnroutedBefore, { before }))?.total ?? 0n);

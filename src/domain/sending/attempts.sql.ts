@@ -1,30 +1,33 @@
 import type { AccountKey } from '../../store/caller.ts';
+import { defineColumns, type RowOf, type ValuesOf } from '../../store/columns.ts';
 import { statement } from '../../store/statement.ts';
 
 /** Submissions of parts: see schema/sending.ts. Accounts do not see them. */
-export interface AttemptRow {
-  message_id: bigint;
-  attempt: bigint;
-  part: bigint;
-  attempt_id: string;
-  connector: string;
-  gateway_id: string | null;
-  state: 'submitting' | 'accepted' | 'refused' | 'unknown-outcome';
-  submitted_at: bigint;
-  status: string | null;
-}
+const ATTEMPT_FIELDS = {
+  messageId: 'long',
+  attempt: 'number',
+  part: 'number',
+  /** Our own id of the submission. */
+  attemptId: 'text',
+  connector: 'text',
+  /** The carrier's own id. */
+  gatewayId: 'text?',
+  /** `submitting`, `accepted`, `refused` or `unknown-outcome`. */
+  state: 'text',
+  submittedAt: 'instant',
+  /** What the receipts so far say. */
+  status: 'text?',
+  statusAt: 'instant?',
+} as const;
+
+export type AttemptValues = ValuesOf<typeof ATTEMPT_FIELDS>;
+export type AttemptRow = RowOf<typeof ATTEMPT_FIELDS> & { account_id: bigint };
+export const attemptColumns = defineColumns(ATTEMPT_FIELDS);
 type One = { account: AccountKey };
 
 /** Written before the call to the carrier leaves. */
 export const add = statement<
-  One & {
-    id: bigint;
-    attempt: number;
-    part: number;
-    attemptId: string;
-    connector: string;
-    submittedAt: number;
-  }
+  One & { id: bigint } & Pick<AttemptValues, 'attempt' | 'part' | 'attemptId' | 'connector' | 'submittedAt'>
 >(
   'attempts.add',
   `insert into attempt (account_id, message_id, attempt, part, attempt_id, connector, state, submitted_at)
@@ -51,7 +54,7 @@ export const settle = statement<One & { rows: string }>(
 /** The submission that a late answer is about. */
 export const byAttemptId = statement<
   { attemptId: string; connector: string },
-  { account_id: bigint; message_id: bigint; attempt: bigint; part: bigint }
+  Pick<AttemptRow, 'account_id' | 'message_id' | 'attempt' | 'part'>
 >(
   'attempts.byAttemptId',
   `select account_id, message_id, attempt, part from attempt
@@ -74,7 +77,7 @@ export const prove = statement<One & { id: bigint; attempt: bigint; part: bigint
 /** For each part, over all attempts: whether a carrier has it, and whether an answer is missing. */
 export const partStates = statement<
   One & { ids: string },
-  { message_id: bigint; part: bigint; is_accepted: bigint; is_unknown: bigint }
+  Pick<AttemptRow, 'message_id' | 'part'> & { is_accepted: bigint; is_unknown: bigint }
 >(
   'attempts.partStates',
   `select message_id, part, cast(max(case when state = 'accepted' then 1 else 0 end) as bigint) as is_accepted,
@@ -82,7 +85,7 @@ export const partStates = statement<
    from attempt where account_id = :account and message_id {among :ids} group by message_id, part`,
 );
 /** The operator decides that the carrier has the unanswered parts. */
-export const setTaken = statement<One & { id: bigint }, { attempt: bigint; part: bigint; attempt_id: string }>(
+export const setTaken = statement<One & { id: bigint }, Pick<AttemptRow, 'attempt' | 'part' | 'attempt_id'>>(
   'attempts.setTaken',
   `update attempt set state = 'accepted'
    where account_id = :account and message_id = :id and state in ('unknown-outcome', 'submitting')
@@ -96,10 +99,10 @@ export const setNotTaken = statement<One & { id: bigint }>(
    where account_id = :account and message_id = :id and state in ('unknown-outcome', 'submitting')`,
   { affects: 'none' },
 );
-export const ofMessage = statement<One & { id: bigint }, AttemptRow>(
+export const ofMessage = statement<One & { id: bigint }, RowOf<typeof ATTEMPT_FIELDS>>(
   'attempts.ofMessage',
-  `select attempt, message_id, part, attempt_id, connector, gateway_id, state, submitted_at, status
-   from attempt where account_id = :account and message_id = :id order by attempt, part`,
+  `select ${attemptColumns.namesOf('attempt')} from attempt
+   where account_id = :account and message_id = :id order by attempt.attempt, part`,
 );
 /** Deletes attempts of deleted messages that are not on their way: no receipt matters any more. */
 export const removeUseless = statement<One & { ids: string }>(

@@ -9,26 +9,10 @@ import { attemptsOf as attemptStates } from './receipts.sql.ts';
 /** Submissions of parts, their results, and the status of the message that follows from them. */
 
 /** One submission of a part of a message. */
-export interface Attempt {
-  readonly attempt: number;
-  readonly part: number;
-  readonly connector: string;
-  /** The carrier's own id. */
-  readonly gatewayId: string | null;
-  readonly state: string;
-  readonly submittedAt: number;
-}
+export type Attempt = sql.AttemptValues;
 
 export async function attemptsOf(database: Database, account: bigint, id: bigint): Promise<Attempt[]> {
-  const rows = await database.all(sql.ofMessage, { account, id });
-  return rows.map((row) => ({
-    attempt: Number(row.attempt),
-    part: Number(row.part),
-    connector: row.connector,
-    gatewayId: row.gateway_id,
-    state: row.state,
-    submittedAt: Number(row.submitted_at),
-  }));
+  return (await database.all(sql.ofMessage, { account, id })).map(sql.attemptColumns.read);
 }
 
 /** The known results of the parts of a message, over all of its attempts. */

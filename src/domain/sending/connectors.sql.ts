@@ -1,31 +1,50 @@
+import { defineColumns, type ParametersOf, type RowOf, type ValuesOf } from '../../store/columns.ts';
 import { EVERY_ACCOUNT, statement } from '../../store/statement.ts';
 
 /** Connectors to carriers. They belong to the installation, not to an account. */
-export interface ConnectorRow {
-  name: string;
-  kind: string;
-  config: string;
-  origin: string;
-  is_default: bigint;
-  submissions_max: bigint;
-  rate_per_second: bigint | null;
-  paused_at: bigint | null;
-  down_since: bigint | null;
-  down_reason: string | null;
-  accepted: bigint;
-  temporary: bigint;
-  permanent: bigint;
-  unknown_outcome: bigint;
-  last_accepted_at: bigint | null;
-  last_error: string | null;
-  last_error_at: bigint | null;
-  updated_at: bigint;
-  revision: string | null;
-}
+const CONFIGURATION = {
+  name: 'text',
+  kind: 'text',
+  /** JSON of its kind, with secrets. Empty for a connector of the file. */
+  config: 'text',
+  origin: 'text',
+  isDefault: 'flag',
+  /** The most messages between claim and settlement, in each process. */
+  submissionsMax: 'number',
+  /** The most parts per second of all processes together; null for no limit. */
+  ratePerSecond: 'number?',
+  updatedAt: 'instant',
+  /** A new random text with every change of the configuration. */
+  revision: 'text?',
+} as const;
+/** The counts of parts since the connector exists. */
+const COUNTS = { accepted: 'number', temporary: 'number', permanent: 'number', unknownOutcome: 'number' } as const;
+const LAST_RESULTS = {
+  lastAcceptedAt: 'instant?',
+  /** Why the last submission that the carrier did not take was refused. */
+  lastError: 'text?',
+  lastErrorAt: 'instant?',
+} as const;
+const CONNECTOR_FIELDS = {
+  ...CONFIGURATION,
+  pausedAt: 'instant?',
+  downSince: 'instant?',
+  downReason: 'text?',
+  ...COUNTS,
+  ...LAST_RESULTS,
+} as const;
+
+export type ConnectorCounts = ValuesOf<typeof COUNTS>;
+/** The last results since the last write; null if there were none. */
+export type LastResults = ValuesOf<typeof LAST_RESULTS>;
+export type ConnectorValues = ValuesOf<typeof CONNECTOR_FIELDS>;
+export type ConnectorRow = RowOf<typeof CONNECTOR_FIELDS>;
+export const connectorColumns = defineColumns(CONNECTOR_FIELDS);
+const configuration = defineColumns(CONFIGURATION);
+
 type One = { name: string };
 
-const columns = `name, kind, config, origin, is_default, submissions_max, rate_per_second, paused_at, down_since, down_reason,
-  accepted, temporary, permanent, unknown_outcome, last_accepted_at, last_error, last_error_at, updated_at, revision`;
+const columns = connectorColumns.names;
 const affects = 'none';
 
 export const all = statement<Record<string, never>, ConnectorRow>(
@@ -37,25 +56,10 @@ export const byName = statement<One, ConnectorRow>(
   `select ${columns} from carrier_connector where name = :name`,
 );
 /** Adds a connector or changes its configuration. Its state and counts stay. */
-export const put = statement<
-  One & {
-    kind: string;
-    config: string;
-    origin: string;
-    isDefault: number;
-    submissionsMax: number;
-    ratePerSecond: number | null;
-    updatedAt: number;
-    revision: string;
-  }
->(
+export const put = statement<ParametersOf<typeof CONFIGURATION>>(
   'connectors.put',
-  `insert into carrier_connector (name, kind, config, origin, is_default, submissions_max, rate_per_second, updated_at, revision)
-   values (:name, :kind, :config, :origin, :isDefault, :submissionsMax, :ratePerSecond, :updatedAt, :revision)
-   on conflict (name) do update set kind = excluded.kind, config = excluded.config, origin = excluded.origin,
-     is_default = excluded.is_default, submissions_max = excluded.submissions_max,
-     rate_per_second = excluded.rate_per_second, updated_at = excluded.updated_at,
-     revision = excluded.revision`,
+  `insert into carrier_connector (${configuration.names}) values (${configuration.parameters})
+   on conflict (name) do update set ${configuration.replacements('name')}`,
   { affects },
 );
 /** `name > ''` is always true and makes PostgreSQL read along the key: see EVERY_ACCOUNT. */
@@ -100,17 +104,7 @@ export const setUp = statement<One>(
    where name = :name and down_since is not null`,
   { affects },
 );
-export const addCounts = statement<
-  One & {
-    accepted: number;
-    temporary: number;
-    permanent: number;
-    unknownOutcome: number;
-    lastAcceptedAt: number | null;
-    lastError: string | null;
-    lastErrorAt: number | null;
-  }
->(
+export const addCounts = statement<One & ConnectorCounts & LastResults>(
   'connectors.addCounts',
   `update carrier_connector set accepted = accepted + :accepted, temporary = temporary + :temporary,
      permanent = permanent + :permanent, unknown_outcome = unknown_outcome + :unknownOutcome,

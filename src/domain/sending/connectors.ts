@@ -5,41 +5,22 @@ import { emitEvent } from '../accounts/events.ts';
 import * as sql from './connectors.sql.ts';
 
 /** A connector to a carrier: its configuration, its state and its counts. */
-export interface ConnectorRecord {
-  readonly name: string;
-  readonly kind: string;
+export interface ConnectorRecord
+  extends Omit<sql.ConnectorValues, 'config' | 'origin' | 'revision' | keyof ConnectorCounts> {
   /** The configuration of its kind, with secrets. Empty for a connector of the file. */
   readonly config: Readonly<Record<string, unknown>>;
   readonly origin: ConnectorOrigin;
-  readonly isDefault: boolean;
-  /** The most messages between claim and settlement, in each process. */
-  readonly submissionsMax: number;
-  /** The most parts per second of all processes together; null for no limit. */
-  readonly ratePerSecond: number | null;
-  readonly pausedAt: number | null;
-  readonly downSince: number | null;
-  readonly downReason: string | null;
-  /** The counts of parts since the connector exists. */
   readonly counts: ConnectorCounts;
-  readonly lastAcceptedAt: number | null;
-  /** Why the last submission that the carrier did not take was refused. */
-  readonly lastError: string | null;
-  readonly lastErrorAt: number | null;
-  readonly updatedAt: number;
   /** Differs after every change of the configuration, even if two changes have the same time. */
   readonly revision: string;
 }
 /** `builtin` is the loopback of an installation without any configured connector. */
 export type ConnectorOrigin = 'api' | 'file' | 'builtin';
 
-export interface ConnectorCounts {
-  readonly accepted: number;
-  readonly temporary: number;
-  readonly permanent: number;
-  readonly unknownOutcome: number;
-}
+/** The counts of parts since the connector exists. */
+export type ConnectorCounts = sql.ConnectorCounts;
 /** The last results since the last write; null if there were none. */
-export type LastResults = Pick<ConnectorRecord, 'lastAcceptedAt' | 'lastError' | 'lastErrorAt'>;
+export type LastResults = sql.LastResults;
 const ERROR_LENGTH_MAX = 200;
 export type NewConnector = Pick<
   ConnectorRecord,
@@ -203,29 +184,14 @@ const FAR_AHEAD_MS = 10 * 60_000;
 
 const slotsMs = (count: number, ratePerSecond: number): number => Math.ceil((count * 1_000) / ratePerSecond);
 
-const orNull = (value: bigint | null): number | null => (value === null ? null : Number(value));
-
-const toRecord = (row: sql.ConnectorRow): ConnectorRecord => ({
-  name: row.name,
-  kind: row.kind,
-  config: JSON.parse(row.config),
-  origin: row.origin as ConnectorOrigin,
-  isDefault: row.is_default === 1n,
-  submissionsMax: Number(row.submissions_max),
-  ratePerSecond: orNull(row.rate_per_second),
-  pausedAt: orNull(row.paused_at),
-  downSince: orNull(row.down_since),
-  downReason: row.down_reason,
-  counts: {
-    accepted: Number(row.accepted),
-    temporary: Number(row.temporary),
-    permanent: Number(row.permanent),
-    unknownOutcome: Number(row.unknown_outcome),
-  },
-  lastAcceptedAt: orNull(row.last_accepted_at),
-  lastError: row.last_error,
-  lastErrorAt: orNull(row.last_error_at),
-  updatedAt: Number(row.updated_at),
-  // A process of the previous version changes only the time.
-  revision: `${row.revision ?? ''} ${row.updated_at}`,
-});
+function toRecord(row: sql.ConnectorRow): ConnectorRecord {
+  const { accepted, temporary, permanent, unknownOutcome, ...values } = sql.connectorColumns.read(row);
+  return {
+    ...values,
+    config: JSON.parse(values.config),
+    origin: values.origin as ConnectorOrigin,
+    counts: { accepted, temporary, permanent, unknownOutcome },
+    // A process of the previous version changes only the time.
+    revision: `${values.revision ?? ''} ${values.updatedAt}`,
+  };
+}

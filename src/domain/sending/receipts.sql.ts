@@ -1,39 +1,29 @@
 import type { AccountKey } from '../../store/caller.ts';
+import { defineColumns, type RowOf, type ValuesOf } from '../../store/columns.ts';
 import { statement } from '../../store/statement.ts';
+import type { AttemptRow } from './attempts.sql.ts';
 
 /** Receipts: which submission each receipt is about, and what it changes. */
-export interface MatchedRow {
+export type MatchedRow = Pick<AttemptRow, 'account_id' | 'message_id' | 'attempt' | 'part' | 'submitted_at'> & {
   /** The index of the receipt among those that were given. */
   place: bigint;
-  account_id: bigint;
-  message_id: bigint;
-  attempt: bigint;
-  part: bigint;
-  submitted_at: bigint;
   by_attempt_id: bigint | number;
-}
-export interface AttemptStateRow {
-  message_id: bigint;
-  attempt: bigint;
-  part: bigint;
-  state: string;
-  status: string | null;
-  status_at: bigint | null;
-}
-export interface HeldReceiptRow {
-  connector: string;
-  gateway_id: string;
-  attempt_id: string;
-  status: string;
-  at: bigint;
-  detail: string | null;
-}
-export interface HeldMatchRow extends HeldReceiptRow {
-  message_id: bigint;
-  attempt: bigint;
-  part: bigint;
-  submitted_at: bigint;
-}
+};
+type AttemptStateRow = Pick<AttemptRow, 'message_id' | 'attempt' | 'part' | 'state' | 'status' | 'status_at'>;
+
+/** Receipts whose submission is not known yet. An id that the carrier did not give is empty. */
+const HELD_FIELDS = {
+  connector: 'text',
+  gatewayId: 'text',
+  attemptId: 'text',
+  status: 'text',
+  at: 'instant',
+  detail: 'text?',
+} as const;
+type HeldReceipt = ValuesOf<typeof HELD_FIELDS>;
+type HeldMatchRow = RowOf<typeof HELD_FIELDS> & Pick<AttemptRow, 'message_id' | 'attempt' | 'part' | 'submitted_at'>;
+const held = defineColumns(HELD_FIELDS);
+
 type One = { account: AccountKey };
 /** `ids` is a JSON array of numbers. */
 type Some = { account: AccountKey; ids: string };
@@ -67,8 +57,7 @@ export const setAttemptStatuses = statement<One & { rows: string }>(
 /** Adds nothing for a receipt that is held already. */
 export const hold = statement<{ rows: string; now: number }>(
   'receipts.hold',
-  `insert into held_receipt (connector, gateway_id, attempt_id, status, at, detail, held_at)
-   select held.connector, held.gateway_id, held.attempt_id, held.status, held.at, held.detail, :now
+  `insert into held_receipt (${held.names}, held_at) select ${held.namesOf('held')}, :now
    from {records :rows connector text, gateway_id text, attempt_id text, status text, at bigint, detail text} as held
    where true on conflict (connector, gateway_id, attempt_id, status) do nothing`,
   { affects: 'none' },
@@ -76,20 +65,19 @@ export const hold = statement<{ rows: string; now: number }>(
 /** The held receipts about these messages. */
 export const heldOf = statement<Some, HeldMatchRow>(
   'receipts.heldOf',
-  `select held_receipt.connector, held_receipt.gateway_id, held_receipt.attempt_id, held_receipt.status,
-     held_receipt.at, held_receipt.detail, attempt.message_id, attempt.attempt, attempt.part, attempt.submitted_at
+  `select ${held.namesOf('held_receipt')}, attempt.message_id, attempt.attempt, attempt.part, attempt.submitted_at
    from attempt cross join held_receipt
    where attempt.account_id = :account and attempt.message_id {among :ids}
      and held_receipt.connector = attempt.connector and held_receipt.gateway_id = attempt.gateway_id`,
 );
 /** The messages that held receipts are about; mostly none, because settlements apply receipts. */
-export const heldMatches = statement<{ limit: number }, { account_id: bigint; message_id: bigint }>(
+export const heldMatches = statement<{ limit: number }, Pick<AttemptRow, 'account_id' | 'message_id'>>(
   'receipts.heldMatches',
   `select distinct attempt.account_id, attempt.message_id from held_receipt cross join attempt
    where attempt.connector = held_receipt.connector and attempt.gateway_id = held_receipt.gateway_id
      and attempt.gateway_id is not null {limit :limit}`,
 );
-export const removeHeld = statement<{ connector: string; gatewayId: string; attemptId: string; status: string }>(
+export const removeHeld = statement<Pick<HeldReceipt, 'connector' | 'gatewayId' | 'attemptId' | 'status'>>(
   'receipts.removeHeld',
   `delete from held_receipt where connector = :connector and gateway_id = :gatewayId and attempt_id = :attemptId
      and status = :status`,
@@ -108,17 +96,13 @@ export const dropBeyond = statement<{ newer: number }>(
   { affects: 'none' },
 );
 
-export interface SilentRow {
-  account_id: bigint;
-  message_id: bigint;
-  attempt: bigint;
-  part: bigint;
-  attempt_id: string;
-  state: string;
-  status: string | null;
+export type SilentRow = Pick<
+  AttemptRow,
+  'account_id' | 'message_id' | 'attempt' | 'part' | 'attempt_id' | 'state' | 'status'
+> & {
   /** 1 if the message is still in `dispatch` and the outcome of the attempt is unknown. */
   is_open: bigint;
-}
+};
 /** Attempts in the order of their ids, which is that of their times. */
 export const attemptsAfter = statement<{ after: string; before: string; limit: number }, SilentRow>(
   'receipts.attemptsAfter',

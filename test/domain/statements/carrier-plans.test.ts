@@ -29,9 +29,8 @@ describe('query plans of what carriers bring, on the embedded database', () => {
   });
   after(() => database.close());
 
-  const all = [attempts, incoming, receipts, routes, sending].flatMap(
-    (module) => Object.values(module) as Statement<Record<string, never>>[],
-  );
+  const exported = [attempts, incoming, receipts, routes, sending].flatMap((module) => Object.values<unknown>(module));
+  const all = exported.filter((each) => typeof (each as Statement).text === 'string') as Statement[];
   for (const { name, text, parameters } of all.filter((each) => !WHOLE.includes(each.name))) {
     test(`${name} reads every table by an index`, () => {
       const plan = database
