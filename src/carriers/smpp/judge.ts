@@ -1,11 +1,11 @@
 import { BoundedMap } from '../../base/bounded-map.ts';
 import type { SubmitResult } from '../connector.ts';
+import type { AdaptiveRate } from './adaptive-rate.ts';
 import type { SmppConfig } from './config.ts';
 import { canonicalId } from './ids.ts';
 import type { Answer } from './requests.ts';
 import type { Session } from './session.ts';
 import { meaningOf, refusalOf, STATUS, statusWords } from './status.ts';
-import type { Throttle } from './throttle.ts';
 
 /** What the answer to a submission means, with what the answers before have shown. */
 export interface Judge {
@@ -23,7 +23,7 @@ const QUEUE_FULL_MAX = 5;
 const QUEUE_FULL = 0x14;
 const DOUBTFUL_REMEMBERED = 10_000;
 
-export function createJudge(config: SmppConfig, throttle: Pick<Throttle, 'slow'>): Judge {
+export function createJudge(config: SmppConfig, rate: Pick<AdaptiveRate, 'slow'>): Judge {
   const doubtful = new BoundedMap<string, number>(DOUBTFUL_REMEMBERED);
   let settingsRefusals = 0;
   let queueFull = 0;
@@ -40,7 +40,7 @@ export function createJudge(config: SmppConfig, throttle: Pick<Throttle, 'slow'>
     queueFull = status === QUEUE_FULL ? queueFull + 1 : 0;
     if (meaning === 'throttle' || queueFull >= QUEUE_FULL_MAX) {
       queueFull = 0;
-      throttle.slow();
+      rate.slow();
     }
     if (status === STATUS.invalidBindStatus) session?.close(statusWords(status));
     const before = doubtful.get(partKey) ?? 0;

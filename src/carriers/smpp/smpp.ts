@@ -1,6 +1,7 @@
 import { createSemaphore } from '../../base/semaphore.ts';
 import type { CarrierEvents, Connector, Submission, SubmitResult } from '../connector.ts';
 import { submitWithin } from '../submit-within.ts';
+import { createAdaptiveRate } from './adaptive-rate.ts';
 import { createBinds } from './binds.ts';
 import type { SmppConfig, SmppDependencies } from './config.ts';
 import { createDeliveries } from './deliveries.ts';
@@ -9,7 +10,6 @@ import { probeSmpp } from './probe.ts';
 import type { Answer } from './requests.ts';
 import type { Session } from './session.ts';
 import { isRefusal, type Prepared, prepare } from './submission.ts';
-import { createThrottle } from './throttle.ts';
 import { type OpenWire, openSocket } from './wire.ts';
 
 /** Straight to a carrier by SMPP 3.4. */
@@ -26,8 +26,8 @@ export function createSmpp(
   openWire: OpenWire = openSocket,
 ): Connector {
   const { clock, log } = deps;
-  const throttle = createThrottle(clock);
-  const judge = createJudge(config, throttle);
+  const rate = createAdaptiveRate(clock);
+  const judge = createJudge(config, rate);
   const deliveries = createDeliveries(name, config, deps);
   const window = createSemaphore(() => Math.max(1, binds.ready().length * config.window));
   let events: CarrierEvents | undefined;
@@ -68,7 +68,7 @@ export function createSmpp(
     const fault = binds.fault();
     if (fault !== null) return Promise.resolve(away(fault, true));
     const inTurn = async () => {
-      await throttle.wait(signal);
+      await rate.wait(signal);
       return null;
     };
     return submitWithin(window, part, signal, () => send(part, prepared, signal), inTurn);

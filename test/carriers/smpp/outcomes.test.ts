@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { SubmitResult } from '../../../src/carriers/connector.ts';
+import { createAdaptiveRate } from '../../../src/carriers/smpp/adaptive-rate.ts';
 import { answerTo, COMMAND } from '../../../src/carriers/smpp/pdu.ts';
 import { meaningOf, statusWords } from '../../../src/carriers/smpp/status.ts';
-import { createThrottle } from '../../../src/carriers/smpp/throttle.ts';
 import { NEVER } from '../../support/kannel-recording.ts';
 import { createVirtualClock, settled } from '../../support/virtual-clock.ts';
 import { statusClasses } from './captures.ts';
@@ -105,24 +105,24 @@ describe('the outcome of a command_status', () => {
 describe('throttling', () => {
   test('the rate is halved, not below 1 a second, and grows by a tenth every 10 seconds', async () => {
     const clock = createVirtualClock();
-    const throttle = createThrottle(clock);
-    for (let count = 0; count < 100; count++) assert.equal(throttle.wait(NEVER), undefined);
-    throttle.slow();
-    assert.equal(throttle.rate, 50);
-    throttle.slow();
-    assert.equal(throttle.rate, 50, 'answers to submissions that left together count once');
+    const rate = createAdaptiveRate(clock);
+    for (let count = 0; count < 100; count++) assert.equal(rate.wait(NEVER), undefined);
+    rate.slow();
+    assert.equal(rate.perSecond, 50);
+    rate.slow();
+    assert.equal(rate.perSecond, 50, 'answers to submissions that left together count once');
     await clock.advance(1_000);
-    throttle.slow();
-    assert.equal(throttle.rate, 25);
+    rate.slow();
+    assert.equal(rate.perSecond, 25);
     await clock.advance(10_000);
-    assert.ok(Math.abs((throttle.rate ?? 0) - 27.5) < 1e-9);
+    assert.ok(Math.abs((rate.perSecond ?? 0) - 27.5) < 1e-9);
     for (let count = 0; count < 10; count++) {
       await clock.advance(1_000);
-      throttle.slow();
+      rate.slow();
     }
-    assert.equal(throttle.rate, 1);
+    assert.equal(rate.perSecond, 1);
     await clock.advance(3_600_000);
-    assert.equal(throttle.rate, null, 'in the end there is no limit any more');
+    assert.equal(rate.perSecond, null, 'in the end there is no limit any more');
   });
 
   test('after 0x58 no message overtakes at full speed', async () => {

@@ -4,13 +4,13 @@ import type { Clock } from '../../base/clock.ts';
  * Slows a connector down after its SMSC said that it is too fast, for all messages alike. The rate
  * is halved, and grows by a tenth every 10 seconds in which the SMSC does not say it again.
  */
-export interface Throttle {
+export interface AdaptiveRate {
   /** Resolves when the next submission may leave; undefined where it may at once. */
   wait(signal: AbortSignal): Promise<void> | undefined;
-  /** The SMSC said that we are too fast. */
+  /** Halves the rate, because the SMSC said that we are too fast. */
   slow(): void;
-  /** Submissions in a second; null for no limit. */
-  readonly rate: number | null;
+  /** The submissions per second; null for no limit. */
+  readonly perSecond: number | null;
 }
 
 const RATE_MIN = 1;
@@ -19,7 +19,7 @@ const GROWTH = 1.1;
 /** Answers to submissions that left together say it together: they count once. */
 const SAME_MS = 1_000;
 
-export function createThrottle(clock: Pick<Clock, 'monotonic' | 'sleep'>): Throttle {
+export function createAdaptiveRate(clock: Pick<Clock, 'monotonic' | 'sleep'>): AdaptiveRate {
   const sent = createRateMeter(clock.monotonic);
   let rate: number | null = null;
   /** Twice the rate that was too fast: beyond it there is no limit. */
@@ -58,7 +58,7 @@ export function createThrottle(clock: Pick<Clock, 'monotonic' | 'sleep'>): Throt
       rate = Math.max(RATE_MIN, before / 2);
       nextAt = Math.max(nextAt, now + 1_000 / rate);
     },
-    get rate() {
+    get perSecond() {
       grow();
       return rate;
     },
