@@ -1,4 +1,4 @@
-/** What is proved by more than `npm test`: with faults, for long, or with programs of others. */
+/** A proof goes beyond `npm test`: it injects faults, runs for long, or needs programs of others. */
 export interface Proof {
   /** What holds if it passes, in one sentence. */
   readonly proves: string;

@@ -77,7 +77,7 @@ export function notWhileClosed(history: History): string[] {
 const FRESH_MS = 50;
 const MARGIN_MS = 2_000;
 
-/** What was claimed before the opt-out may leave within a moment, and not later. */
+/** A message that was claimed before the opt-out may still leave within a moment, but not later. */
 export function notAfterOptOutOfItsNumber(history: History): string[] {
   const { events } = history;
   const faults: string[] = [];

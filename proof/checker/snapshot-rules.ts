@@ -41,7 +41,7 @@ export function heldOnce(history: History): string[] {
   });
 }
 
-/** What was granted is between what was acknowledged and what was asked for. */
+/** The credits that were granted are at least those acknowledged, and at most those asked for. */
 export function grantsCount(history: History): string[] {
   const asked = of(history, 'credits-asked');
   const moved = new Set(of(history, 'credits-moved').map(({ act }) => act));
@@ -155,7 +155,7 @@ function usesAfter(event: Event, order: number, asked: number, number: string, e
   return order > asked || answer < 0 || answer > asked;
 }
 
-/** Whoever reads after an acknowledgement sees what was acknowledged, on every node. */
+/** A read that begins after an acknowledgement sees the acknowledged write, on every node. */
 export function readsSeeWrites(history: History): string[] {
   return of(history, 'read').flatMap(({ what, fault }) => (fault === null ? [] : [`${what}: ${fault}`]));
 }

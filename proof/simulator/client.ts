@@ -22,7 +22,7 @@ export interface Client {
   readonly look: (text: string, ...values: (string | bigint | number)[]) => Record<string, unknown> | undefined;
 }
 
-/** What was done for certain, was refused for certain, or neither. */
+/** Whether the request was certainly done, was certainly refused, or neither is known. */
 export const verdict = (answer: ApiAnswer): 'done' | 'refused' | 'unknown' => {
   if (answer.kind === 'lost' || answer.value.status >= 500 || answer.value.status === 429) return 'unknown';
   return answer.value.status < 300 ? 'done' : 'refused';
