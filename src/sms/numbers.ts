@@ -206,6 +206,7 @@ export function numberFault(text: string, region: string | null): NumberFault | 
   const trimmed = text.trim();
   const exponent = exponentFault(trimmed);
   if (exponent) return exponent;
+  if (DATE.test(trimmed)) return { detail: 'this is a date, not a phone number', proposal: null };
   const decimal = /^(\d{5,20})[.,]0+$/.exec(trimmed);
   if (decimal) return { detail: 'a spreadsheet has written this number with decimals', proposal: decimal[1] as string };
   const zero = withLostZero(trimmed, asCountry(region));
@@ -217,6 +218,9 @@ export function numberFault(text: string, region: string | null): NumberFault | 
   if (!isReadable && !isLocal) return { detail: 'this is not a phone number', proposal: null };
   return null;
 }
+
+/** 2026/11/15, 2026-11-15, 15.11.2026 or 11/15/2026. */
+const DATE = /^(?:(?:19|20)\d\d([/.-])[01]?\d\1[0-3]?\d|[0-3]?\d([/.-])[0-3]?\d\2(?:19|20)\d\d)$/;
 
 /**
  * Proposes a number for digits that are not valid with the country code but are a valid local

@@ -28,10 +28,13 @@ export const contactRow = (row: number, cells: CsvRow['cells']): ImportRow => ({
   row,
   name: cells.name?.text ?? '',
   surname: cells.surname?.text ?? '',
-  mobile: cells.mobile?.text ?? '',
+  mobile: withoutInvisible(cells.mobile?.text ?? ''),
   isText: cells.mobile?.isText ?? false,
   group: cells.group?.text ?? '',
 });
+
+/** Phones and web pages put marks of direction and width around numbers that are copied. */
+const withoutInvisible = (number: string): string => number.replace(/\p{Cf}/gu, '').trim();
 
 /** Digits with what people write between them, or what a spreadsheet has made of them. */
 const NUMBER = /^[+(]{0,2}\d[\d\s()./E+-]*$/i;
@@ -40,8 +43,9 @@ const NUMBER = /^[+(]{0,2}\d[\d\s()./E+-]*$/i;
 export async function readNumberRows(bytes: Uint8Array): Promise<Pick<ImportRow, 'row' | 'mobile'>[] | null> {
   const rows: Pick<ImportRow, 'row' | 'mobile'>[] = [];
   for await (const { row, cell } of readFirstCells(bytes)) {
-    if (!NUMBER.test(cell.text)) return null;
-    rows.push({ row, mobile: cell.text });
+    const mobile = withoutInvisible(cell.text);
+    if (!NUMBER.test(mobile)) return null;
+    rows.push({ row, mobile });
   }
   return rows.length > 0 ? rows : null;
 }

@@ -3,12 +3,15 @@ import {
   type Cell,
   type CsvColumn,
   cellsOf,
+  checkWidth,
   delimiterOf,
   headerOf,
   markedCharset,
   RECORD_LENGTH_MAX,
   recordsOf,
   refusal,
+  refuseOtherFiles,
+  textDecoder,
   withoutHint,
 } from './csv.ts';
 
@@ -59,7 +62,7 @@ export async function openCsvFile(
     if (done) throw refusal('file', '#', 'it is empty');
     if (isEmpty(value.record)) continue;
     const header = headerOf(value.record, columns, named, way);
-    return { encoding, delimiter, rows: rowsOf(records, header) };
+    return { encoding, delimiter, rows: rowsOf(records, header, value.record.length) };
   }
 }
 
@@ -68,9 +71,11 @@ const isEmpty = (record: readonly string[]): boolean => record.every((cell) => c
 async function* rowsOf(
   records: AsyncGenerator<NumberedRecord>,
   header: ReadonlyMap<string, number>,
+  width: number,
 ): AsyncGenerator<FileRow> {
   for await (const { line, record } of records) {
     if (isEmpty(record)) continue;
+    checkWidth(line, record, width);
     const cells = cellsOf(record, header);
     const exact = (name: string) => {
       const cell = cells[name];
@@ -102,9 +107,9 @@ async function* chained(first: string, rest: AsyncGenerator<string>): AsyncGener
 }
 
 async function* decoded(path: string, encoding: string): AsyncGenerator<string> {
-  const decoder = new TextDecoder(encoding);
-  for await (const chunk of createReadStream(path)) yield decoder.decode(chunk, { stream: true });
-  yield decoder.decode();
+  const decode = textDecoder(encoding);
+  for await (const chunk of createReadStream(path)) yield decode(chunk);
+  yield decode();
 }
 
 /**
@@ -116,6 +121,7 @@ async function encodingOf(path: string): Promise<string> {
   let isFirst = true;
   try {
     for await (const chunk of createReadStream(path)) {
+      if (isFirst) refuseOtherFiles(chunk);
       const marked = isFirst ? markedCharset(chunk) : undefined;
       if (marked !== undefined) return marked;
       isFirst = false;

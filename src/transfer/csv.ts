@@ -37,15 +37,34 @@ export async function* readCsv(
   named: string | null,
 ): AsyncGenerator<CsvRow> {
   let header: ReadonlyMap<string, number> | undefined;
+  let width = 0;
   for await (const { row, record } of readRows(bytes)) {
-    if (header) yield { row, cells: cellsOf(record, header) };
-    else header = headerOf(record, columns, readNames(named, columns), (name) => `${name}:Header`);
+    if (header) {
+      checkWidth(row, record, width);
+      yield { row, cells: cellsOf(record, header) };
+    } else {
+      header = headerOf(record, columns, readNames(named, columns), (name) => `${name}:Header`);
+      width = record.length;
+    }
   }
   if (!header) throw refusal('file', '#', 'it is empty');
 }
 
 export const cellsOf = (record: readonly string[], header: ReadonlyMap<string, number>): CsvRow['cells'] =>
   Object.fromEntries([...header].map(([name, index]) => [name, unguarded(record[index] ?? '')]));
+
+/**
+ * A text with a comma that nobody put into quotes moves all cells after it by one, so a row with
+ * more cells than the header is refused. Spreadsheets write empty cells at the end of rows, which
+ * do no harm.
+ */
+export function checkWidth(row: number, record: readonly string[], width: number): void {
+  if (record.length <= width || record.slice(width).every((cell) => cell.trim() === '')) return;
+  throw badRow(
+    row,
+    `it has ${record.length} cells, and the header has ${width}; a text that contains the separator must be in quotes`,
+  );
+}
 
 /** Reads the first cell of each row of a file without a header, numbered as in `readCsv`. */
 export async function* readFirstCells(bytes: Uint8Array): AsyncGenerator<{ row: number; cell: Cell }> {
@@ -161,13 +180,46 @@ const badRow = (row: number, detail: string): Problem =>
  * its user chooses.
  */
 async function decode(bytes: Uint8Array): Promise<string> {
-  const decoder = new TextDecoder(charsetOf(bytes));
+  refuseOtherFiles(bytes);
+  const decode = textDecoder(charsetOf(bytes));
   let text = '';
   for (let start = 0; start < bytes.length; start += DECODED_BYTES) {
-    text += decoder.decode(bytes.subarray(start, start + DECODED_BYTES), { stream: true });
+    text += decode(bytes.subarray(start, start + DECODED_BYTES));
     await nextTurn();
   }
-  return text + decoder.decode();
+  return text + decode();
+}
+
+/**
+ * Decodes a file piece by piece; a call without bytes ends it. Bytes that are no text are refused.
+ */
+export function textDecoder(encoding: string): (bytes?: Uint8Array) => string {
+  const decoder = new TextDecoder(encoding, { fatal: true });
+  return (bytes) => {
+    let text: string;
+    try {
+      text = decoder.decode(bytes, { stream: bytes !== undefined });
+    } catch (thrown) {
+      if ((thrown as NodeJS.ErrnoException).code !== 'ERR_ENCODING_INVALID_ENCODED_DATA') throw thrown;
+      throw refusal('file', '#', `some of its bytes are not ${encoding.toUpperCase()}; ${SAVE_AGAIN}`);
+    }
+    if (text.includes('\0')) throw refusal('file', '#', `it contains NUL bytes, so it is not a text; ${SAVE_AGAIN}`);
+    return text;
+  };
+}
+
+const SAVE_AGAIN = 'open it in a spreadsheet, save it as "CSV UTF-8", and use that file';
+
+/** The first bytes of files that people take for CSV. */
+const OTHER_FILES = [
+  { start: Buffer.from('PK\x03\x04'), what: 'an Excel workbook (.xlsx), another spreadsheet or a zip archive' },
+  { start: Buffer.from([0xd0, 0xcf, 0x11, 0xe0]), what: 'an Excel workbook (.xls)' },
+  { start: Buffer.from('%PDF'), what: 'a PDF document' },
+];
+
+export function refuseOtherFiles(bytes: Uint8Array): void {
+  const other = OTHER_FILES.find(({ start }) => start.equals(bytes.subarray(0, start.length)));
+  if (other) throw refusal('file', '#', `it is ${other.what}, not CSV; ${SAVE_AGAIN}`);
 }
 
 /** The bytes of one step: decoding 10 MiB of Windows-1252 at once would take 44 ms. */
@@ -190,17 +242,17 @@ export function markedCharset(bytes: Uint8Array): string | undefined {
   return undefined;
 }
 
-export const DELIMITERS = [',', ';', '\t'] as const;
+export const DELIMITERS = [',', ';', '\t', '|'] as const;
 
 /** Excel writes a first line such as `sep=;`, which is no row. */
 export function withoutHint(text: string): { text: string; delimiter: string | undefined } {
-  const [hint, delimiter] = /^"?sep=([,;\t])"?(?:\r\n|\n|\r)/i.exec(text) ?? [];
+  const [hint, delimiter] = /^"?sep=([,;\t|])"?(?:\r\n|\n|\r)/i.exec(text) ?? [];
   return { text: text.slice(hint?.length ?? 0), delimiter };
 }
 
 /** The most frequent delimiter outside quotes, in the first line that has one. */
 export function delimiterOf(text: string): string {
-  const line = /^[\s,;]*([^\r\n]*)/.exec(text.slice(0, RECORD_LENGTH_MAX))?.[0] ?? '';
+  const line = /^[\s,;|]*([^\r\n]*)/.exec(text.slice(0, RECORD_LENGTH_MAX))?.[0] ?? '';
   const plain = line.replace(/"[^"]*"/g, '');
   const counts = DELIMITERS.map((delimiter) => plain.split(delimiter).length);
   return DELIMITERS[counts.indexOf(Math.max(...counts))] as string;
@@ -250,6 +302,10 @@ export function headerOf(
     const detailWithFile = `${detail}. The first row has ${shown.join(', ')}${more}. Needed: ${needed}`;
     return refusal('columns', '?columns', detailWithFile);
   };
+  if (titles.some((title) => LIKE_A_NUMBER.test(title))) {
+    const example = columns.map(({ name }) => name).join();
+    throw wrong(`there is no header; write the names of the columns into the first row, such as ${example}`);
+  }
   const found = new Map<string, number>();
   for (const { name, required, aliases } of columns) {
     const given = named.get(name);
@@ -265,6 +321,9 @@ export function headerOf(
   }
   return found;
 }
+
+/** No column is called like a phone number: the first row is one of the data. */
+const LIKE_A_NUMBER = /^\+?[\d\s()./-]{7,}$/;
 
 // If the file is no CSV, its first row may be anything, so only its beginning is shown.
 const TITLES_SHOWN = 30;
@@ -296,4 +355,4 @@ export const CSV_START = '\uFEFF';
 export const csvLine = (cells: readonly (string | bigint)[]): string =>
   `${cells.map((cell) => (typeof cell === 'bigint' ? String(cell) : quoted(guarded(cell)))).join()}\r\n`;
 
-const quoted = (cell: string): string => (/[",;\t\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell);
+const quoted = (cell: string): string => (/[",;|\t\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell);

@@ -35,6 +35,7 @@ onEveryEngine('contacts from files', (engine) => {
         changed: 1,
         unchanged: 1,
         duplicates: 1,
+        duplicateRows: [{ row: 5, firstRow: 4 }],
         bad: 0,
         groupsAdded: 1,
         errors: [],
@@ -46,6 +47,21 @@ onEveryEngine('contacts from files', (engine) => {
       '["Bob",null,"0825550202",null]',
       '["Cid",null,"0825550203","Friends"]',
     ]);
+  });
+
+  test('marks that no one sees are taken out of a number, and a date is no number', async (t) => {
+    const bench = await openActions(engine, t);
+    await bench.account('acme', { region: 'ZA' });
+    const done = await bench.run('contact import', {
+      ...acme,
+      upload: 'mobile\n\u202a082\u200b5550201\u202c\n2026/11/15\n15.11.2026\n',
+      query: { skip_bad: 'true' },
+    });
+    assert.deepEqual(
+      done.errors.map(({ row, detail }: { row: number; detail: string }) => `${row}: ${detail}`),
+      ['3: this is a date, not a phone number', '4: this is a date, not a phone number'],
+    );
+    assert.deepEqual(await contactsOf(bench, 'acme'), ['[null,null,"0825550201",null]']);
   });
 
   test('numbers that a spreadsheet has changed are named with their row and a proposal', async (t) => {

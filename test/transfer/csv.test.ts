@@ -38,6 +38,7 @@ describe('readCsv', () => {
     [',', 'commas'],
     [';', 'semicolons'],
     ['\t', 'tabs'],
+    ['|', 'vertical bars'],
   ] as const) {
     for (const [end, lines] of [
       ['\n', 'LF'],
@@ -96,6 +97,18 @@ describe('readCsv', () => {
     ],
     'columns that are no pairs': ['mobile\n1\n', 'Cell', /^columns: expected pairs/],
     'a quote that is not closed': ['mobile,name\n1,a\n2,"b\n', null, /^Row 3: a quote is not closed\.$/],
+    'a row with more cells than the header': [
+      'mobile,name\n0825550201,Ann\n0825550202,Smith, Bob,\n',
+      null,
+      /^Row 3: it has 4 cells, and the header has 2; a text that contains the separator must be in quotes\.$/,
+    ],
+    'a file without a header': [
+      '+27 82 555 0201,Ann\n',
+      null,
+      /^columns: there is no header; .* such as mobile,name\. The first row has "\+27 82 555 0201", "Ann"/,
+    ],
+    'a workbook': ['PK\x03\x04\x14\0', null, /^file: it is an Excel workbook \(\.xlsx\).* save it as "CSV UTF-8"/],
+    'a file with NUL bytes': ['\uFEFFmobile,name\r\n,\0\r\n', null, /^file: it contains NUL bytes/],
     'a row that is too long': [`mobile,name\n1,${'x'.repeat(70_000)}\n`, null, /^Row 2: it is too long\.$/],
   };
   for (const [name, [given, named, message]] of Object.entries(REFUSED)) {
@@ -171,12 +184,13 @@ describe('csvLine', () => {
     assert.equal(csvLine(['grant', 12n, -3n, '12', '-3']), "grant,12,-3,'12,'-3\r\n");
   });
 
-  test('a NUL in a file with the mark of UTF-8 does not make it UTF-16', async () => {
-    const read: string[] = [];
-    for await (const { cells } of readCsv(Buffer.from(`${CSV_START}mobile,name\r\n,\0\r\n`), COLUMNS, null)) {
-      read.push(cells.name?.text ?? '');
-    }
-    assert.deepEqual(read, ['\0']);
+  test('bytes that are not UTF-8 after its mark are refused, and were read as another character', async () => {
+    const bytes = Buffer.concat([Buffer.from(`${CSV_START}mobile,name\r\n1,Zo`), Buffer.from([0xeb, 0x0d, 0x0a])]);
+    await assert.rejects(rowsOf(bytes), /^Problem: file: some of its bytes are not UTF-8; open it in a spreadsheet/);
+  });
+
+  test('empty cells beyond the header are allowed, because spreadsheets write them', async () => {
+    assert.deepEqual(await rowsOf('mobile,name\n1,a,,\n'), ['2 1 a']);
   });
 
   test('any table that is written as CSV is read as the same table', async () => {
@@ -187,7 +201,7 @@ describe('csvLine', () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.tuple(cell, cell), { minLength: 1, maxLength: 5 }), async (given) => {
         const rows = given
-          .map(([mobile, name]) => [mobile.replaceAll('\r', ''), name.replaceAll('\r', '')] as const)
+          .map(([mobile, name]) => [mobile.replace(/[\r\0]/g, ''), name.replace(/[\r\0]/g, '')] as const)
           .filter((row) => row.some((each) => each.trim() !== ''));
         const written = [['mobile', 'name'], ...rows].map((row) => csvLine(row)).join('');
         const read: string[][] = [];

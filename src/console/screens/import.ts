@@ -21,7 +21,7 @@ const texts = {
   steps: 'File → columns and check → done',
   file: 'CSV file',
   fileHint:
-    'At most 10 MiB and 100,000 rows. Commas, semicolons or tabs; UTF-8, UTF-16 or Windows-1252. The first row names the columns.',
+    'At most 10 MiB and 100,000 rows. Commas, semicolons, tabs or vertical bars; UTF-8, UTF-16 or Windows-1252. The first row names the columns.',
   read: 'Read the file',
   noFile: 'Choose a file first.',
   check: 'Check the file',

@@ -43,6 +43,8 @@ export interface ContactImport {
   readonly unchanged: number;
   /** Rows with the number and the group of an earlier row. The earliest row is imported. */
   readonly duplicates: number;
+  /** The first of these rows, each with the earlier row. */
+  readonly duplicateRows: readonly { readonly row: number; readonly firstRow: number }[];
   readonly bad: number;
   /** With `fillsOnly`: rows that differ from their contact, whose fields stay as they are. */
   readonly differing: number;
@@ -125,6 +127,7 @@ async function plan(
   const groups = await groupsByName(queries, account);
   const wanted = new Map<string, Wanted>();
   const faults: RowFault[] = [];
+  const duplicateRows: { row: number; firstRow: number }[] = [];
   let [bad, duplicates] = [0, 0];
   const pause = createPauses(HOLD_MS);
   for (const [index, row] of rows.entries()) {
@@ -139,8 +142,9 @@ async function plan(
     const key = numberKey(row.mobile, region);
     const named = row.group === '' ? group : (groups.get(row.group) ?? row.group);
     const same = fillsOnly ? key : `${key} ${typeof named === 'string' ? `new ${named}` : named}`;
-    if (wanted.has(same)) duplicates += 1;
-    else wanted.set(same, { row, key, group: named });
+    const first = wanted.get(same);
+    if (!first) wanted.set(same, { row, key, group: named });
+    else if (++duplicates <= FAULTS_MAX) duplicateRows.push({ row: row.row, firstRow: first.row.row });
   }
   const all = [...wanted.values()];
   const present = await contactsByKey(queries, account, all, region);
@@ -158,6 +162,7 @@ async function plan(
       changed: change.length,
       unchanged: all.length - add.length - change.length,
       duplicates,
+      duplicateRows,
       bad,
       differing,
       groupsAdded: newGroups.length,

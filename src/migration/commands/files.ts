@@ -34,7 +34,7 @@ export const withFileOptions = (command: Command): Command =>
       ).argParser(readPair),
     )
     .addOption(
-      new Option('--delimiter <MARK>', 'what separates cells: a comma, a semicolon or tab; else it is found').argParser(
+      new Option('--delimiter <MARK>', 'what separates cells: a comma, a semicolon, a vertical bar or tab; else it is found').argParser(
         readDelimiter,
       ),
     )
@@ -87,7 +87,7 @@ function readStatus(text: string, before: ReadonlyMap<string, string> = new Map(
 
 function readDelimiter(text: string): string {
   const mark = text === 'tab' || text === '\\t' ? '\t' : text;
-  if (!(DELIMITERS as readonly string[]).includes(mark)) throw new InvalidArgumentError('Expected , or ; or tab.');
+  if (!(DELIMITERS as readonly string[]).includes(mark)) throw new InvalidArgumentError('Expected , or ; or | or tab.');
   return mark;
 }
 

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { counted } from '../../base/counted.ts';
 import { NO_PROGRESS } from '../../base/progress.ts';
 import { type ContactImport, FAULTS_MAX, importContacts } from '../../domain/contacts/contact-import.ts';
 import type { Contact } from '../../domain/contacts/contacts.ts';
@@ -17,6 +18,10 @@ const imported = z.strictObject({
   changed: z.int(),
   unchanged: z.int(),
   duplicates: z.int().describe('Rows with the same number and group as an earlier row, which is the one that counts.'),
+  duplicateRows: z
+    .array(z.strictObject({ row: z.int(), firstRow: z.int() }))
+    .max(FAULTS_MAX)
+    .describe(`The first ${FAULTS_MAX} of these rows, each with the earlier row, as a spreadsheet numbers them.`),
   bad: z.int().describe('Rows that are wrong.'),
   groupsAdded: z.int(),
   errors: z
@@ -33,9 +38,12 @@ const imported = z.strictObject({
 });
 
 const shown = (done: ContactImport, dryRun: boolean): z.output<typeof imported> => {
-  const { faults, faultsLeftOut, differing: _, ...counts } = done;
-  return { dryRun, ...counts, errors: [...faults], errorsLeftOut: faultsLeftOut };
+  const { faults, faultsLeftOut, differing: _, duplicateRows, ...counts } = done;
+  return { dryRun, ...counts, duplicateRows: [...duplicateRows], errors: [...faults], errorsLeftOut: faultsLeftOut };
 };
+
+/** The rest of them is in the output as JSON. */
+const DUPLICATES_SAID = 20;
 
 function said({ dryRun, ...done }: z.output<typeof imported>): string {
   const errors = done.errors.map(({ row, field, detail, proposal }) => {
@@ -43,10 +51,16 @@ function said({ dryRun, ...done }: z.output<typeof imported>): string {
     return `row ${row}: ${field}: ${detail}${perhaps}`;
   });
   if (done.errorsLeftOut > 0) errors.push(`… and ${done.errorsLeftOut} more`);
+  const duplicates = done.duplicateRows
+    .slice(0, DUPLICATES_SAID)
+    .map(({ row, firstRow }) => `row ${row}: the same number and group as row ${firstRow}, which counts`);
+  if (done.duplicates > DUPLICATES_SAID) {
+    duplicates.push(`… and ${counted(done.duplicates - DUPLICATES_SAID, 'duplicate')} more`);
+  }
   const counts = `${done.added} added, ${done.changed} changed, ${done.unchanged} unchanged`;
-  const others = `${done.duplicates} duplicates, ${done.bad} bad ${done.bad === 1 ? 'row' : 'rows'}, ${done.groupsAdded} new groups`;
+  const others = `${counted(done.duplicates, 'duplicate')}, ${counted(done.bad, 'bad row')}, ${counted(done.groupsAdded, 'new group')}`;
   const heading = dryRun ? 'This would be done' : 'Imported';
-  return [...errors, `${heading}: ${counts}, ${others}.`].join('\n');
+  return [...errors, ...duplicates, `${heading}: ${counts}, ${others}.`].join('\n');
 }
 
 export const contactImport = accountAction({
@@ -57,7 +71,7 @@ export const contactImport = accountAction({
   path: '/accounts/{username}/contacts/import',
   summary: 'Import contacts from a CSV file.',
   description:
-    'The first row names the columns: mobile, name, surname, group. Commas, semicolons and tabs separate cells. ' +
+    'The first row names the columns: mobile, name, surname, group. Commas, semicolons, tabs or vertical bars separate cells. ' +
     'A row updates the contact with the same number, and the same group if the row names one, or adds a contact. An empty cell changes nothing. ' +
     'A group that does not exist is created. If a row is wrong, the whole file is refused, unless `skip_bad` is given.',
   params: accountParams,
@@ -83,6 +97,7 @@ export const contactImport = accountAction({
       changed: 0,
       unchanged: 0,
       duplicates: 0,
+      duplicateRows: [],
       bad: 1,
       groupsAdded: 1,
       errors: [
