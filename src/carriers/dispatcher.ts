@@ -139,13 +139,26 @@ function createClaims(parts: DispatcherParts, { record, outage, submitting }: Cl
     const outageMs = outage.remainingMs();
     if (outageMs > 0) return { room: 0, waitMs: Math.min(outageMs, settings.pollMs) };
     if (ratePerSecond === null) return { room: wanted, waitMs: 0 };
+    // To take slots and give them back are two writes, which a look without work has no use for.
+    if (!(await claiming.isAnythingDue(shareNow()))) return { room: 0, waitMs: await untilDueMs() };
     const slots = await connectors.takeSlots(connector.name, ratePerSecond, wanted);
     return { room: slots, waitMs: slots > 0 ? 0 : Math.ceil(1_000 / ratePerSecond) };
   }
 
+  const shareNow = () => ({
+    connector: connector.name,
+    isDefault: record().isDefault,
+    wholeTexts: connector.partsAs === 'whole',
+  });
+
+  /** How long to wait until the next message is due. */
+  async function untilDueMs(): Promise<number> {
+    const nextAt = await claiming.nextDueAt(shareNow());
+    return nextAt === null ? settings.pollMs : Math.min(Math.max(nextAt - now(), AGAIN_MS), settings.pollMs);
+  }
+
   async function claimSome(room: number): Promise<number> {
-    const wholeTexts = connector.partsAs === 'whole';
-    const share = { connector: connector.name, isDefault: record().isDefault, wholeTexts };
+    const share = shareNow();
     const claimed = await claiming.claim(share, room);
     if (claimed.length > 0) outage.onTry();
     // This comes before everything that may fail: a claimed message that is not submitted has an
@@ -156,10 +169,7 @@ function createClaims(parts: DispatcherParts, { record, outage, submitting }: Cl
       const used = claimed.reduce((sum, message) => sum + partsSubmitted(message), 0);
       await connectors.moveSlots(connector.name, ratePerSecond, used - room);
     }
-    if (claimed.length > 0) return 0;
-    const nextAt = await claiming.nextDueAt(share);
-    if (nextAt === null) return settings.pollMs;
-    return Math.min(Math.max(nextAt - now(), AGAIN_MS), settings.pollMs);
+    return claimed.length > 0 ? 0 : untilDueMs();
   }
 
   return {

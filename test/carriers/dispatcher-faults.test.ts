@@ -37,7 +37,12 @@ async function opened(
   const connectors = createConnectors(sending.database, sending.now);
   await connectors.prepare([{ ...LOOPBACK, ...record }], LOOPBACK);
   const { submitted, create } = scripted(answer);
-  const clock = { ...systemClock, now: sending.now, random: () => 0 };
+  let timeouts = 0;
+  const timeout = (ms: number) => {
+    timeouts += 1;
+    return systemClock.timeout(ms);
+  };
+  const clock = { ...systemClock, now: sending.now, random: () => 0, timeout };
   const dispatcher = createDispatcher({
     connector: create?.('loopback', 'loopback', {}, { clock }) as never,
     record: await connectors.show('loopback'),
@@ -65,7 +70,7 @@ async function opened(
     await sending.accept(account, message({ to, text }));
     dispatcher.wake();
   };
-  return { clock: sending.clock, database: sending.database, submitted, dispatcher, send };
+  return { clock: sending.clock, database: sending.database, submitted, dispatcher, send, timeouts: () => timeouts };
 }
 
 const reasons = sql<object, { state: string; reason: string | null }>('select state, reason from dispatch');
@@ -105,6 +110,60 @@ onEveryEngine('faults of a dispatcher', (engine) => {
     await sleep(3 * SETTINGS.pollMs);
     await send(1);
     await until('it is submitted', () => submitted.length === 1);
+  });
+
+  test('a look that finds nothing starts no time-out, and a claim starts one for all of its messages', async (t) => {
+    let looks = 0;
+    const nextDueAt = async () => {
+      looks += 1;
+      return null;
+    };
+    const bench = await opened(
+      engine,
+      t,
+      () => TAKEN,
+      {},
+      {},
+      NO_THROTTLE,
+      () => {},
+      { nextDueAt },
+    );
+    await until('it has looked', () => looks >= 3);
+    assert.equal(bench.timeouts(), 0);
+    await bench.send(3);
+    await until('they are submitted', () => bench.submitted.length === 3);
+    assert.equal(bench.timeouts(), 1);
+  });
+
+  test('a connector with a rate writes nothing while no message is due', async (t) => {
+    let takes = 0;
+    let looks = 0;
+    const rate = { ratePerSecond: 1_000 };
+    const faults = {
+      takeSlots: async () => {
+        takes += 1;
+        return 10;
+      },
+    };
+    const nextDueAt = async () => {
+      looks += 1;
+      return null;
+    };
+    const bench = await opened(
+      engine,
+      t,
+      () => TAKEN,
+      rate,
+      faults,
+      NO_THROTTLE,
+      () => {},
+      { nextDueAt },
+    );
+    await until('it has looked', () => looks >= 3);
+    assert.equal(takes, 0);
+    await bench.send(1);
+    await until('it takes its share when one is due', () => bench.submitted.length === 1);
+    assert.equal(takes, 1);
   });
 
   test('messages without an answer kept the rest of the window empty', async (t) => {

@@ -119,6 +119,10 @@ export function createClaiming(database: Database, settings: ClaimingSettings) {
       }
     },
 
+    /** Whether a claim would find an account with due messages. */
+    isAnythingDue: async (share: ConnectorShare): Promise<boolean> =>
+      (await dueAccounts(database, share, now())).length > 0,
+
     /** Whether the recipient of a claimed message has opted out since the claim. */
     isOptedOut: (message: ClaimedMessage): Promise<boolean> =>
       isOptedOut(database, message, settings.defaultRegion ?? null),
