@@ -195,6 +195,8 @@ const RULES: readonly Rule[] = [
     // Two final receipts of one part may have overtaken one another: either may stand.
     const possible = new Set(receipts.map(({ status }) => status));
     if (outcome.status !== null && possible.has(outcome.status)) return [];
+    // The word of the operator counts, also against a receipt that comes after it.
+    if (outcome.status === 'REJECTED' && isDecided(message)) return [];
     return [`${token} has the status ${outcome.status}, and its receipts said ${[...possible].join(' or ')}`];
   },
 

@@ -157,6 +157,15 @@ describe('the checker finds each planted fault', () => {
       /^a has the status EXPIRED, and its receipts said DELIVERED$/,
     ));
 
+  test('a receipt changes nothing after an operator has decided that the message was not submitted', () => {
+    const outcomes: History['outcomes'] = [{ token: 'a', list: 'sent', status: 'REJECTED', captured: 2 }];
+    found(checked(RIGHT, outcomes), /^a has the status REJECTED, and its receipts said DELIVERED$/);
+    const decided: Event = { kind: 'decision-asked', token: 'a', decision: 'not-submitted' };
+    assert.deepEqual(checked([...RIGHT, decided], outcomes), []);
+    const expired: History['outcomes'] = [{ token: 'a', list: 'sent', status: 'EXPIRED', captured: 2 }];
+    found(checked([...RIGHT, decided], expired), /^a has the status EXPIRED, and its receipts said DELIVERED$/);
+  });
+
   test('credits that do not add up at a snapshot', () =>
     found(
       checked([...RIGHT, { kind: 'balances', account: 'acme', granted: 10n, free: 9n, held: 0n, used: 2n }]),
