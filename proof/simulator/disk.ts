@@ -212,8 +212,19 @@ export function closeAll(): void {
   idle.clear();
 }
 
+/** Reads what is on disk, and keeps its statements. */
+class Observer extends Original {
+  readonly #prepared = new Map<string, StatementSync>();
+
+  override prepare(text: string): StatementSync {
+    const statement = this.#prepared.get(text) ?? super.prepare(text);
+    this.#prepared.set(text, statement);
+    return statement;
+  }
+}
+
 export const openObserver = (path: string): Original =>
-  new Original(path, { readOnly: true, timeout: 0, readBigInts: true });
+  new Observer(path, { readOnly: true, timeout: 0, readBigInts: true });
 
 const LOG = '-wal';
 const LOG_HEADER_BYTES = 32;

@@ -4,14 +4,17 @@ import { CODES, type Slot, type World } from './world.ts';
 
 /** What goes wrong besides carriers and webhooks: processes, clocks and the disk. */
 export function applyFault(world: World, { id, kind }: PlanEntry): void {
-  const { seed, scheduler, slots, recorder } = world;
+  const { seed, scheduler, slots, recorder, outside } = world;
   const random = createRandom(seed, `disturbance ${id}`);
   const slot = random.pick(slots) as Slot;
   if (kind === 'death') {
     // Mostly within the next piece of work.
     slot.deathIn ??= random.below(random.pick([3, 12, 40, 150, 600]));
-    // One that is idle would live for long.
-    scheduler.busy(slot.owner);
+    // One that is idle dies as well.
+    const { owner } = slot;
+    scheduler.after(outside, random.pick([100, 5_000, 60_000]), () => {
+      if (slot.owner === owner && slot.deathIn !== undefined) world.kill(slot);
+    });
   } else if (kind === 'power') world.losePower();
   else if (kind === 'pause') {
     slot.owner.pausedUntil = scheduler.now() + random.pick([2_000, 40_000, 130_000, 1_200_000]);

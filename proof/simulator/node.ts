@@ -62,8 +62,14 @@ const TIMES = {
 };
 const REGION = 'ZA';
 
-export const configOf = (databaseUrl: string): Config =>
-  readConfig({ COLUMBA_DATABASE: databaseUrl, COLUMBA_REGION: REGION });
+/** Read once for all processes of a world, because that takes half a millisecond. */
+let lastConfig: { readonly databaseUrl: string; readonly config: Config } | undefined;
+function configOf(databaseUrl: string): Config {
+  if (lastConfig?.databaseUrl !== databaseUrl) {
+    lastConfig = { databaseUrl, config: readConfig({ COLUMBA_DATABASE: databaseUrl, COLUMBA_REGION: REGION }) };
+  }
+  return lastConfig.config;
+}
 
 export async function startNode({ databaseUrl, clock, connector, send, failed }: NodeParts): Promise<SimulatedNode> {
   const config = configOf(databaseUrl);

@@ -20,12 +20,16 @@ export interface PlanOptions {
 }
 
 const HOUR = 3_600_000;
-const PER_DAY = { bursts: 14, actsMax: 16, deathsMax: 8 };
+const BURSTS_PER_DAY = 14;
+const BURSTS_MIN = 6;
+const ACTS_MAX = 16;
+/** Nothing dies in some bursts, and in others hardly anything lives. */
+const DEATHS = [0, 3, 8, 20, 60];
 
 export function planOf({ seed, hours }: PlanOptions): PlanEntry[] {
   const random = createRandom(seed, 'plan');
   const entries: Omit<PlanEntry, 'id'>[] = [];
-  const bursts = Math.max(2, Math.round((hours / 24) * PER_DAY.bursts));
+  const bursts = Math.max(BURSTS_MIN, Math.round((hours / 24) * BURSTS_PER_DAY));
   for (let burst = 0; burst < bursts; burst++) addBurst(entries, random, hours * HOUR);
   return entries.sort((one, other) => one.at - other.at).map((entry, id) => ({ ...entry, id }));
 }
@@ -37,8 +41,8 @@ function addBurst(entries: Omit<PlanEntry, 'id'>[], random: Random, lengthMs: nu
   const add = (kind: EntryKind, count: number) => {
     for (let each = 0; each < count; each++) entries.push({ at: begin + random.below(spanMs), kind });
   };
-  add('act', random.between(3, PER_DAY.actsMax));
-  add('death', random.below(PER_DAY.deathsMax));
+  add('act', random.between(3, ACTS_MAX));
+  add('death', random.pick(DEATHS));
   add('statement', random.below(3));
   if (random.chance(0.3)) add('pause', random.between(1, 2));
   if (random.chance(0.3)) add('skew', random.between(1, 2));

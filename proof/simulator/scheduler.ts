@@ -29,9 +29,13 @@ interface Timer {
 
 export type Scheduler = ReturnType<typeof createScheduler>;
 
-// A process that finds nothing to do looks less and less often. A late timer is what a busy machine
-// gives too, so this is a behaviour that the service has to bear anyway.
-const IDLE_MS_MAX = 3 * 3_600_000;
+// A process that finds nothing to do looks again when something falls due, and else after this time. A
+// late timer is what a busy machine gives too, so this is a behaviour that the service has to bear anyway.
+const IDLE_MS_MAX = 6 * 3_600_000;
+/** After so many looks that found nothing. A process has eight kinds of looks. */
+const IDLE_AFTER = 1;
+/** How many of its late looks an owner makes at their usual time when it gets something to do. */
+const HASTENED = 0.15;
 const TIE = 2 ** 31;
 
 export const createOwner = (name: string): Owner => ({
@@ -42,7 +46,14 @@ export const createOwner = (name: string): Owner => ({
   idleLooks: 0,
 });
 
-export function createScheduler(seed: number, start: number) {
+/** What waits for an owner, by the scheduler's clock. */
+export interface Waiting {
+  /** When the next of it falls due. */
+  readonly nextAt: number;
+  readonly isSomethingDue: boolean;
+}
+
+export function createScheduler(seed: number, start: number, waitingFor: (owner: Owner) => Waiting) {
   const random: Random = createRandom(seed, 'schedule');
   const timers = createHeap();
   const owners = new Set<Owner>();
@@ -59,7 +70,7 @@ export function createScheduler(seed: number, start: number) {
 
   function addTimer(owner: Owner, ms: number, work: () => void, isPoll: boolean): () => void {
     const dueAt = now + Math.max(0, ms);
-    const lateMs = isPoll ? idleMs(owner, ms) : 0;
+    const lateMs = isPoll && owner.idleLooks > IDLE_AFTER ? idleMs(owner, ms, waitingFor(owner), dueAt) : 0;
     const timer: Timer = {
       at: dueAt + lateMs,
       dueAt,
@@ -151,11 +162,11 @@ export function createScheduler(seed: number, start: number) {
         },
         true,
       ),
-    /** The owner has something to do, so it looks again at its usual times. */
+    /** The owner has something to do, so some of its looks come at their usual times. */
     busy(owner: Owner): void {
       if (owner.idleLooks === 0) return;
       owner.idleLooks = 0;
-      timers.hasten(owner, now);
+      timers.hasten((timer) => timer.owner === owner && timer.at > timer.dueAt && random.chance(HASTENED), now);
     },
     step,
     /** Runs everything up to this time, and moves on to it. */
@@ -166,10 +177,11 @@ export function createScheduler(seed: number, start: number) {
   };
 }
 
-const idleMs = ({ idleLooks }: Owner, ms: number): number => {
-  const factor = 4 ** Math.min(Math.max(0, idleLooks - 5), 10);
-  return Math.max(0, Math.min(ms * factor, Math.max(IDLE_MS_MAX, ms)) - ms);
-};
+/** How much later an idle owner looks. Where something is due that it cannot serve, it looks less and less often. */
+function idleMs({ idleLooks }: Owner, ms: number, { nextAt, isSomethingDue }: Waiting, dueAt: number): number {
+  const lookMs = isSomethingDue ? ms * 4 ** Math.min(idleLooks - IDLE_AFTER, 10) : IDLE_MS_MAX;
+  return Math.max(0, Math.min(lookMs, nextAt - dueAt, IDLE_MS_MAX));
+}
 
 /** Promises and their followers come to rest before this resolves: no work of ours uses the event loop. */
 const rest = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
@@ -219,10 +231,10 @@ function createHeap() {
       items[0] = last;
       down(0);
     },
-    /** Late timers of the owner come at the time for which they were asked. */
-    hasten(owner: Owner, now: number): void {
+    /** Late timers come at the time for which they were asked. */
+    hasten(isMeant: (timer: Timer) => boolean, now: number): void {
       items = items.filter(({ isCancelled, owner: own }) => !isCancelled && own.isAlive);
-      for (const timer of items) if (timer.owner === owner) timer.at = Math.max(Math.min(timer.at, timer.dueAt), now);
+      for (const timer of items) if (isMeant(timer)) timer.at = Math.max(timer.dueAt, now);
       for (let place = (items.length >> 1) - 1; place >= 0; place--) down(place);
     },
   };

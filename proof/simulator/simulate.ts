@@ -36,6 +36,7 @@ const HOUR = 3_600_000;
 /** Retries end after 48 hours, and the wait for receipts after 72. */
 const SETTLE_HOURS = 60;
 const SETTLE_HOURS_MAX = 200;
+const UNTOLD = 'select count(*) as count from webhook_delivery where due_at is not null';
 
 export async function simulate(options: SimulationOptions): Promise<Simulation> {
   const { seed, hours, nodes, template, plan = planOf(options) } = options;
@@ -51,7 +52,8 @@ export async function simulate(options: SimulationOptions): Promise<Simulation> 
     }
     await world.runUntil(begin + hours * HOUR);
     world.heal();
-    const isOver = () => world.carrier.receiptsOnTheirWay() === 0 && clients.isQuiet();
+    const isTold = () => world.observer().prepare(UNTOLD).get()?.count === 0n;
+    const isOver = () => world.carrier.receiptsOnTheirWay() === 0 && clients.isQuiet() && isTold();
     await world.runUntil(scheduler.now() + SETTLE_HOURS * HOUR);
     for (let more = SETTLE_HOURS; more < SETTLE_HOURS_MAX && !isOver(); more += 10) {
       await world.runUntil(scheduler.now() + 10 * HOUR);

@@ -13,7 +13,7 @@ import { createNodeClock } from './node-clock.ts';
 import { createRandom } from './random.ts';
 import { createReceivers, type Receivers } from './receivers.ts';
 import { createRecorder, type Recorder } from './recorder.ts';
-import { createOwner, createScheduler, type Owner, type Scheduler } from './scheduler.ts';
+import { createOwner, createScheduler, type Owner, type Scheduler, type Waiting } from './scheduler.ts';
 
 /** Several nodes on one disk, with carriers and webhooks around them, under one scheduler. */
 
@@ -75,12 +75,15 @@ const PAUSES = 0.08;
 const ACTIVE =
   /^\s*(?:insert into (?:attempt|movement|sent|scheduled|received|webhook_delivery|held_receipt|incoming_once|unrouted)|update (?:dispatch set|attempt set|webhook_delivery set))/i;
 const CLAIM = /^\s*insert into attempt /i;
+/** When there is work that a look finds. */
+const DUE = `select next_due_at as at from dispatch_account
+  union select max(due_at, lease_until) from webhook_delivery where due_at is not null order by at`;
 export const CODES = { busy: 5, readonly: 8, io: 10, full: 13 } as const;
 
 export const folderOf = (): string => (existsSync('/dev/shm') ? '/dev/shm' : tmpdir());
 
 export async function createWorld({ seed, nodes, template, start }: WorldOptions): Promise<World> {
-  const scheduler = createScheduler(seed, start);
+  const scheduler = createScheduler(seed, start, (owner) => waitingFor(slotOf(owner)?.skewMs ?? 0));
   const outside = createOwner('outside');
   const recorder = createRecorder(scheduler.now);
   const { record } = recorder;
@@ -119,6 +122,17 @@ export async function createWorld({ seed, nodes, template, start }: WorldOptions
     },
   });
   const restoreDisk = replaceDisk({ current: scheduler.current, before, after, post: scheduler.post });
+
+  function waitingFor(skewMs: number): Waiting {
+    if (due.commits !== counts.commits) {
+      const rows = observed().prepare(DUE).all();
+      due = { commits: counts.commits, times: rows.map(({ at }) => Number(at)) };
+    }
+    const now = scheduler.now() + skewMs;
+    const nextAt = due.times.find((at) => at > now) ?? Number.MAX_SAFE_INTEGER;
+    return { nextAt: nextAt - skewMs, isSomethingDue: due.times.some((at) => at <= now) };
+  }
+  let due: { readonly commits: number; readonly times: readonly number[] } = { commits: -1, times: [] };
 
   function isItsTime(slot: Slot): boolean {
     if (slot.deathIn === undefined || !slot.owner.isAlive) return false;
