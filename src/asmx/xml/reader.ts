@@ -1,6 +1,6 @@
-import { Problem } from '../../base/problem.ts';
-import { checkAttributes, checkElement, checkName, checkValue, type XmlLimits } from './limits.ts';
-import { DECLARATION, FORBIDDEN, isSpace, NAME, NAME_PART, NAME_START, referenced } from './names.ts';
+import { checkAttributes, checkElement, checkValue, type XmlLimits } from './limits.ts';
+import { DECLARATION, FORBIDDEN } from './names.ts';
+import { Scanner } from './scanner.ts';
 import {
   Bindings,
   declare,
@@ -43,57 +43,52 @@ export function readXml(text: string, limits: XmlLimits): XmlElement {
 
 const NO_ATTRIBUTES: readonly XmlAttribute[] = [];
 
-class Reader {
-  readonly #text: string;
-  readonly #limits: XmlLimits;
+class Reader extends Scanner {
   readonly #startTags: StartTagCache;
-  #at = 0;
   #elements = 0;
   #attributeCount = 0;
   /** Created for the first start tag that is not cached. */
   #bindings: Bindings | undefined;
 
   constructor(text: string, limits: XmlLimits, startTags: StartTagCache, bindings?: Bindings) {
-    this.#limits = limits;
+    super(text, limits);
     this.#startTags = startTags;
     this.#bindings = bindings;
-    // §2.11: a parser first turns every line end into a line feed.
-    this.#text = text.includes('\r') ? text.replace(/\r\n?/g, '\n') : text;
   }
 
   document(): XmlElement {
-    const forbidden = this.#text.isWellFormed() ? this.#text.search(FORBIDDEN) : 0;
-    if (forbidden >= 0) this.#refuse('A character is not allowed in XML', forbidden);
+    const forbidden = this.text.isWellFormed() ? this.text.search(FORBIDDEN) : 0;
+    if (forbidden >= 0) this.refuse('A character is not allowed in XML', forbidden);
     this.#declaration();
     this.#misc();
-    const root = this.#at < this.#text.length ? this.#element(0, ROOT_SCOPE) : this.#refuse('The request is empty');
+    const root = this.at < this.text.length ? this.#element(0, ROOT_SCOPE) : this.refuse('The request is empty');
     this.#misc();
-    if (this.#at < this.#text.length) this.#malformed();
+    if (this.at < this.text.length) this.malformed();
     return root;
   }
 
   #declaration(): void {
-    if (!/^<\?xml[ \t\n]/.test(this.#text)) return;
-    const match = DECLARATION.exec(this.#text) ?? this.#malformed();
-    if ((match[1] ?? match[2]) !== '1.0') this.#refuse('Only XML 1.0 is understood');
-    this.#at = match[0].length;
+    if (!/^<\?xml[ \t\n]/.test(this.text)) return;
+    const match = DECLARATION.exec(this.text) ?? this.malformed();
+    if ((match[1] ?? match[2]) !== '1.0') this.refuse('Only XML 1.0 is understood');
+    this.at = match[0].length;
   }
 
   /** Skips white space, comments and processing instructions around the root element. */
   #misc(): void {
     for (;;) {
-      this.#space();
-      if (this.#text.startsWith('<!--', this.#at)) this.#comment();
-      else if (this.#text.startsWith('<?', this.#at)) this.#instruction();
-      else if (this.#text.startsWith('<!DOCTYPE', this.#at)) this.#refuse('A DOCTYPE is not allowed');
+      this.space();
+      if (this.text.startsWith('<!--', this.at)) this.comment();
+      else if (this.text.startsWith('<?', this.at)) this.instruction();
+      else if (this.text.startsWith('<!DOCTYPE', this.at)) this.refuse('A DOCTYPE is not allowed');
       else return;
     }
   }
 
   /** Reads an element from its `<`. */
   #element(depth: number, outer: Scope): XmlElement {
-    if (this.#text.charCodeAt(this.#at) !== LESS) this.#malformed();
-    checkElement(this.#limits, ++this.#elements, depth);
+    if (this.text.charCodeAt(this.at) !== LESS) this.malformed();
+    checkElement(this.limits, ++this.#elements, depth);
     const { name, uri, local, attributes, scope, isEmpty } = this.#startTag(outer);
     const element: XmlElement = { uri, local, attributes, children: [], text: '', commented: false };
     if (!isEmpty) this.#content(element, name, depth, scope);
@@ -102,60 +97,60 @@ class Reader {
 
   /** Reads a start tag, including its `>`. */
   #startTag(outer: Scope): StartTag {
-    const start = this.#at;
-    const end = this.#text.indexOf('>', start) + 1;
-    const text = this.#text.slice(start, end);
+    const start = this.at;
+    const end = this.text.indexOf('>', start) + 1;
+    const text = this.text.slice(start, end);
     const cached = this.#startTags.find(text, outer);
     if (cached) {
-      this.#at = end;
+      this.at = end;
       return cached;
     }
     const tag = this.#readStartTag(outer);
-    if (this.#at !== end) return tag; // the first `>` was inside of an attribute value
-    const read = (copy: string) => new Reader(copy, this.#limits, this.#startTags, this.#bindings).#readStartTag(outer);
+    if (this.at !== end) return tag; // the first `>` was inside of an attribute value
+    const read = (copy: string) => new Reader(copy, this.limits, this.#startTags, this.#bindings).#readStartTag(outer);
     return this.#startTags.add(text, outer, read) ?? tag;
   }
 
   #readStartTag(outer: Scope): StartTag {
-    this.#at += 1;
-    const name = this.#name();
+    this.at += 1;
+    const name = this.name();
     const given = this.#attributes();
-    const scope = given ? (declare(given, outer) ?? this.#malformed()) : outer;
+    const scope = given ? (declare(given, outer) ?? this.malformed()) : outer;
     this.#bindings ??= new Bindings();
-    const { uri, local } = resolveElement(name, scope, this.#bindings) ?? this.#malformed();
-    if (uri === XMLNS_URI) this.#malformed(); // Namespaces 1.0 §3: no element has the prefix xmlns
-    const attributes = given ? (resolveAttributes(given, scope, this.#bindings) ?? this.#malformed()) : NO_ATTRIBUTES;
-    const isEmpty = this.#text.charCodeAt(this.#at) === SLASH;
-    if (isEmpty) this.#at += 1;
-    this.#expect('>');
+    const { uri, local } = resolveElement(name, scope, this.#bindings) ?? this.malformed();
+    if (uri === XMLNS_URI) this.malformed(); // Namespaces 1.0 §3: no element has the prefix xmlns
+    const attributes = given ? (resolveAttributes(given, scope, this.#bindings) ?? this.malformed()) : NO_ATTRIBUTES;
+    const isEmpty = this.text.charCodeAt(this.at) === SLASH;
+    if (isEmpty) this.at += 1;
+    this.expect('>');
     return { name, uri, local, attributes, scope, isEmpty };
   }
 
   /** Reads the content of an element, including its end tag. */
   #content(element: XmlElement, name: string, depth: number, scope: Scope): void {
-    const text = this.#text;
+    const text = this.text;
     for (;;) {
-      const mark = text.indexOf('<', this.#at);
-      if (mark < 0) this.#malformed();
-      if (mark > this.#at) this.#append(element, this.#characters(mark));
+      const mark = text.indexOf('<', this.at);
+      if (mark < 0) this.malformed();
+      if (mark > this.at) this.#append(element, this.characters(mark));
       const next = text.charCodeAt(mark + 1);
       if (next === SLASH) {
-        this.#at = mark + 2;
-        this.#expect(name);
-        this.#space();
-        this.#expect('>');
+        this.at = mark + 2;
+        this.expect(name);
+        this.space();
+        this.expect('>');
         return;
       }
       if (next === EXCLAMATION && text.startsWith('<![CDATA[', mark)) {
         const end = text.indexOf(']]>', mark);
-        if (end < 0) this.#malformed();
+        if (end < 0) this.malformed();
         this.#append(element, text.slice(mark + 9, end));
-        this.#at = end + 3;
+        this.at = end + 3;
       } else if (next === EXCLAMATION) {
-        this.#comment();
+        this.comment();
         element.commented = true;
       } else if (next === QUESTION) {
-        this.#instruction();
+        this.instruction();
         element.commented = true;
       } else {
         element.children.push(this.#element(depth + 1, scope));
@@ -165,30 +160,7 @@ class Reader {
 
   #append(element: XmlElement, piece: string): void {
     element.text += piece;
-    checkValue(this.#limits, element.text);
-  }
-
-  /** Reads character data up to `end`. */
-  #characters(end: number): string {
-    const raw = this.#text.slice(this.#at, end);
-    const bad = raw.indexOf(']]>');
-    if (bad >= 0) this.#malformed(this.#at + bad);
-    const decoded = raw.includes('&') ? this.#references(raw) : raw;
-    this.#at = end;
-    return decoded;
-  }
-
-  /** Decodes references in turn: a global replace would find a million before it refuses one. */
-  #references(raw: string): string {
-    let decoded = '';
-    let end = 0;
-    for (let mark = raw.indexOf('&'); mark >= 0; mark = raw.indexOf('&', end)) {
-      const semicolon = raw.indexOf(';', mark);
-      const value = semicolon < 0 ? undefined : referenced(raw.slice(mark + 1, semicolon));
-      decoded += raw.slice(end, mark) + (value ?? this.#malformed(this.#at + mark));
-      end = semicolon + 1;
-    }
-    return decoded + raw.slice(end);
+    checkValue(this.limits, element.text);
   }
 
   /** Reads names and values in turn; null without attributes. */
@@ -196,92 +168,38 @@ class Reader {
     let given: string[] | null = null;
     let names: Set<string> | null = null; // for many attributes, where comparing every pair would be slow
     for (;;) {
-      const before = this.#at;
-      this.#space();
-      const code = this.#text.charCodeAt(this.#at);
+      const before = this.at;
+      this.space();
+      const code = this.text.charCodeAt(this.at);
       if (code === GREATER || code === SLASH) return given;
-      if (this.#at === before) this.#malformed();
-      const name = this.#name();
-      this.#space();
-      this.#expect('=');
-      this.#space();
+      if (this.at === before) this.malformed();
+      const name = this.name();
+      this.space();
+      this.expect('=');
+      this.space();
       given ??= [];
       if (given.length === 2 * COMPARED_ATTRIBUTES_MAX) names = new Set(given.filter((_, index) => index % 2 === 0));
-      if (names ? names.has(name) : isGiven(given, name)) this.#malformed();
+      if (names ? names.has(name) : isGiven(given, name)) this.malformed();
       names?.add(name);
       given.push(name, this.#attributeValue());
-      checkAttributes(this.#limits, given.length / 2, ++this.#attributeCount);
+      checkAttributes(this.limits, given.length / 2, ++this.#attributeCount);
     }
   }
 
   #attributeValue(): string {
-    const quote = this.#text[this.#at];
-    if (quote !== '"' && quote !== "'") this.#malformed();
-    this.#at += 1;
-    const end = this.#text.indexOf(quote as string, this.#at);
-    if (end < 0) this.#malformed();
-    const raw = this.#text.slice(this.#at, end);
-    if (raw.includes('<')) this.#malformed(this.#at + raw.indexOf('<'));
+    const quote = this.text[this.at];
+    if (quote !== '"' && quote !== "'") this.malformed();
+    this.at += 1;
+    const end = this.text.indexOf(quote as string, this.at);
+    if (end < 0) this.malformed();
+    const raw = this.text.slice(this.at, end);
+    if (raw.includes('<')) this.malformed(this.at + raw.indexOf('<'));
     // §3.3.3: a line feed or tab becomes a space, unless it was a reference.
     const blank = raw.includes('\n') || raw.includes('\t') ? raw.replace(/[\t\n]/g, ' ') : raw;
-    const value = blank.includes('&') ? this.#references(blank) : blank;
-    checkValue(this.#limits, value);
-    this.#at = end + 1;
+    const value = blank.includes('&') ? this.references(blank) : blank;
+    checkValue(this.limits, value);
+    this.at = end + 1;
     return value;
-  }
-
-  #comment(): void {
-    this.#expect('<!--');
-    const end = this.#text.indexOf('--', this.#at);
-    if (end < 0 || this.#text.charCodeAt(end + 2) !== GREATER) this.#malformed();
-    this.#at = end + 3;
-  }
-
-  #instruction(): void {
-    this.#expect('<?');
-    const target = this.#name();
-    if (target.toLowerCase() === 'xml' || target.includes(':')) this.#malformed();
-    const end = this.#text.indexOf('?>', this.#at);
-    if (end < 0 || (end > this.#at && !isSpace(this.#text.charCodeAt(this.#at)))) this.#malformed();
-    this.#at = end + 2;
-  }
-
-  #name(): string {
-    const name = this.#nameHere(this.#at);
-    checkName(this.#limits, name);
-    return name;
-  }
-
-  #nameHere(start: number): string {
-    let code = this.#text.charCodeAt(start);
-    if (code < 128 && NAME_START[code]) {
-      do code = this.#text.charCodeAt(++this.#at);
-      while (code < 128 && NAME_PART[code]);
-      if (!(code >= 128)) return this.#text.slice(start, this.#at);
-    }
-    NAME.lastIndex = start;
-    const match = NAME.exec(this.#text);
-    if (!match) return this.#malformed();
-    this.#at = NAME.lastIndex;
-    return match[0];
-  }
-
-  #space(): void {
-    while (isSpace(this.#text.charCodeAt(this.#at))) this.#at += 1;
-  }
-
-  #expect(piece: string): void {
-    if (!this.#text.startsWith(piece, this.#at)) this.#malformed();
-    this.#at += piece.length;
-  }
-
-  #malformed(at = this.#at): never {
-    return this.#refuse('The request is not well-formed XML', at);
-  }
-
-  #refuse(what: string, at = this.#at): never {
-    const before = this.#text.slice(0, at).split('\n');
-    throw new Problem('malformed', `${what} (line ${before.length}, column ${(before.at(-1) as string).length + 1}).`);
   }
 }
 
