@@ -1,33 +1,20 @@
 import { channel } from 'node:diagnostics_channel';
 import type { Socket } from 'node:net';
 import { afterPoll } from '../base/event-loop.ts';
-import { type Handler, isWhole, type Reply } from '../base/exchange.ts';
+import type { Reply } from '../base/exchange.ts';
 import type { BodyReceiver } from './body-receiver.ts';
 import type { Peer } from './client-address.ts';
-import { compress } from './compression.ts';
 import { badRequest, type RawErrorResponse, requestTimeout, tooManyConnections } from './error-response.ts';
-import { isProbe } from './host-header.ts';
-import type { LoadShedder } from './load-shedding.ts';
-import type { OpenBodies } from './open-bodies.ts';
 import type { Eviction } from './open-connections.ts';
-import type { PollBatches } from './poll-batch.ts';
-import type { Requests } from './request.ts';
+import { type HandlingContext, RequestHandling } from './request-handling.ts';
 import type { RequestHead } from './request-head.ts';
-import { requestIdOf } from './request-id.ts';
 import { beginsRequest, type ParsedRequest, RequestParser } from './request-parser.ts';
 import { ResponseWriter, type WriterSettings } from './response-writer.ts';
 import { SocketInput } from './socket-input.ts';
-import type { Timeouts } from './timeouts.ts';
 
 /** What all connections of a server share. */
-export interface ConnectionContext extends WriterSettings {
-  readonly handle: Handler;
-  readonly requests: Requests;
+export interface ConnectionContext extends WriterSettings, HandlingContext {
   readonly bodies: BodyReceiver;
-  readonly loadShedder: LoadShedder;
-  readonly pollBatches: PollBatches;
-  readonly openBodies: OpenBodies;
-  readonly timeouts: Timeouts;
   readonly headerBytesMax: number;
   /** 0 for any number. */
   readonly requestsPerConnectionMax: number;
@@ -65,23 +52,21 @@ const CONTINUE = 'HTTP/1.1 100 Continue\r\n\r\n';
  */
 export class Connection {
   readonly #socket: Socket;
-  readonly #peer: Peer;
   readonly #context: ConnectionContext;
   readonly #input: SocketInput;
   readonly #parser: RequestParser;
   readonly #writer: ResponseWriter;
+  readonly #handling: RequestHandling;
   #state: 'reading' | 'handling' | 'delayed' | 'writing' | 'closing' = 'reading';
   #phaseStartedAt: number;
   /** The client has ended its side. */
   #isEnded = false;
   #requests = 0;
-  #rejectedAt = Number.NEGATIVE_INFINITY;
   /** A part of the current request was not read. */
   #bodyIncomplete = false;
 
   constructor(peer: Peer, context: ConnectionContext) {
     const { socket } = peer;
-    this.#peer = peer;
     this.#socket = socket;
     this.#context = context;
     this.#phaseStartedAt = context.timeouts.now();
@@ -97,6 +82,13 @@ export class Connection {
       onWritten: (isLast) => this.#onResponseWritten(isLast),
       onFailed: ({ request, requestId, reply }, thrown) =>
         reply.failed ? this.#respond(request, requestId, reply.failed(thrown)) : socket.destroy(),
+    });
+    this.#handling = new RequestHandling(peer, context, {
+      onReply: (head, requestId, reply) => this.#respond(head, requestId, reply),
+      onDelayed: () => this.#enter('delayed'),
+      onResumed: () => {
+        if (this.#state === 'delayed') this.#state = 'handling';
+      },
     });
     socket.on('data', (chunk: Buffer) => this.#onData(chunk));
     socket.on('end', () => this.#onEnd());
@@ -173,7 +165,7 @@ export class Connection {
   #readNext(pollId: number | undefined): void {
     const next = this.#parser.next();
     if (typeof next === 'string') this.#endWith(next);
-    else if (next) this.#admit(next, pollId);
+    else if (next) this.#handle(next, pollId);
     else this.#waitForBytes();
   }
 
@@ -183,95 +175,12 @@ export class Connection {
     else this.#input.resume();
   }
 
-  /** Handles the request now, or in the queue of load shedding, or rejects it. */
-  #admit(parsed: ParsedRequest, pollId: number | undefined): void {
-    const { loadShedder, pollBatches } = this.#context;
-    const { head, body } = parsed;
+  #handle(parsed: ParsedRequest, pollId: number | undefined): void {
     this.#state = 'handling';
     this.#bodyIncomplete = parsed.bodyIncomplete;
     this.#requests += 1;
-    if (requestArrived.hasSubscribers) requestArrived.publish({ socket: this.#socket, method: head.method });
-    const verdict = isProbe(head) ? 'now' : loadShedder.decide();
-    if (verdict === 'now') this.#handle(parsed, pollId);
-    else if (verdict === 'reject') this.#reject(head);
-    else {
-      const handle = (slice: number) => {
-        if (!this.#socket.destroyed) this.#handle(parsed, pollBatches.ofSlice(slice));
-      };
-      loadShedder.queue(body instanceof Uint8Array ? body.length : 0, handle, () => this.#reject(head));
-    }
-  }
-
-  #handle({ head, refused, body }: ParsedRequest, pollId: number | undefined): void {
-    const { requests, loadShedder, handle } = this.#context;
-    const request = requests.make({ head, peer: this.#peer, refused, body, pollId, holdBack: this.#holdBack });
-    loadShedder.begin();
-    let reply: Reply | Promise<Reply>;
-    try {
-      reply = handle(request);
-    } catch {
-      this.#fail();
-      return;
-    }
-    if (reply instanceof Promise) {
-      reply.then(
-        (ready) => {
-          request.release();
-          this.#compress(head, request.id, ready);
-        },
-        () => {
-          request.release();
-          this.#fail();
-        },
-      );
-    } else {
-      request.release();
-      this.#compress(head, request.id, reply);
-    }
-  }
-
-  /**
-   * Costs little: no Request is made. A client that repeats too soon gets its 503 after a delay.
-   */
-  #reject(head: RequestHead): void {
-    const { loadShedder, timeouts } = this.#context;
-    const respond = () => {
-      this.#rejectedAt = timeouts.now();
-      this.#respond(head, requestIdOf(head.headers['x-request-id']), OVERLOADED);
-    };
-    if (timeouts.now() - this.#rejectedAt > timeouts.ticks.retry) respond();
-    else {
-      this.#enter('delayed');
-      loadShedder.delayRejection(respond);
-    }
-  }
-
-  readonly #holdBack = async (wait: () => Promise<void>): Promise<void> => {
-    const { loadShedder } = this.#context;
-    loadShedder.end();
-    this.#enter('delayed');
-    await wait().finally(() => {
-      loadShedder.begin();
-      if (this.#state === 'delayed') this.#state = 'handling';
-    });
-  };
-
-  /** A handler maps every error to a reply. This is for a handler that failed to. */
-  #fail(): void {
-    this.#context.loadShedder.end();
-    this.#socket.destroy();
-  }
-
-  #compress(head: RequestHead, id: string, reply: Reply): void {
-    this.#context.loadShedder.end();
-    const tracked = isWhole(reply.body) ? reply : { ...reply, body: this.#context.openBodies.track(reply.body) };
-    const compressed = compress(tracked, head.headers['accept-encoding']);
-    if (compressed instanceof Promise) {
-      compressed.then(
-        (ready) => this.#respond(head, id, ready),
-        () => this.#socket.destroy(),
-      );
-    } else this.#respond(head, id, compressed);
+    if (requestArrived.hasSubscribers) requestArrived.publish({ socket: this.#socket, method: parsed.head.method });
+    this.#handling.begin(parsed, pollId);
   }
 
   #respond(request: RequestHead, requestId: string, reply: Reply): void {
@@ -332,9 +241,3 @@ export class Connection {
     this.#socket.resume();
   }
 }
-
-const OVERLOADED: Reply = {
-  status: 503,
-  headers: { 'Content-Type': 'text/plain; charset=utf-8', 'Cache-Control': 'private', 'Retry-After': '1' },
-  body: 'The service is overloaded. Try again later.\n',
-};

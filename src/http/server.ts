@@ -3,18 +3,18 @@ import type { Clock } from '../base/clock.ts';
 import { afterPoll } from '../base/event-loop.ts';
 import type { Handler, Traffic } from '../base/exchange.ts';
 import { type BodyLimits, createBodyReceiver } from './body-receiver.ts';
-import { type Addresses, type AddressRules, createAddresses } from './client-address.ts';
+import { type AddressRules, createAddresses } from './client-address.ts';
 import { Connection, type ConnectionContext } from './connection.ts';
 import { tooManyConnections } from './error-response.ts';
 import { createLoadShedder, type Load, type LoadSheddingSettings, RETRY_AFTER_MS } from './load-shedding.ts';
 import { createOpenBodies } from './open-bodies.ts';
-import { type ConnectionLimits, createOpenConnections, type OpenConnections } from './open-connections.ts';
+import { type ConnectionLimits, createOpenConnections } from './open-connections.ts';
 import { createPollBatches } from './poll-batch.ts';
 import { createRequests, type RequestLimits } from './request.ts';
 import { createResponseCollector } from './response-collector.ts';
 import { createConnectionFields } from './response-writer.ts';
 import { createTimeouts, type TimeoutSettings } from './timeouts.ts';
-import { createUnsent, type Unsent } from './unsent-bytes.ts';
+import { createUnsent } from './unsent-bytes.ts';
 
 /** HTTP/1.1 on sockets, with all its limits. It knows nothing of what the handler answers. */
 export interface HttpSettings
@@ -52,32 +52,70 @@ export interface HttpServer {
 }
 
 export async function listen(settings: HttpSettings, handle: Handler, clock: Clock): Promise<HttpServer> {
-  const state: ServerState = { isStopping: false, isDrained: false, bytesSent: 0 };
+  let isStopping = false;
+  let isDrained = false;
+  let bytesSent = 0;
   const unsent = createUnsent(settings.unsentBytesMax);
-  const context = createContext(settings, handle, clock, unsent, state);
-  const { loadShedder, openBodies, timeouts } = context;
+  const loadShedder = createLoadShedder(settings, { ...clock, afterPoll });
+  const addresses = createAddresses(settings);
+  const bodies = createBodyReceiver(settings);
+  const pollBatches = createPollBatches();
+  const openBodies = createOpenBodies();
+  const timeouts = createTimeouts(settings, RETRY_AFTER_MS, clock);
+  const context: ConnectionContext = {
+    handle,
+    requests: createRequests(settings, addresses, bodies, () => loadShedder.decide() === 'reject'),
+    bodies,
+    loadShedder,
+    pollBatches,
+    openBodies,
+    timeouts,
+    headerBytesMax: settings.headerBytesMax,
+    requestsPerConnectionMax: settings.requestsPerConnectionMax,
+    isStopping: () => isStopping,
+    collector: createResponseCollector(unsent),
+    connectionFields: createConnectionFields(settings.idleTimeoutMs),
+    onBytesSent: (bytes) => {
+      bytesSent += bytes;
+    },
+  };
   const connections = createOpenConnections<Connection>(settings);
+
+  function accept(socket: Socket): void {
+    pollBatches.opened();
+    socket.once('close', pollBatches.closed);
+    const peer = addresses.peer(socket);
+    const client = addresses.countedAs(peer);
+    loadShedder.accepted();
+    if (!connections.makeRoom(client)) {
+      socket.on('error', () => {}); // the client may have closed already
+      socket.write(tooManyConnections());
+      socket.destroySoon();
+      return;
+    }
+    const connection = new Connection(peer, context);
+    connections.add(client, connection);
+    socket.once('close', () => connections.remove(client, connection));
+  }
 
   function closeIdle(): void {
     for (const connection of connections.all) connection.closeIfIdle();
   }
 
   // A client that ends its side still waits for its responses.
-  const accept = (socket: Socket): void => acceptConnection(socket, context, connections);
   const server = createServer({ allowHalfOpen: true, noDelay: true }, accept);
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen(settings.port, settings.host, resolve);
   });
   timeouts.start(() => {
-    if (state.isDrained) closeIdle();
+    if (isDrained) closeIdle();
     for (const connection of connections.all) connection.onTick();
   });
   return {
     address: addressOf(server),
     get traffic() {
       const { bytes: unsentBytes, refused: unsentRefused } = unsent;
-      const { bytesSent } = state;
       return {
         connectionsOpen: connections.size,
         bytesSent,
@@ -96,9 +134,9 @@ export async function listen(settings: HttpSettings, handle: Handler, clock: Clo
     },
     close: () =>
       new Promise((resolve) => {
-        state.isStopping = true;
+        isStopping = true;
         const cancel = clock.after(settings.drainTimeoutMs, () => {
-          state.isDrained = true; // from now on no connection may stay idle
+          isDrained = true; // from now on no connection may stay idle
           closeIdle();
         });
         server.close(() => {
@@ -108,64 +146,6 @@ export async function listen(settings: HttpSettings, handle: Handler, clock: Clo
         });
       }),
   };
-}
-
-interface ServerState {
-  isStopping: boolean;
-  isDrained: boolean;
-  bytesSent: number;
-}
-
-interface ServerContext extends ConnectionContext {
-  readonly addresses: Addresses;
-}
-
-function createContext(
-  settings: HttpSettings,
-  handle: Handler,
-  clock: Clock,
-  unsent: Unsent,
-  state: ServerState,
-): ServerContext {
-  const loadShedder = createLoadShedder(settings, { ...clock, afterPoll });
-  const addresses = createAddresses(settings);
-  const bodies = createBodyReceiver(settings);
-  return {
-    handle,
-    addresses,
-    requests: createRequests(settings, addresses, bodies, () => loadShedder.decide() === 'reject'),
-    bodies,
-    loadShedder,
-    pollBatches: createPollBatches(),
-    openBodies: createOpenBodies(),
-    timeouts: createTimeouts(settings, RETRY_AFTER_MS, clock),
-    headerBytesMax: settings.headerBytesMax,
-    requestsPerConnectionMax: settings.requestsPerConnectionMax,
-    isStopping: () => state.isStopping,
-    collector: createResponseCollector(unsent),
-    connectionFields: createConnectionFields(settings.idleTimeoutMs),
-    onBytesSent: (bytes) => {
-      state.bytesSent += bytes;
-    },
-  };
-}
-
-function acceptConnection(socket: Socket, context: ServerContext, connections: OpenConnections<Connection>): void {
-  const { addresses, loadShedder, pollBatches } = context;
-  pollBatches.opened();
-  socket.once('close', pollBatches.closed);
-  const peer = addresses.peer(socket);
-  const client = addresses.countedAs(peer);
-  loadShedder.accepted();
-  if (!connections.makeRoom(client)) {
-    socket.on('error', () => {}); // the client may have closed already
-    socket.write(tooManyConnections());
-    socket.destroySoon();
-    return;
-  }
-  const connection = new Connection(peer, context);
-  connections.add(client, connection);
-  socket.once('close', () => connections.remove(client, connection));
 }
 
 function addressOf(server: Server): string {
