@@ -17,7 +17,7 @@ import { accountIdOf, type Caller } from '../../store/caller.ts';
 import { createObserved } from '../../store/observed.ts';
 import { createHealth } from '../health.ts';
 import { createHealthReporting } from '../health-thread.ts';
-import { createRecording, type Recording } from '../recording.ts';
+import { createRecording } from '../recording.ts';
 import { createRouter, webRedirects } from '../router.ts';
 import { createCredentialFailures } from '../telemetry/credential-failures.ts';
 import { describeError, textsOf } from '../telemetry/error-redaction.ts';
@@ -48,30 +48,71 @@ export type App = Awaited<ReturnType<typeof createApp>>;
  * the database last. Dispatchers are started by sending.ts.
  */
 export async function createApp(config: Config, deps: AppDependencies) {
+  const { log, clock, pages } = deps;
   const dialect = await readDialect(config);
   let server: HttpServer | undefined;
   let telemetry: Telemetry | undefined;
-  const credentialFailures = createCredentialFailures(deps.log, deps.clock.now); // counts those of the web listener
-  const kept = { responseCache: () => responseCache.statistics, webFailures: credentialFailures.counters };
+  const credentialFailures = createCredentialFailures(log, clock.now); // counts those of the web listener
+  const counters = { responseCache: () => responseCache.statistics, webFailures: credentialFailures.counters };
   const services: Services = await createServices(config, deps, async (database, engine) => {
-    telemetry = await createAppTelemetry(config, deps, {
-      totals: () => services.totals(),
-      sendingCounts: () => services.sendingCounts(),
-      sources: { engine, ...kept, traffic: () => server?.traffic },
-    });
+    telemetry =
+      deps.telemetry &&
+      (await createTelemetry(config, {
+        ...deps.telemetry,
+        totals: () => services.totals(),
+        sendingCounts: () => services.sendingCounts(),
+        sources: { engine, ...counters, traffic: () => server?.traffic },
+        log,
+        clock,
+        isWorker: cluster.isWorker,
+      }));
     const observer = telemetry?.observeStatement;
     return observer ? createObserved(database, engine, observer) : database;
   });
-  const recording = createRecording({ now: deps.clock.now, log: deps.log });
-  const responseCache = createResponseCache(config, services, recording);
-  const admission = createAppAdmission(config, deps);
+  const recording = createRecording({ now: clock.now, log });
+  const responseCache = new ResponseCache({
+    contract,
+    bytesMax: config.responseCacheBytesMax,
+    isUnchanged: (account, pollOthers, pollId) => services.accounts.isUnchanged(account as Caller, pollOthers, pollId),
+    isBypassed: () => recording.recorder !== undefined, // a cached response has no user_id to mask
+  });
+  const admission = createAdmission({
+    rateLimiter: deps.rateLimiter ?? createRateLimiter(clock.now),
+    now: clock.now,
+    sleep: clock.sleep,
+    accountRate: { perSecond: config.accountRate, burst: config.accountBurst },
+    addressRate: { perSecond: config.addressRate, burst: config.addressBurst },
+    unlimited: config.addressUnlimited,
+  });
   const background = createBackground(config, deps, services);
-  const endpointSettings = createEndpointSettings(config, deps, services, admission, dialect);
+  const { listLimit, listItemsMax } = config;
+  const zone = dialect.dates?.timeZone ?? config.timeZone;
   const untraced = createEndpoint({
-    ...endpointSettings,
+    contract,
+    namespace: dialect.namespace ?? config.namespace,
+    clock,
+    dates: () => ({ now: clock.now(), zone }),
+    limits: config,
+    dialect,
+    operations: createOperations({ ...services, admission, lists: listRules(dialect), listLimit, listItemsMax }),
+    admitClient: (client) => admission.admitClient(client),
+    admitCachedAccount: (account) => admission.admitAccount(account as Caller),
+    admitReading: admission.admitReading,
+    readingSucceeded: admission.readingSucceeded,
     admitPieces: (owner) => server?.admitPieces(owner),
+    ownerOf: accountIdOf,
     responseCache,
-    observe: observeAll(recording, background, deps, telemetry),
+    ...(pages && { pages }),
+    observe(exchange) {
+      recording.observe(exchange);
+      if (exchange.kind === 'ok') background.noteUse(exchange.account);
+      deps.observe?.(exchange);
+      telemetry?.observe?.(exchange, accountIdOf(exchange.account));
+    },
+    report({ message, kind, details }, reference, { id: request_id }, call) {
+      const err = describeError(details.cause, textsOf(call?.arguments));
+      log.error({ err, kind, reference, request_id }, details.operator ?? message);
+    },
   });
   const endpoint = telemetry?.wrap(untraced) ?? untraced;
   const health = createHealth(
@@ -100,7 +141,7 @@ export async function createApp(config: Config, deps: AppDependencies) {
       const handler = recording.start(recordFile, handle);
       background.start();
       await telemetry?.start();
-      server = await listen(config, handler, deps.clock);
+      server = await listen(config, handler, clock);
       if (config.healthPort > 0) await healthPort.start();
       return server.address;
     },
@@ -126,47 +167,17 @@ async function readDialect({ dialect, timeZone }: Config): Promise<Dialect> {
   return (await import('../../asmx/dialect/dialect-file.ts')).readDialectFile(dialect, timeZone);
 }
 
-const createAppTelemetry = async (
-  config: Config,
-  { telemetry, log, clock }: AppDependencies,
-  sources: Pick<TelemetryParts, 'totals' | 'sendingCounts' | 'sources'>,
-): Promise<Telemetry | undefined> =>
-  telemetry && createTelemetry(config, { ...telemetry, ...sources, log, clock, isWorker: cluster.isWorker });
-
-const createResponseCache = (config: Config, { accounts }: Services, recording: Recording): ResponseCache =>
-  new ResponseCache({
-    contract,
-    bytesMax: config.responseCacheBytesMax,
-    isUnchanged: (account, pollOthers, pollId) => accounts.isUnchanged(account as Caller, pollOthers, pollId),
-    isBypassed: () => recording.recorder !== undefined, // a cached response has no user_id to mask
-  });
-
-const observeAll =
-  (recording: Recording, background: Background, deps: AppDependencies, telemetry: Telemetry | undefined): Observe =>
-  (exchange) => {
-    recording.observe(exchange);
-    if (exchange.kind === 'ok') background.noteUse(exchange.account);
-    deps.observe?.(exchange);
-    telemetry?.observe?.(exchange, accountIdOf(exchange.account));
-  };
-
-const createAppAdmission = (config: Config, { clock, rateLimiter }: AppDependencies): Admission =>
-  createAdmission({
-    rateLimiter: rateLimiter ?? createRateLimiter(clock.now),
-    now: clock.now,
-    sleep: clock.sleep,
-    accountRate: { perSecond: config.accountRate, burst: config.accountBurst },
-    addressRate: { perSecond: config.addressRate, burst: config.addressBurst },
-    unlimited: config.addressUnlimited,
-  });
-
-type Background = ReturnType<typeof createBackground>;
-
 /** The background work of a process that serves. */
-function createBackground(config: Config, deps: AppDependencies, services: Services) {
-  const deliverer = createDeliverer(config, deps, services);
-  const userIdUse = createUserIdUse(services.database, deps.clock, (err) =>
-    deps.log.warn({ err }, 'the last use of a user_id could not be recorded'),
+function createBackground(config: Config, { clock, log }: AppDependencies, services: Services) {
+  const { database } = services;
+  const deliverer = createEventDeliverer({
+    database,
+    clock,
+    send: createEventSender({ allowedNetworks: config.webhookNetworks, timeoutMs: ANSWER_TIMEOUT_MS, clock }),
+    failed: (err) => log.warn({ err }, 'events could not be delivered to webhooks'),
+  });
+  const userIdUse = createUserIdUse(database, clock, (err) =>
+    log.warn({ err }, 'the last use of a user_id could not be recorded'),
   );
   return {
     noteUse: userIdUse.note,
@@ -178,46 +189,5 @@ function createBackground(config: Config, deps: AppDependencies, services: Servi
       services.maintenanceRuns.start();
     },
     stop: () => Promise.all([deliverer.stop(), userIdUse.stop(), services.stopBackground()]),
-  };
-}
-
-/** Delivers events to webhooks. */
-const createDeliverer = (config: Config, { clock, log }: AppDependencies, { database }: Services) =>
-  createEventDeliverer({
-    database,
-    clock,
-    send: createEventSender({ allowedNetworks: config.webhookNetworks, timeoutMs: ANSWER_TIMEOUT_MS, clock }),
-    failed: (err) => log.warn({ err }, 'events could not be delivered to webhooks'),
-  });
-
-type Admission = ReturnType<typeof createAdmission>;
-
-function createEndpointSettings(
-  config: Config,
-  { clock, log, pages }: AppDependencies,
-  services: Services,
-  admission: Admission,
-  dialect: Dialect,
-): EndpointSettings {
-  const { listLimit, listItemsMax } = config;
-  const zone = dialect.dates?.timeZone ?? config.timeZone;
-  return {
-    contract,
-    namespace: dialect.namespace ?? config.namespace,
-    clock,
-    dates: () => ({ now: clock.now(), zone }),
-    limits: config,
-    dialect,
-    operations: createOperations({ ...services, admission, lists: listRules(dialect), listLimit, listItemsMax }),
-    admitClient: (client) => admission.admitClient(client),
-    admitCachedAccount: (account) => admission.admitAccount(account as Caller),
-    admitReading: admission.admitReading,
-    readingSucceeded: admission.readingSucceeded,
-    ownerOf: accountIdOf,
-    ...(pages && { pages }),
-    report: ({ message, kind, details }, reference, { id: request_id }, call) => {
-      const err = describeError(details.cause, textsOf(call?.arguments));
-      log.error({ err, kind, reference, request_id }, details.operator ?? message);
-    },
   };
 }
