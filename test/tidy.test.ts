@@ -209,11 +209,15 @@ describe('files', () => {
   });
 });
 
-describe('functions', () => {
-  const OWN_LINES_MAX = 65;
+describe('functions and classes', () => {
+  const OWN_STATEMENTS_MAX = 40;
+  const CLASS_LINES_MAX = 200;
   /** The line on which a body begins: after the parameters, a type or an arrow. */
   const BODY = /^( *)(?:.*\)(?:: .+)?|.*=>) \{$/;
   const BRANCH = /^ *(?:\} )?(?:else|if|for|while|switch|do|try|catch)\b/;
+  /** A control statement counts, and so does what it controls: `if (isLate) return;` are two statements. */
+  const CONTROL = /^ *(?:\} )?(?:if|else if|for|while|switch|case|do|try)\b/;
+  const CLASS = /^(?:export )?(?:abstract )?class .*\{$/;
 
   interface Range {
     readonly first: number;
@@ -234,32 +238,62 @@ describe('functions', () => {
       return [{ first, last, head }];
     });
 
-  /** Lines of a function that are in none of its inner functions. */
+  /** The formatter ends each statement with a semicolon at the end of a line. */
+  const statementsOn = (line: string): number =>
+    /^ *(?:\/\/|\*)/.test(line) ? 0 : Number(line.endsWith(';')) + Number(CONTROL.test(line));
+
+  /** Statements of a function that are in none of its inner functions. */
   const longFunctions = (file: string, text: string): string[] => {
-    const ranges = functionsOf(text.split('\n'));
+    const lines = text.split('\n');
+    const ranges = functionsOf(lines);
     return ranges.flatMap(({ first, last, head }) => {
       const inner = ranges.filter((each) => each.first > first && each.last < last);
+      const isOwn = (at: number) => !inner.some((each) => at >= each.first && at <= each.last);
       let own = 0;
-      for (let at = first; at <= last; at++) if (!inner.some((each) => at >= each.first && at <= each.last)) own += 1;
-      return own > OWN_LINES_MAX ? [`${file}:${first + 1}: ${own} lines of its own: ${head.trim()}`] : [];
+      for (let at = first; at <= last; at++) if (isOwn(at)) own += statementsOn(lines[at] as string);
+      return own > OWN_STATEMENTS_MAX ? [`${file}:${first + 1}: ${own} statements of its own: ${head.trim()}`] : [];
     });
   };
 
-  test(`no function of the program has more than ${OWN_LINES_MAX} lines of its own, without its inner functions`, () => {
+  const longClasses = (file: string, text: string): string[] => {
+    const lines = text.split('\n');
+    return lines.flatMap((line, first) => {
+      if (!CLASS.test(line)) return [];
+      const count = lines.indexOf('}', first) - first + 1;
+      return count > CLASS_LINES_MAX ? [`${file}:${first + 1}: ${count} lines: ${line}`] : [];
+    });
+  };
+
+  test(`no function of the program has more than ${OWN_STATEMENTS_MAX} statements of its own`, () => {
     assert.deepEqual(
       source.flatMap((file) => longFunctions(file, textOf(file))),
       [],
     );
   });
 
-  test('the rule about functions counts a long one, and a factory by its own lines only', () => {
-    const body = (indent: string, count: number) => `${indent}step();\n`.repeat(count);
-    assert.equal(longFunctions('a.ts', `function a(): void {\n${body('  ', OWN_LINES_MAX - 1)}}\n`).length, 1);
-    assert.equal(longFunctions('a.ts', `function a(): void {\n${body('  ', OWN_LINES_MAX - 2)}}\n`).length, 0);
-    const inner = `  function b(): void {\n${body('    ', 40)}  }\n`;
-    assert.equal(longFunctions('a.ts', `function a(): void {\n${inner}${inner}}\n`).length, 0);
-    const long = `  function b(): void {\n${body('    ', OWN_LINES_MAX)}  }\n`;
-    assert.equal(longFunctions('a.ts', `function a(): void {\n${long}}\n`).length, 1);
+  test(`no class of the program has more than ${CLASS_LINES_MAX} lines`, () => {
+    assert.deepEqual(
+      source.flatMap((file) => longClasses(file, textOf(file))),
+      [],
+    );
+  });
+
+  test('the rule about functions counts statements, not lines, and a factory without its inner functions', () => {
+    const body = (indent: string, count: number) => `${indent}step(\n${indent}  1,\n${indent});\n`.repeat(count);
+    const outer = (inside: string) => longFunctions('a.ts', `function a(): void {\n${inside}}\n`).length;
+    assert.equal(outer(body('  ', OWN_STATEMENTS_MAX)), 0);
+    assert.equal(outer(body('  ', OWN_STATEMENTS_MAX + 1)), 1);
+    assert.equal(outer('  if (isLate) return;\n'.repeat(OWN_STATEMENTS_MAX / 2 + 1)), 1);
+    assert.equal(outer('  // a comment;\n'.repeat(OWN_STATEMENTS_MAX + 1)), 0);
+    const inner = (count: number) => `  function b(): void {\n${body('    ', count)}  }\n`;
+    assert.equal(outer(inner(OWN_STATEMENTS_MAX) + inner(OWN_STATEMENTS_MAX)), 0);
+    assert.equal(outer(inner(OWN_STATEMENTS_MAX + 1)), 1);
+  });
+
+  test('the rule about classes counts the lines of a class', () => {
+    const ofLines = (count: number) => `export class A {\n${'  x = 1;\n'.repeat(count - 2)}}\n`;
+    assert.equal(longClasses('a.ts', ofLines(CLASS_LINES_MAX)).length, 0);
+    assert.equal(longClasses('a.ts', ofLines(CLASS_LINES_MAX + 1)).length, 1);
   });
 
   test('no literal is spread into a literal to save lines', () => {

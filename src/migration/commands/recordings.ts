@@ -9,6 +9,8 @@ import { configOf, withSession } from '../../commands/session.ts';
 import type { Config } from '../../config/settings.ts';
 import { KEY_FILE } from '../compare/account-names.ts';
 import type { RecordingFile } from '../compare/recorder.ts';
+import type { RecordedExchange } from '../compare/recording.ts';
+import type { RawAnswer } from '../compare/redaction.ts';
 import type { ReplayReport } from '../compare/replay.ts';
 import {
   folderOption,
@@ -170,9 +172,7 @@ export const replayCommand = (): Command =>
 
 async function runReplay(files: readonly string[], config: Config, command: Command): Promise<number> {
   const { against, users, readsOnly, copy, dryRun, json } = command.opts();
-  const { CLASSES, totalsOf, isReplayEqual, isWrite, newReport, rawOf, replayOne, userIdsOf } = await import(
-    '../compare/replay.ts'
-  );
+  const { CLASSES, totalsOf, isReplayEqual, newReport, replayOne, userIdsOf } = await import('../compare/replay.ts');
   const { readRecording } = await import('../compare/recording.ts');
   const { createOldServer } = await import('../old-server/old-server.ts');
   const { createArrivals } = await import('../copy/arrivals.ts');
@@ -180,15 +180,9 @@ async function runReplay(files: readonly string[], config: Config, command: Comm
   const { compare, accountName } = await migrationSettings(config, command);
   const { RecordedChanges } = await import('../compare/replay-changes.ts');
   const changes = new RecordedChanges();
-  const found = { calls: 0, writes: 0 };
-  for (const file of files) {
-    requireFile(file);
-    for await (const exchange of readRecording(file)) {
-      found.calls += 1;
-      if (isWrite(exchange)) found.writes += 1;
-      if (exchange.old && !exchange.old.withheld && !dryRun) changes.see(exchange, rawOf(exchange.old), compare);
-    }
-  }
+  const found = await readCalls(files, (exchange, old) => {
+    if (!dryRun) changes.see(exchange, old, compare);
+  });
   if (dryRun) {
     print(json ? JSON.stringify(found) : `${found.calls} exchanges, ${found.writes} of them change data.`);
     return 0;
@@ -225,6 +219,25 @@ async function runReplay(files: readonly string[], config: Config, command: Comm
   if (json) print(JSON.stringify(plain(report, totals)));
   else for (const line of linesOf(report, totals, CLASSES)) print(harmless(line));
   return isReplayEqual(report) ? 0 : 1;
+}
+
+/** Counts the recorded calls, and passes on each one that the old server answered. */
+async function readCalls(
+  files: readonly string[],
+  see: (exchange: RecordedExchange, old: RawAnswer) => void,
+): Promise<{ calls: number; writes: number }> {
+  const { isWrite, rawOf } = await import('../compare/replay.ts');
+  const { readRecording } = await import('../compare/recording.ts');
+  const found = { calls: 0, writes: 0 };
+  for (const file of files) {
+    requireFile(file);
+    for await (const exchange of readRecording(file)) {
+      found.calls += 1;
+      if (isWrite(exchange)) found.writes += 1;
+      if (exchange.old && !exchange.old.withheld) see(exchange, rawOf(exchange.old));
+    }
+  }
+  return found;
 }
 
 function showProgress(sent: number, all: number): void {

@@ -296,17 +296,21 @@ export class Connection implements Migratable, TransactionQueries {
       await this.#execute(statement, rows[0] as P);
       return;
     }
-    const [, head = '', tuple = '', tail = ''] = PLAIN_INSERT.exec(statement.text) ?? [];
-    if (tuple === '') throw new TypeError(`${statement.name} does not insert plain values`);
-    const width = statement.parameters.length;
-    const tuples = rows.map((_, row) => {
-      const numbered = { ...postgresDialect, parameter: (number: number) => `$${row * width + number}` };
-      return `(${render(tuple, statement.parameters, numbered)})`;
-    });
     const values = rows.flatMap((row) => statement.parameters.map((name) => parameterOf(row[name])));
     const name = rows.length === ROWS_PER_INSERT ? { name: `${statement.name}.${ROWS_PER_INSERT}` } : {};
-    await translateErrors(() => this.#query({ ...name, text: head + tuples.join() + tail, values }));
+    await translateErrors(() => this.#query({ ...name, text: insertOf(statement, rows.length), values }));
   }
+}
+
+/** The text of an insert of several rows, with a parameter for each value of each row. */
+function insertOf<P>({ name, text, parameters }: Statement<P>, rows: number): string {
+  const [, head = '', tuple = '', tail = ''] = PLAIN_INSERT.exec(text) ?? [];
+  if (tuple === '') throw new TypeError(`${name} does not insert plain values`);
+  const tuples = Array.from({ length: rows }, (_, row) => {
+    const numbered = { ...postgresDialect, parameter: (number: number) => `$${row * parameters.length + number}` };
+    return `(${render(tuple, parameters, numbered)})`;
+  });
+  return head + tuples.join() + tail;
 }
 
 /** The part up to `values`, one row of parameters, and what follows without a parameter. */
