@@ -3,11 +3,12 @@ import type { ProblemKind } from '../base/problem.ts';
 import type { Action } from './action.ts';
 import { actions } from './actions/all.ts';
 import { pageQuery } from './input.ts';
+import { inputName, itemName, operationId, outputNames } from './openapi-operations.ts';
+import { type Components, createComponents, type Json, makePortable, open } from './openapi-schemas.ts';
+import { webhooks } from './openapi-webhooks.ts';
 import { meanings, STATUS } from './problem-json.ts';
 
 /** The actions as an OpenAPI 3.1 document. */
-
-type Json = Readonly<Record<string, unknown>>;
 
 /** The schema of a value as it is sent, in either direction. */
 export function jsonSchema(schema: z.ZodType): Json {
@@ -15,39 +16,48 @@ export function jsonSchema(schema: z.ZodType): Json {
     io: 'input',
     override: ({ jsonSchema: written }) => {
       if (written.format === 'date-time') delete written.pattern; // the format says it, in fewer words
+      makePortable(written);
     },
   });
   return json;
 }
 
-const document = (version: string): Json => ({
-  openapi: '3.1.0',
-  info: {
-    title: 'Columba: the operator’s API',
-    version,
-    description:
-      'Accounts, their data and the service, for operators and for the programs of customers. ' +
-      'Ids and credits are decimal strings of 64 bits; instants are RFC 3339 with Z.',
-    license: { name: 'MIT', identifier: 'MIT' },
-  },
-  servers: [{ url: '/operator/v1' }],
-  security: [{ bearer: [] }],
-  tags: [...new Set(actions.map(tagOf))].map((name) => ({ name })),
-  paths: paths(),
-  components: {
-    securitySchemes: {
-      bearer: {
-        type: 'http',
-        scheme: 'bearer',
-        description: 'A token that `columba token add` has shown: colo_… of an operator, cola_… of an account.',
+function document(version: string): Json {
+  const components = createComponents();
+  components.schema('Problem', PROBLEM);
+  nameItems(components);
+  const found = paths(components);
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Columba: the operator’s API',
+      version,
+      description:
+        'Accounts, their data and the service, for operators and for the programs of customers. ' +
+        'Ids and credits are decimal strings of 64 bits; instants are RFC 3339 with Z. ' +
+        'Answers of this version may get new fields: a client ignores fields that it does not know.',
+      license: { name: 'MIT', identifier: 'MIT' },
+    },
+    servers: [{ url: '/operator/v1' }],
+    security: [{ bearer: [] }],
+    tags: [...new Set(actions.map(tagOf))].map((name) => ({ name })),
+    paths: found,
+    webhooks: webhooks(components),
+    components: {
+      securitySchemes: {
+        bearer: {
+          type: 'http',
+          scheme: 'bearer',
+          description: 'A token that `columba token add` has shown: colo_… of an operator, cola_… of an account.',
+        },
+      },
+      ...components.all(),
+      headers: {
+        RequestId: { description: 'The id of the request in the log.', schema: { type: 'string' } },
       },
     },
-    schemas: { Problem: PROBLEM },
-    headers: {
-      RequestId: { description: 'The id of the request in the log.', schema: { type: 'string' } },
-    },
-  },
-});
+  };
+}
 
 const PROBLEM: Json = {
   description: 'What went wrong (RFC 9457).',
@@ -74,28 +84,29 @@ const PROBLEM: Json = {
 
 const tagOf = ({ name }: Action): string => name.split(' ', 1)[0] as string;
 
-/** `account add` is addAccount in clients that are generated from the document. */
-export function operationId({ name }: Pick<Action, 'name'>): string {
-  const [noun = '', verb = 'get'] = name.split(' ');
-  const camel = (text: string) => text.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
-  const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
-  return camel(verb) + capital(camel(noun));
+/** Items of lists first: the same schema is part of other answers. */
+function nameItems(components: Components): void {
+  for (const action of actions) {
+    if (!action.output || !operationId(action).startsWith('list')) continue;
+    const { properties } = open(jsonSchema(action.output)) as { properties: { items?: { items: Json } } };
+    if (properties.items) components.schema(itemName(operationId(action)), properties.items.items);
+  }
 }
 
-function paths(): Json {
+function paths(components: Components): Json {
   const found: Record<string, Record<string, unknown>> = {};
   for (const action of actions) {
     const path = found[action.path] ?? {};
     found[action.path] = path;
-    path[action.method.toLowerCase()] = operation(action);
+    path[action.method.toLowerCase()] = operation(action, components);
     if (!action.formerly) continue;
     const former = { operationId: operationId(action.formerly), deprecated: true };
-    found[action.formerly.path] = { [action.method.toLowerCase()]: { ...operation(action), ...former } };
+    found[action.formerly.path] = { [action.method.toLowerCase()]: { ...operation(action, components), ...former } };
   }
   return found;
 }
 
-function operation(action: Action): Json {
+function operation(action: Action, components: Components): Json {
   const { summary, description, scope, needs, endless } = action;
   const tokens = scope === null ? 'Any token will do.' : `Scope: ${scope}.`;
   return {
@@ -111,13 +122,13 @@ function operation(action: Action): Json {
     ]
       .filter((sentence) => sentence !== undefined)
       .join(' '),
-    parameters: parametersOf(action),
-    ...bodyOf(action),
-    responses: responsesOf(action),
+    parameters: parametersOf(action, components),
+    ...bodyOf(action, components),
+    responses: responsesOf(action, components),
   };
 }
 
-function parametersOf(action: Action): Json[] {
+function parametersOf(action: Action, components: Components): Json[] {
   const { example, position } = action;
   const parameters = (where: 'path' | 'query', fields: Readonly<Record<string, z.core.$ZodType>>, given: Json = {}) =>
     Object.entries(fields).map(([name, field]) => {
@@ -142,19 +153,23 @@ function parametersOf(action: Action): Json[] {
   return [
     ...parameters('path', action.params.shape, example.params),
     ...parameters('query', action.query.shape, example.query),
-    ...(position === null ? [] : parameters('query', pageQuery)),
-    ...(action.method === 'POST' ? [key] : []),
+    ...(position === null
+      ? []
+      : parameters('query', pageQuery).map((each) => components.parameter(`Page${capital(each.name)}`, each))),
+    ...(action.method === 'POST' ? [components.parameter('IdempotencyKey', key)] : []),
   ];
 }
 
 /** Values of a query are texts to the schema, and numbers to the reader. */
 const asNumber = (schema: Json, value: unknown): unknown => (schema.type === 'integer' ? Number(value) : value);
 
-function bodyOf({ body, upload, example, method }: Action): Json {
+function bodyOf(action: Action, components: Components): Json {
+  const { body, upload, example, method } = action;
   if (upload)
     return { requestBody: { required: true, content: { [upload.mediaType]: { schema: { type: 'string' } } } } };
   if (!body) return {};
-  const content = { schema: jsonSchema(body), ...(example.body !== undefined && { example: example.body }) };
+  const schema = components.schema(inputName(operationId(action)), jsonSchema(body));
+  const content = { schema, ...(example.body !== undefined && { example: example.body }) };
   const merge = method === 'PATCH' ? { 'application/merge-patch+json': content } : {};
   const isRequired = !body.safeParse({}).success;
   return { requestBody: { required: isRequired, content: { 'application/json': content, ...merge } } };
@@ -171,29 +186,40 @@ export function problemsOf(action: Action): ProblemKind[] {
   return [...new Set([...COMMON, ...own])];
 }
 
-function responsesOf(action: Action): Json {
+function responsesOf(action: Action, components: Components): Json {
   const { output, download, example, status, otherStatuses, position } = action;
   const headers = { 'X-Request-Id': { $ref: '#/components/headers/RequestId' } };
   const content = download
     ? { [download.mediaType]: { schema: { type: 'string' } } }
     : {
         'application/json': {
-          schema: output === null ? {} : jsonSchema(output),
+          schema: output === null ? {} : outputOf(action, output, components),
           ...(example.output !== undefined && { example: example.output }),
         },
       };
   const link = { Link: { description: 'The next page, with rel="next".', schema: { type: 'string' } } };
   const done = { description: 'Done.', headers: position === null ? headers : { ...headers, ...link }, content };
   const problem = { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } };
-  const byStatus = new Map<number, string[]>();
-  for (const kind of problemsOf(action)) {
-    const [, , when = kind] = meanings.find(([each]) => each === kind) ?? [];
-    byStatus.set(STATUS[kind], [...(byStatus.get(STATUS[kind]) ?? []), when]);
+  const byStatus = new Map<number, ProblemKind[]>();
+  for (const kind of problemsOf(action).sort()) {
+    byStatus.set(STATUS[kind], [...(byStatus.get(STATUS[kind]) ?? []), kind]);
   }
   return Object.fromEntries([
     ...[status, ...otherStatuses].map((each) => [each, done]),
-    ...[...byStatus].map(([each, when]) => [each, { description: when.join(' '), headers, content: problem }]),
+    ...[...byStatus].map(([each, kinds]) => {
+      const description = kinds.map((kind) => meanings.find(([one]) => one === kind)?.[2] ?? kind).join(' ');
+      return [each, components.response(kinds.map(capital).join('Or'), { description, headers, content: problem })];
+    }),
   ]);
+}
+
+/** `bad-argument` is BadArgument. */
+const capital = (kind: string): string => kind.replace(/(?:^|-)(\w)/g, (_, letter: string) => letter.toUpperCase());
+
+function outputOf(action: Action, output: z.ZodType, components: Components): Json {
+  const schema = open(jsonSchema(output));
+  const [best = '', other = best] = outputNames(operationId(action));
+  return components.schema(components.isTaken(best, schema) ? other : best, schema);
 }
 
 /** Makes the document when it is first asked for. */

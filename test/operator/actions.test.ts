@@ -3,10 +3,12 @@ import { describe, test } from 'node:test';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { addOperatorCommands } from '../../src/commands/operator.ts';
 import { createProgram } from '../../src/commands/program.ts';
+import { EVENT_TYPES } from '../../src/domain/accounts/events.ts';
 import { actions } from '../../src/operator/actions/all.ts';
 import { createActionRouter } from '../../src/operator/api.ts';
 import { readInput } from '../../src/operator/input.ts';
-import { createOpenapi, operationId } from '../../src/operator/openapi.ts';
+import { createOpenapi } from '../../src/operator/openapi.ts';
+import { operationId } from '../../src/operator/openapi-operations.ts';
 import { createReference, curlOf } from '../../src/operator/reference.ts';
 
 /** Every action has all of its views. */
@@ -74,4 +76,46 @@ describe('every action', () => {
 test('the OpenAPI document passes a validator', async () => {
   const result = await new Validator().validate(JSON.parse(JSON.stringify(document)));
   assert.deepEqual([result.valid, result.errors], [true, undefined]);
+});
+
+describe('the OpenAPI document for generators of clients', () => {
+  const components = (document as unknown as { components: { schemas: Record<string, object> } }).components;
+  const objects = (value: unknown): Readonly<Record<string, unknown>>[] => {
+    if (typeof value !== 'object' || value === null) return [];
+    const inner = Object.values(value).flatMap(objects);
+    return Array.isArray(value) ? inner : [value as Readonly<Record<string, unknown>>, ...inner];
+  };
+
+  test('every body and every answer is a schema with a name, which had stood in the document up to five times', () => {
+    const bodies = objects(document.paths).flatMap((each) => (Object.hasOwn(each, 'schema') ? [each.schema] : []));
+    const inline = bodies.filter((schema) => (schema as { properties?: unknown }).properties !== undefined);
+    assert.deepEqual(inline, []);
+    assert.ok(Object.hasOwn(components.schemas, 'Account') && Object.hasOwn(components.schemas, 'SendMessageInput'));
+  });
+
+  test('schemas of answers allow fields that a later version adds, and those of bodies do not', () => {
+    const closed = Object.entries(components.schemas).filter(([, schema]) =>
+      objects(schema).some((each) => each.additionalProperties === false),
+    );
+    assert.deepEqual(
+      closed.map(([name]) => name).filter((name) => !name.endsWith('Input')),
+      ['Problem'],
+    );
+  });
+
+  test('patterns have no classes of Unicode and no look ahead, which other languages do not know', () => {
+    const patterns = new Set(
+      objects(document).flatMap(({ pattern }) => (typeof pattern === 'string' ? [pattern] : [])),
+    );
+    assert.ok(patterns.size > 5);
+    assert.deepEqual(
+      [...patterns].filter((pattern) => /\\p\{|\(\?[=!<]/i.test(pattern)),
+      [],
+    );
+  });
+
+  test('every event of webhooks is described', () => {
+    const { webhooks } = document as unknown as { webhooks: Record<string, unknown> };
+    assert.deepEqual(Object.keys(webhooks), [...EVENT_TYPES]);
+  });
 });

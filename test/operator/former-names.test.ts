@@ -29,11 +29,11 @@ onEveryEngine('former names in the API', (engine) => {
     const current = await api.call('POST', '/accounts/acme/messages/activate', { body: { ids: ['1'] } });
     assert.deepEqual([former.status, former.json], [200, { activated: 0, armed: 0, refused: [] }]);
     assert.deepEqual(current.json, former.json);
-    const { paths } = (await api.call('GET', '/openapi.json')).json;
+    const { paths, components } = (await api.call('GET', '/openapi.json')).json;
     const [old, own] = ['arm', 'activate'].map((verb) => paths[`/accounts/{username}/messages/${verb}`].post);
     assert.deepEqual([old.operationId, old.deprecated], ['armMessage', true]);
-    assert.deepEqual([own.operationId, own.deprecated], ['activateMessage', undefined]);
-    const fields = own.responses[200].content['application/json'].schema.properties;
+    assert.deepEqual([own.operationId, own.deprecated], ['activateMessages', undefined]);
+    const fields = components.schemas.ActivateMessagesResult.properties;
     assert.deepEqual([fields.activated.deprecated, fields.armed.deprecated], [undefined, true]);
   });
 
