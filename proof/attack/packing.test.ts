@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
 import { nextTurn } from '../../src/base/event-loop.ts';
-import { compressed, decompressed } from '../../src/console/screens/import.ts';
+import { compressed, decompressed } from '../../src/console/contacts/import.ts';
 import { CSV_BYTES_MAX } from '../../src/transfer/csv.ts';
 import { longestTurnMs } from './hold.ts';
 import { HOLD_MS_MAX, RUNS } from './web.ts';

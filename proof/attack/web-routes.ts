@@ -1,4 +1,4 @@
-import { customerRoutes, operatorRoutes } from '../../src/console/screens/all.ts';
+import { customerRoutes, operatorRoutes } from '../../src/console/screens.ts';
 import { createConsoleClient, linkFor, signedIn } from '../../test/support/console-client.ts';
 import type { OperatorApi } from '../../test/support/operator-api.ts';
 import { CUSTOMER_SCREENS, OPERATOR_SCREENS } from '../../test/support/screens.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { customerRoutes, operatorRoutes } from '../../src/console/screens/all.ts';
+import { customerRoutes, operatorRoutes } from '../../src/console/screens.ts';
 import { actions } from '../../src/operator/actions/all.ts';
 import { type Engine, engines } from '../../test/support/engines.ts';
 import { type OperatorApi, startOperatorApi } from '../../test/support/operator-api.ts';

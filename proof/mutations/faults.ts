@@ -219,7 +219,7 @@ const console_: readonly PlantedFault[] = [
     'console/operator',
   ),
   fault(
-    'console/screens/account.ts',
+    'console/accounts/account.ts',
     "const isTyped = form.text('typed') === params.username;",
     'const isTyped = true;',
     'console/operator',
@@ -235,7 +235,7 @@ const console_: readonly PlantedFault[] = [
   fault('console/words.ts', 'if (year < 1000 || year > 9999) return date.toISOString();', '', 'console/session'),
   fault('console/page-semaphore.ts', "if (contractLoad() === 'overloaded') throw busy();", '', 'console/cost'),
   fault(
-    'console/screens/sign-in.ts',
+    'console/access/sign-in.ts',
     'if (path === CODE && session?.awaitsCode)',
     'if (path === CODE && session)',
     'console/sign-in',
@@ -249,7 +249,7 @@ const console_: readonly PlantedFault[] = [
   ),
   fault('console/wrong-fields.ts', 'each: [...new Set(each)] };', 'each };', 'console/wrong-fields'),
   fault(
-    'console/screens/connectors.ts',
+    'console/carriers/connectors.ts',
     "form.text('act') === 'resume';",
     "form.text('act') !== 'resume';",
     'console/operator',

@@ -11,14 +11,14 @@ import type { Services } from '../operator/action.ts';
 import { domainOf } from '../operator/domain.ts';
 import { createPathRouter, decode, type Found, type NotFound } from '../operator/path-router.ts';
 import { STATUS } from '../operator/problem-json.ts';
+import { createSignInPages, type Guest } from './access/sign-in.ts';
 import { createActing } from './acting.ts';
 import { NO_FORM, readForm, type SentForm } from './form.ts';
 import { assets, frameAround, framed, protection, type Viewer } from './frame.ts';
 import { problemNote } from './lists.ts';
 import type { PageRequest, Route, View } from './page-request.ts';
 import { type ContractLoad, checkLoad, createPageSemaphore } from './page-semaphore.ts';
-import { customerRoutes, operatorRoutes } from './screens/all.ts';
-import { createSignInPages, type Guest } from './screens/sign-in.ts';
+import { customerRoutes, operatorRoutes } from './screens.ts';
 import { isOwnRequest, readCookie, siteOf } from './session.ts';
 import { frameTexts as texts } from './texts.ts';
 

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { type Html, html } from '../base/html.ts';
 import { styleOf } from '../base/page-assets.ts';
 import { NO_DEVICES, pageFrame, protectionOf } from '../base/page-frame.ts';
-import { navigation } from './screens/all.ts';
+import { navigation } from './screens.ts';
 import { frameTexts as texts } from './texts.ts';
 
 /** The frame around every screen, its assets, and the header fields that protect it. */

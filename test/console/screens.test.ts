@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Route } from '../../src/console/page-request.ts';
-import { customerRoutes, navigation, operatorRoutes } from '../../src/console/screens/all.ts';
+import { customerRoutes, navigation, operatorRoutes } from '../../src/console/screens.ts';
 import { act, type ConsoleClient, signedIn } from '../support/console-client.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { startOperatorApi } from '../support/operator-api.ts';

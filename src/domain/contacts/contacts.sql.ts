@@ -5,7 +5,7 @@ import { statement } from '../../store/statement.ts';
 
 /**
  * A new field goes into `putContact` and `setContact` below too. The places that show or set it are
- * `operator/actions/contacts.ts`, `console/screens/contacts.ts`, the archive
+ * `operator/actions/contacts.ts`, `console/contacts/contacts.ts`, the archive
  * (`transfer/account-json.ts`) and CSV files (`transfer/contact-csv.ts`, `contact-import.ts`).
  */
 const CONTACT_FIELDS = { id: 'long', name: 'text?', surname: 'text?', mobile: 'text?', groupId: 'long?' } as const;

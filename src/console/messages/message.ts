@@ -10,8 +10,8 @@ import { messageResend } from '../../operator/actions/sending.ts';
 import { partsOf, splitText } from '../../sms/parts.ts';
 import { asking, noticeOf, table } from '../lists.ts';
 import { get, noticed, type PageRequest, page, post, type View } from '../page-request.ts';
-import { isResting, statusCell, statusHint } from '../status-cell.ts';
 import { grouped, messageText, party, time } from '../words.ts';
+import { isResting, statusCell, statusHint } from './status-cell.ts';
 
 /** One message that was sent or is scheduled, with everything that happened to it. */
 

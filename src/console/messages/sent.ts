@@ -10,8 +10,11 @@ import { partsOf } from '../../sms/parts.ts';
 import type { Cursor } from '../../store/cursor.ts';
 import { sentCsv } from '../../transfer/contact-csv.ts';
 import { actOnRows, idBatches, noBatches, selectableList } from '../bulk.ts';
-import { contactNames } from '../contact-names.ts';
+import { contactNames } from '../contacts/contact-names.ts';
 import { addressWith, csvLink, hidden, noticeOf, pager, type Row, tableRows } from '../lists.ts';
+import { get, noticed, type PageRequest, page, post, type View } from '../page-request.ts';
+import { justAfter, readCursor, type Scanned, SEARCHED_ROWS_MAX, scan } from '../scan.ts';
+import { counted, grouped, messageText, party, time } from '../words.ts';
 import {
   filteredDownload,
   filteredList,
@@ -22,11 +25,8 @@ import {
   keptFilter,
   type MessageFilter,
   readFilter,
-} from '../message-filter.ts';
-import { get, noticed, type PageRequest, page, post, type View } from '../page-request.ts';
-import { justAfter, readCursor, type Scanned, SEARCHED_ROWS_MAX, scan } from '../scan.ts';
-import { isFailed, isResting, statusCell } from '../status-cell.ts';
-import { counted, grouped, messageText, party, time } from '../words.ts';
+} from './message-filter.ts';
+import { isFailed, isResting, statusCell } from './status-cell.ts';
 
 /** Sent messages and their statuses. */
 

@@ -6,7 +6,6 @@ import { contactAdd, contactChange, contactList, contactRemove, contactShow } fr
 import { contactExport } from '../../operator/actions/files.ts';
 import { contactsCsv } from '../../transfer/contact-csv.ts';
 import { actOnRows, noBatches, selectableList, selectedIds } from '../bulk.ts';
-import { conversationWith } from '../contact-names.ts';
 import {
   asking,
   csvLink,
@@ -29,6 +28,7 @@ import {
 import { get, noticed, type PageRequest, post, redirect, type View } from '../page-request.ts';
 import { EXPORTED_AT_ONCE } from '../scan.ts';
 import { counted, grouped } from '../words.ts';
+import { conversationWith } from './contact-names.ts';
 
 /** Contacts: add, change, move to a group, remove, search. */
 

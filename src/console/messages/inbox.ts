@@ -6,8 +6,12 @@ import { inboxExport } from '../../operator/actions/files.ts';
 import type { Cursor } from '../../store/cursor.ts';
 import { inboxCsv } from '../../transfer/contact-csv.ts';
 import { actOnRows, idBatches, selectableList } from '../bulk.ts';
-import { contactNames, withLink } from '../contact-names.ts';
+import { contactNames, withLink } from '../contacts/contact-names.ts';
 import { addressWith, csvLink, noticeOf, pager, type Row, tableRows } from '../lists.ts';
+import { get, type PageRequest, page, post, type View } from '../page-request.ts';
+import { justAfter, readCursor, SEARCHED_ROWS_MAX, scan } from '../scan.ts';
+import { listTexts } from '../texts.ts';
+import { counted, messageText, time } from '../words.ts';
 import {
   filteredDownload,
   filteredList,
@@ -18,11 +22,7 @@ import {
   keptFilter,
   type MessageFilter,
   readFilter,
-} from '../message-filter.ts';
-import { get, type PageRequest, page, post, type View } from '../page-request.ts';
-import { justAfter, readCursor, SEARCHED_ROWS_MAX, scan } from '../scan.ts';
-import { listTexts } from '../texts.ts';
-import { counted, messageText, time } from '../words.ts';
+} from './message-filter.ts';
 
 /** Received messages: filter, search, mark, delete, reply. */
 

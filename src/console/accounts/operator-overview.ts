@@ -3,9 +3,9 @@ import { connectorList } from '../../operator/actions/connectors.ts';
 import { queueList } from '../../operator/actions/queue.ts';
 import { status as serviceStatus } from '../../operator/actions/service.ts';
 import { unroutedList } from '../../operator/actions/unrouted.ts';
+import { type Connector, connectorTable, texts as connectorTexts } from '../carriers/connectors.ts';
 import { get, type PageRequest, page, type View } from '../page-request.ts';
 import { counted, grouped } from '../words.ts';
-import { type Connector, connectorTable, texts as connectorTexts } from './connectors.ts';
 
 /** The first screen of the operator: what needs attention, in words. */
 

@@ -8,9 +8,9 @@ import { messageSend } from '../../operator/actions/sending.ts';
 import { CSV_BYTES_MAX } from '../../transfer/csv.ts';
 import { hidden, refusalOf, table } from '../lists.ts';
 import { noticed, type PageRequest, page, type View } from '../page-request.ts';
-import { type Recipient, type Recipients, readRecipients } from '../recipients.ts';
 import { counted, grouped, instantOf, messageText, time, zoneName } from '../words.ts';
 import { wrongFields } from '../wrong-fields.ts';
+import { type Recipient, type Recipients, readRecipients } from './recipients.ts';
 
 /**
  * The check before sending, and sending. The page of the check carries the numbers that it checked,

@@ -1,5 +1,5 @@
-import { type Html, html } from '../base/html.ts';
-import { statuses } from './texts.ts';
+import { type Html, html } from '../../base/html.ts';
+import { statuses } from '../texts.ts';
 
 /** Delivery statuses in words, and what they mean for lists. */
 const FAILED: readonly string[] = ['EXPIRED', 'DELETED', 'UNDELIVERABLE', 'UNKNOWN', 'REJECTED'];

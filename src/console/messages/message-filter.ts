@@ -1,11 +1,11 @@
-import type { Html } from '../base/html.ts';
-import type { DownloadAction } from '../operator/action.ts';
-import type { accountParams } from '../operator/schemas.ts';
-import type { Cursor } from '../store/cursor.ts';
-import { download, filterField, filterSelect, filters, keptAddress, keptFields, searchField } from './lists.ts';
-import type { PageRequest, View } from './page-request.ts';
-import { matchingRows, type Scanned } from './scan.ts';
-import { endOfDay, instantOf } from './words.ts';
+import type { Html } from '../../base/html.ts';
+import type { DownloadAction } from '../../operator/action.ts';
+import type { accountParams } from '../../operator/schemas.ts';
+import type { Cursor } from '../../store/cursor.ts';
+import { download, filterField, filterSelect, filters, keptAddress, keptFields, searchField } from '../lists.ts';
+import type { PageRequest, View } from '../page-request.ts';
+import { matchingRows, type Scanned } from '../scan.ts';
+import { endOfDay, instantOf } from '../words.ts';
 
 /** The filter above lists of messages: a search, a state and a range of days. */
 export interface MessageFilter {

@@ -1,11 +1,11 @@
 import { type Html, html } from '../../base/html.ts';
 import { accountRecord } from '../../domain/accounts/accounts.ts';
 import { createConnectors } from '../../domain/sending/connectors.ts';
-import { contactNames, withLink } from '../contact-names.ts';
+import { contactNames, withLink } from '../contacts/contact-names.ts';
 import { type Row, table } from '../lists.ts';
+import { isFailed, statusCell } from '../messages/status-cell.ts';
 import { get, type PageRequest, page } from '../page-request.ts';
 import { scan } from '../scan.ts';
-import { isFailed, statusCell } from '../status-cell.ts';
 import { counted, grouped, instantOf, localTime, messageText, party, time } from '../words.ts';
 
 /** The first screen of the customer. */

@@ -4,7 +4,7 @@ import type { ScheduledMessage } from '../../domain/messages/scheduled.ts';
 import { messageCancelMany, messageReschedule } from '../../operator/actions/batches.ts';
 import type { Cursor } from '../../store/cursor.ts';
 import { actOnRows, idBatches, selectableList } from '../bulk.ts';
-import { contactNames } from '../contact-names.ts';
+import { contactNames } from '../contacts/contact-names.ts';
 import { addressWith, noticeOf, pager, type Row, tableRows } from '../lists.ts';
 import { get, noticed, type PageRequest, page, post, type View } from '../page-request.ts';
 import { readCursor, scan } from '../scan.ts';

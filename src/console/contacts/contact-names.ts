@@ -1,7 +1,7 @@
-import { type Html, html } from '../base/html.ts';
-import { createContacts } from '../domain/contacts/contacts.ts';
-import type { PageRequest } from './page-request.ts';
-import { party } from './words.ts';
+import { type Html, html } from '../../base/html.ts';
+import { createContacts } from '../../domain/contacts/contacts.ts';
+import type { PageRequest } from '../page-request.ts';
+import { party } from '../words.ts';
 
 /** The names of numbers among the account's contacts. All are looked up at once. */
 export type ContactNames = (number: string | null) => string | null;

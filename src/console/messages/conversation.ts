@@ -1,11 +1,11 @@
 import { type Html, html } from '../../base/html.ts';
 import { numberEnd, sameNumber } from '../../sms/numbers.ts';
-import { contactNames } from '../contact-names.ts';
+import { contactNames } from '../contacts/contact-names.ts';
 import { empty } from '../lists.ts';
 import { get, type PageRequest, page, type View } from '../page-request.ts';
 import { SEARCHED_ROWS_MAX, scan } from '../scan.ts';
-import { statusCell } from '../status-cell.ts';
 import { messageText, time } from '../words.ts';
+import { statusCell } from './status-cell.ts';
 
 /** All messages from and to one number, by time. */
 
