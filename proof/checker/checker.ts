@@ -179,6 +179,8 @@ const RULES: readonly Rule[] = [
   },
 
   function receiptsCount(message) {
+    // The word of the operator counts: also against a later receipt, and for a part without one.
+    if (isDecided(message)) return [];
     const { token, outcomes } = message;
     const [outcome] = outcomes;
     const lost = new Set(
@@ -195,8 +197,6 @@ const RULES: readonly Rule[] = [
     // Two final receipts of one part may have overtaken one another: either may stand.
     const possible = new Set(receipts.map(({ status }) => status));
     if (outcome.status !== null && possible.has(outcome.status)) return [];
-    // The word of the operator counts, also against a receipt that comes after it.
-    if (outcome.status === 'REJECTED' && isDecided(message)) return [];
     return [`${token} has the status ${outcome.status}, and its receipts said ${[...possible].join(' or ')}`];
   },
 

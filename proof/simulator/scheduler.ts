@@ -168,6 +168,10 @@ export function createScheduler(seed: number, start: number, waitingFor: (owner:
       owner.idleLooks = 0;
       timers.hasten((timer) => timer.owner === owner && timer.at > timer.dueAt && random.chance(HASTENED), now);
     },
+    /** All late looks of everybody come at their usual times. */
+    alert(): void {
+      timers.hasten((timer) => timer.at > timer.dueAt, now);
+    },
     step,
     /** Runs everything up to this time, and moves on to it. */
     async runUntil(until: number, isOver: () => boolean = () => false): Promise<void> {

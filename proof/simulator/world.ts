@@ -74,6 +74,8 @@ export interface WorldOptions {
 const PAUSES = 0.08;
 const ACTIVE =
   /^\s*(?:insert into (?:attempt|movement|sent|scheduled|received|webhook_delivery|held_receipt|incoming_once|unrouted)|update (?:dispatch set|attempt set|webhook_delivery set))/i;
+/** Every process sees within a second that a connector was paused or resumed. */
+const SEEN_BY_ALL = /^\s*update carrier_connector set paused_at/i;
 const CLAIM = /^\s*insert into attempt /i;
 /** When there is work that a look finds. */
 const DUE = `select next_due_at as at from dispatch_account
@@ -171,6 +173,7 @@ export async function createWorld({ seed, nodes, template, start }: WorldOptions
     const slot = slotOf(owner);
     if (!slot) return;
     if (ACTIVE.test(text)) scheduler.busy(owner);
+    if (SEEN_BY_ALL.test(text)) scheduler.alert();
     if (CLAIM.test(text))
       slot.claims.push({ account: values[0] as bigint, attemptId: values[4] as string, at: Number(values[6]) });
     if (text === 'commit') onCommit(slot);

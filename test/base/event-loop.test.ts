@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import {
   createPauses,
+  createTurnBudget,
   exclusiveTurn,
   nextTurn,
   oneEachTurn,
@@ -50,4 +51,77 @@ test('whoever takes the place of the event loop decides when turns and pauses co
   await turn;
   restore();
   assert.ok(pause() instanceof Promise);
+});
+
+/** The clock of the process stands still, but for what the test adds. */
+function stoppedClock(t: TestContext): (ms: number) => void {
+  let now = 0;
+  t.mock.method(performance, 'now', () => now);
+  return (ms) => {
+    now += ms;
+  };
+}
+
+test('a budget of a turn runs work in the same turn until it is spent, and the rest in later turns', async (t) => {
+  const pass = stoppedClock(t);
+  const within = createTurnBudget(5);
+  const turns: number[] = [];
+  const work = async () => {
+    turns.push(turnNumber());
+    pass(3);
+  };
+  await Promise.all([1, 2, 3, 4, 5].map(() => within(work)));
+  const [first = 0] = turns;
+  assert.deepEqual(
+    turns.map((turn) => turn - first),
+    [0, 0, 1, 1, 2],
+  );
+});
+
+test('work that ends within the budget costs no turn, and a new turn has a new budget', async (t) => {
+  const pass = stoppedClock(t);
+  const within = createTurnBudget(5);
+  const work = async () => {
+    pass(1);
+    return turnNumber();
+  };
+  const turn = turnNumber();
+  for (let count = 0; count < 5; count++) assert.equal(await within(work), turn);
+  await nextTurn();
+  const next = turnNumber();
+  for (let count = 0; count < 5; count++) assert.equal(await within(work), next);
+});
+
+test('a budget passes on what the work returns or throws', async () => {
+  const within = createTurnBudget(1);
+  assert.equal(await within(async () => 7), 7);
+  await assert.rejects(
+    within(async () => {
+      throw new Error('no');
+    }),
+    /no/,
+  );
+  assert.equal(await within(async () => 8), 8);
+});
+
+test('a simulated turn that never comes delays nobody else', async (t) => {
+  const pass = stoppedClock(t);
+  const within = createTurnBudget(0);
+  const lost = replaceTurns({ afterPoll: () => {}, pause: () => undefined });
+  void exclusiveTurn();
+  await within(async () => pass(1));
+  assert.equal(await within(async () => 'done'), 'done');
+  lost();
+  const taken: string[] = [];
+  const restore = replaceTurns({
+    afterPoll: (work) => {
+      taken.push('turn');
+      work();
+    },
+    pause: () => undefined,
+  });
+  await exclusiveTurn();
+  await within(async () => {});
+  assert.deepEqual(taken, ['turn']);
+  restore();
 });

@@ -162,8 +162,6 @@ describe('the checker finds each planted fault', () => {
     found(checked(RIGHT, outcomes), /^a has the status REJECTED, and its receipts said DELIVERED$/);
     const decided: Event = { kind: 'decision-asked', token: 'a', decision: 'not-submitted' };
     assert.deepEqual(checked([...RIGHT, decided], outcomes), []);
-    const expired: History['outcomes'] = [{ token: 'a', list: 'sent', status: 'EXPIRED', captured: 2 }];
-    found(checked([...RIGHT, decided], expired), /^a has the status EXPIRED, and its receipts said DELIVERED$/);
   });
 
   test('credits that do not add up at a snapshot', () =>
