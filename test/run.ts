@@ -30,6 +30,11 @@ const limits = given.proof ? { testMs: 900_000, processMs: 2_400_000 } : { testM
 const folder = mkdtempSync(join(tmpdir(), 'columba-coverage-'));
 const templateFolder = mkdtempSync(join(tmpdir(), 'columba-templates-'));
 const templateDatabases: string[] = [];
+/** Loaded into every process of tests. */
+const preloaded = ['deadline', ...(given.proof ? [] : ['cheap-passwords'])].map(
+  (name) => new URL(`support/${name}.ts`, import.meta.url).href,
+);
+for (const each of preloaded) await import(each); // the accounts of the templates have passwords too
 const postgres = process.env.TEST_POSTGRES ? undefined : await startPostgres();
 
 // Somebody who names a few files wants to read the names of their tests.
@@ -42,7 +47,7 @@ const options = [
   // Three files on two processors: some wait for the disk, for time or for another process.
   // A test that waits for ever must not take the whole run with it.
   ...['--disable-warning=ExperimentalWarning', '--test', '--test-concurrency=3', `--test-timeout=${limits.testMs}`],
-  ...['--import', new URL('support/deadline.ts', import.meta.url).href],
+  ...preloaded.flatMap((each) => ['--import', each]),
   ...reporters.flatMap((each) => [`--test-reporter=${each}`, '--test-reporter-destination=stdout']),
 ];
 const server = process.env.TEST_POSTGRES ?? postgres?.url();

@@ -380,6 +380,8 @@ describe('where things belong', () => {
     const given = others.filter((file) => !entrances.test(file));
     assert.deepEqual(matches(given, /\bsystemClock\b/), []);
     assert.deepEqual(matches(others, /\b(?:replaceRandomness|replaceTurns)\b/), []);
+    const callers = matches(source, /\breplacePasswordCost\b/, (line) => line.startsWith('export function '));
+    assert.deepEqual(callers, []);
   });
 });
 

@@ -8,6 +8,7 @@ import {
   newUserId,
   passwordMatches,
 } from '../../src/domain/accounts/credentials.ts';
+import { atFullCost } from '../support/cheap-passwords.ts';
 
 test('a password matches its hash, whatever characters it has', async () => {
   for (const password of ['correct horse battery staple', 'pässwörd 😀', ' ', '', '\u0000x']) {
@@ -26,9 +27,16 @@ test('a wrong password does not match', async () => {
 
 test('a hash is argon2id with a fresh salt each time, and holds nothing of the password', async () => {
   const [one, other] = [await hashPassword('secret'), await hashPassword('secret')];
-  assert.match(one, /^\$argon2id\$v=19\$m=19456,t=2,p=1\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}$/);
+  assert.match(one, /^\$argon2id\$v=19\$m=\d+,t=\d,p=1\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}$/);
   assert.notEqual(one, other);
   assert.ok(!one.includes('secret'));
+});
+
+test('a password is hashed with 19 MiB and 2 passes, except in tests', async () => {
+  const hash = await atFullCost(() => hashPassword('secret'));
+  assert.match(hash, /\$m=19456,t=2,p=1\$/);
+  assert.equal(await passwordMatches('secret', hash), true);
+  assert.match(await hashPassword('secret'), /\$m=64,t=1,p=1\$/);
 });
 
 test('a hash that was made with another cost still matches', async () => {

@@ -14,14 +14,23 @@ export const newUserId = (): string => randomUuid();
 export const hashUserId = (userId: string): string => hash('sha256', userId);
 
 // The first choice of OWASP for argon2id: 19 MiB, 2 passes, 1 lane.
-const COST = { memory: 19_456, passes: 2, parallelism: 1, tagLength: 32 };
+let cost = { memory: 19_456, passes: 2, parallelism: 1, tagLength: 32 };
 const derive = promisify(argon2);
+
+/** For tests, of which many need a password and few its protection: a hash takes 40 ms of CPU. */
+export function replacePasswordCost(memory: number, passes: number): () => void {
+  const before = cost;
+  cost = { ...cost, memory, passes };
+  return () => {
+    cost = before;
+  };
+}
 
 /** Hashes in the PHC string format, so that the cost can change while old hashes stay valid. */
 export async function hashPassword(password: string): Promise<string> {
+  const { memory, passes, parallelism } = cost;
   const nonce = randomBytes(16);
-  const tag = await derive('argon2id', { message: password, nonce, ...COST });
-  const { memory, passes, parallelism } = COST;
+  const tag = await derive('argon2id', { message: password, nonce, ...cost });
   return `$argon2id$v=19$m=${memory},t=${passes},p=${parallelism}$${encode(nonce)}$${encode(tag)}`;
 }
 
@@ -30,8 +39,14 @@ export async function passwordMatches(password: string, stored: string): Promise
   if (!groups || !isPasswordHash(stored)) return false;
   const tag = Buffer.from(groups.tag as string, 'base64');
   const nonce = Buffer.from(groups.nonce as string, 'base64');
-  const cost = { memory: Number(groups.m), passes: Number(groups.t), parallelism: Number(groups.p) };
-  const given = await derive('argon2id', { message: password, nonce, ...cost, tagLength: tag.length });
+  const given = await derive('argon2id', {
+    message: password,
+    nonce,
+    memory: Number(groups.m),
+    passes: Number(groups.t),
+    parallelism: Number(groups.p),
+    tagLength: tag.length,
+  });
   return timingSafeEqual(given, tag);
 }
 
