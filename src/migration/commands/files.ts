@@ -34,9 +34,10 @@ export const withFileOptions = (command: Command): Command =>
       ).argParser(readPair),
     )
     .addOption(
-      new Option('--delimiter <MARK>', 'what separates cells: a comma, a semicolon, a vertical bar or tab; else it is found').argParser(
-        readDelimiter,
-      ),
+      new Option(
+        '--delimiter <MARK>',
+        'what separates cells: a comma, a semicolon, a vertical bar or tab; else it is found',
+      ).argParser(readDelimiter),
     )
     .option('--encoding <NAME>', 'how the file is written, such as windows-1250; else it is found', readEncoding)
     .option('--dry-run', 'check the file, and add nothing')
