@@ -1,4 +1,3 @@
-import { userInfo } from 'node:os';
 import { Command } from 'commander';
 import { systemClock } from '../base/clock.ts';
 import { readConnectorFile } from '../carriers/connector-file.ts';
@@ -11,7 +10,7 @@ import { accountCommands, findCommand } from './account.ts';
 import { actionCommand, type CommandDependencies } from './action-command.ts';
 import { completionCommand } from './completion.ts';
 import { print } from './output.ts';
-import { configOf, databaseOption, settingOption, withSession } from './session.ts';
+import { configOf, databaseOption, settingOption, userName, withSession } from './session.ts';
 
 /**
  * The commands of the operator: every action, under its noun. They are loaded only if one of them
@@ -50,15 +49,6 @@ export const commandActor = (): Actor => ({
   scopes: [],
   account: null,
 });
-
-/** A process may run as a user who is not in the list of users. */
-function userName(): string {
-  try {
-    return userInfo().username;
-  } catch {
-    return `uid ${process.getuid?.() ?? 'unknown'}`;
-  }
-}
 
 const meaningOf = (noun: string): string => {
   const meaning = MEANINGS[noun];

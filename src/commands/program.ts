@@ -56,6 +56,14 @@ export function createProgram(version: string): Command {
       const { runBackup } = await import('./data.ts');
       await withSession(command, { creates: false }, (session) => runBackup(session, file, options.force === true));
     });
+  withDatabase(add('restore', 'make a restored copy the database of the service, without sending anything twice'))
+    .option('--adopt', 'the database was restored by other tools: hold what may have been sent since, and skip ids')
+    .option('--nothing-lost', 'the database was moved while the service was stopped: hold nothing')
+    .option('--dry-run', 'only tell what would be done')
+    .action(async (options, command) => {
+      const { runAdopt } = await import('./restore.ts');
+      await withSession(command, { creates: false }, (session) => runAdopt(session, options));
+    });
   withDatabase(add('check', 'check the settings, the database and the connectors without starting the service'))
     .option('--ledger', 'also add up the movements of credits of every account; exit with 1 if a sum is wrong')
     .addHelpText('after', SOURCES)

@@ -1,5 +1,6 @@
 import cluster from 'node:cluster';
 import { statSync } from 'node:fs';
+import { userInfo } from 'node:os';
 import { type Command, Option } from 'commander';
 import { systemClock } from '../base/clock.ts';
 import { Problem } from '../base/problem.ts';
@@ -58,6 +59,15 @@ export function configOf(command: Command): { config: Config; file: ConfigFile |
     return { config, file };
   } catch (thrown) {
     throw new Problem('bad-argument', (thrown as Error).message);
+  }
+}
+
+/** Who runs the command. A process may run as a user who is not in the list of users. */
+export function userName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return `uid ${process.getuid?.() ?? 'unknown'}`;
   }
 }
 

@@ -19,6 +19,7 @@ import type { WebServer } from '../web/server.ts';
 import { createCluster } from './cluster.ts';
 import { type App, type AppDependencies, createApp } from './compose/contract.ts';
 import { serveHealthOfWorkers } from './health-thread.ts';
+import { enterInstallation } from './installation.ts';
 import type { FailureReason } from './telemetry/credential-failures.ts';
 import { serveAggregatedMetrics } from './telemetry/telemetry.ts';
 import { createWebProcess, isWebProcess, serveWebProcess } from './web-process.ts';
@@ -85,6 +86,7 @@ async function serveHere(
 ): Promise<number> {
   let web: WebServer | undefined;
   const app = await createApp(config, { webAddress: () => web?.address, ...deps });
+  if (!cluster.isWorker) await entered(app, config, deps);
   let gateway: Gateway | undefined;
   // Set up before the service says that it serves, because a signal may follow at once.
   const signal = firstSignal(() => deps.log.warn('SIGHUP restarts workers, but this service has none'));
@@ -111,6 +113,13 @@ async function serveHere(
   }
   return 0;
 }
+
+/** Refuses a database that is a copy. */
+const entered = (app: App, config: Config, deps: AppDependencies): Promise<void> =>
+  enterInstallation(app.database, config, deps).catch(async (thrown) => {
+    await app.stop();
+    throw thrown;
+  });
 
 /** Sending, which is in another process, pauses while this worker is busy. */
 function reportLoad({ bytesSent }: Pick<App, 'bytesSent'>, { clock }: Pick<AppDependencies, 'clock'>): void {
@@ -147,6 +156,7 @@ const withoutTelemetry = ({ telemetry: _, ...others }: AppDependencies): AppDepe
 
 async function serveByWorkers(config: Config, deps: AppDependencies): Promise<number> {
   const app = await createApp(config, withoutTelemetry(deps)); // migrates, or reports what is wrong, once instead of in every worker
+  await entered(app, config, deps);
   const accounts = await accountsOf(app);
   if (config.metricsPort === 0) await app.stop();
   const ports: { close(): Promise<void> }[] = [];

@@ -22,6 +22,11 @@ export interface Transaction<A extends AccountKey = AccountKey> {
   readonly at: number;
 }
 
+export interface Place {
+  readonly id: string;
+  readonly timeline: string;
+}
+
 export interface Database extends Queries {
   /**
    * The account of the user_id with this hash, where it is valid and admits the call. PostgreSQL
@@ -69,6 +74,11 @@ export interface Database extends Queries {
    * PostgreSQL does nothing: its vacuum and its own log decide.
    */
   scrub(): Promise<void>;
+  /**
+   * On PostgreSQL the cluster, the database and the timeline of its log. A restored dump is in
+   * another place; a point in time or a failover begins another timeline. Both are empty on SQLite.
+   */
+  place(): Promise<Place>;
   /** Writes a consistent copy to a file that does not exist yet. The service goes on meanwhile. */
   backup(path: string): Promise<void>;
   close(): Promise<void>;

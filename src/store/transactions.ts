@@ -37,6 +37,7 @@ export const joined = (database: Database, queries: TransactionQueries): Databas
   confirm: (account) => database.confirm(account),
   check: () => database.check(),
   scrub: async () => {}, // there is nothing to remove before the commit
+  place: () => database.place(),
   backup: (path) => database.backup(path),
   close: () => database.close(),
   all: (statement, parameters) => queries.all(statement, parameters),

@@ -7,13 +7,14 @@ import pg from 'pg';
 import { onEveryEngine } from '../support/engines.ts';
 import { openStore, pathOf, TABLES } from '../support/opened-database.ts';
 import { type Index, type StatementText, strayingIndexes, strayings } from './locality.ts';
-import { MIGRATION, MIGRATION_KEYS, SIGN_IN } from './whole-installation.ts';
+import { MIGRATION, MIGRATION_KEYS, RESTORE, SIGN_IN, UNEXPORTED } from './whole-installation.ts';
 
 const SOURCE = new URL('../../src/', import.meta.url);
 
 /** Statements that look beyond one account, each with the reason why it may. */
 const BEYOND: Readonly<Record<string, string>> = {
   ...MIGRATION,
+  ...RESTORE,
   'accounts.identify': 'a user_id names the account: nothing else is known yet',
   'userIds.credentialOwner': 'a user_id must not name two accounts',
   'accounts.accountByName': 'the operator names an account by its username',
@@ -154,6 +155,7 @@ const EVERYWHERE = [
   'idempotency: primary key (key_hash)',
   'incoming_once: index (forget_at)',
   'incoming_once: primary key (key_hash)',
+  'installation: primary key (installation_id)',
   ...MIGRATION_KEYS,
   'operator: primary key (operator_id)',
   'operator: unique (name)',
@@ -227,8 +229,7 @@ describe('statements', () => {
     );
     assert.ok(written.length > 40);
     const names = exported.map(({ name }) => name);
-    const own = ['database.encoding', 'schema.currentVersion', 'schema.recordVersion', 'sqlite.changesFrom'];
-    assert.deepEqual(written.filter((name) => !names.includes(name)).sort(), own);
+    assert.deepEqual(written.filter((name) => !names.includes(name)).sort(), UNEXPORTED);
     assert.deepEqual(new Set(names).size, names.length, 'a name twice');
   });
 
@@ -246,7 +247,7 @@ describe('statements', () => {
     const spread = TABLES.filter((table) => !EVERYWHERE.some((each) => each.startsWith(`${table}:`)));
     assert.deepEqual(spread.length, TABLES.length - WHOLE_TABLES.length);
     const nobodyWaits =
-      /^(attempts\.byAttemptId|outbox\.appendHistory|purge\.next|migrationTraffic\.(behindAccounts|dueWriteAccounts|countWrites)|queue\.\w+|receipts\.\w+|sending\.\w+|totals\.\w+)$/;
+      /^(attempts\.byAttemptId|installation\.skipIds|outbox\.appendHistory|purge\.next|migrationTraffic\.(behindAccounts|dueWriteAccounts|countWrites)|queue\.\w+|receipts\.\w+|sending\.\w+|totals\.\w+)$/;
     const calls = exported.filter(({ name }) => Object.hasOwn(BEYOND, name) && !nobodyWaits.test(name));
     // The version is read from the row of the account that was found: from one node.
     const ofCaller = '(select version from tally where tally.account_id = caller.account_id)';

@@ -5,10 +5,22 @@ export const SIGN_IN = Object.fromEntries(
   `addLink linkByHash deleteLink deleteLinksOf deleteOldLinks addSession sessionByHash sessionsOf
    sessionSeen deleteSessionOf deleteSessionsOf deleteOldSessions factorOf setFactor factorUsed
    deleteFactor addRecoveryCode useRecoveryCode deleteRecoveryCodes countRecoveryCodes failuresOf
-   addFailure clearFailures deleteOldFailures`
+   addFailure clearFailures deleteOldFailures deleteAllSessions deleteAllLinks`
     .split(/\s+/)
     .map((name) => [`signIn.${name}`, 'operators sign in too']),
 );
+/** Statements that only the file of their engine uses. */
+export const UNEXPORTED =
+  'database.encoding database.place schema.currentVersion schema.recordVersion sqlite.changesFrom sqlite.markCopy'.split(
+    ' ',
+  );
+export const RESTORE: Readonly<Record<string, string>> = {
+  'idempotency.voidClaims': 'a key belongs to a token',
+  'installation.put': 'there is one row for the installation',
+  'installation.read': 'there is one row for the installation',
+  'installation.skipIds': 'a restore is of all accounts',
+  'sending.mayHaveLeft': 'a restore is of all accounts',
+};
 /** Counts and stages of a migration; a user_id names the account of a call. */
 export const MIGRATION = Object.fromEntries(
   'accept acceptances addCounts addState anyLeading anyState behindAccounts countWrites countsNamed countsSince deleteCountsBefore deleteExamplesBefore dueWriteAccounts examplesSince putExamples setState stageOfUserId stagesAfter stateOf withdrawAcceptance'

@@ -36,9 +36,14 @@ export const message = (given: Partial<NewMessages> & { to?: readonly string[]; 
 });
 
 export async function openSending(engine: Engine, t: TestContext, onGatewayIds?: OnGatewayIds) {
-  const setting = await engine.fresh('empty');
+  const sending = await openSendingOn(await engine.fresh('empty'), onGatewayIds);
+  t.after(() => sending.database.close());
+  return sending;
+}
+
+/** The same on a database that exists, which the test closes. */
+export async function openSendingOn(setting: string, onGatewayIds?: OnGatewayIds) {
   const database = await openStore(setting);
-  t.after(() => database.close());
   const clock = { now: START };
   const now = () => clock.now;
   const ledger = createLedger(database, now);

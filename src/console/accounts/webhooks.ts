@@ -59,6 +59,7 @@ const texts = {
     'credits.low': 'an account has few credits left',
     'connector.down': 'a connector does not work',
     'connector.up': 'a connector works again',
+    'service.restored': 'a backup was restored',
   } as Readonly<Record<string, string>>,
   username: 'Only events of this account',
   full: 'Send numbers and texts too, not only ids',

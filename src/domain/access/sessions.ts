@@ -41,6 +41,12 @@ const REMOVED_AT_ONCE = 100;
 const SECRET = /^[A-Za-z0-9_-]{43}$/;
 const hashOf = (secret: string): string => hash('sha256', secret);
 
+/** After a restore: one of them may have been ended, or its owner disabled, since the backup. */
+export async function endAllSessions(queries: Pick<Database, 'run'>): Promise<void> {
+  await queries.run(sql.deleteAllSessions, {});
+  await queries.run(sql.deleteAllLinks, {});
+}
+
 export async function addSession(
   database: Database,
   owner: Owner,

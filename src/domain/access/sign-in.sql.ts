@@ -117,6 +117,16 @@ export const deleteSessionsOf = statement<ByOwner & { keep: bigint }>(
   'delete from session where owner = :owner and session_id <> :keep',
   none,
 );
+export const deleteAllSessions = statement<Record<string, never>>(
+  'signIn.deleteAllSessions',
+  "delete from session where session_hash >= ''",
+  { affects: 'none' },
+);
+export const deleteAllLinks = statement<Record<string, never>>(
+  'signIn.deleteAllLinks',
+  "delete from sign_in_link where link_hash >= ''",
+  { affects: 'none' },
+);
 export const deleteOldSessions = deleteOld('deleteOldSessions', 'session', 'session_hash', 'expires_at');
 
 export interface FactorRow {

@@ -12,6 +12,7 @@ export const EVENT_TYPES = [
   'credits.low',
   'connector.down',
   'connector.up',
+  'service.restored',
 ] as const;
 export type EventType = (typeof EVENT_TYPES)[number];
 
@@ -48,7 +49,8 @@ export type OutgoingEvent =
       readonly connector: string;
       /** Never a number, a text or a secret. */
       readonly reason: string | null;
-    };
+    }
+  | { readonly type: 'service.restored'; readonly at: number; readonly generation: bigint; readonly held: number };
 
 /**
  * Writes an event for every webhook that wants it. Call it inside the transaction of the change, so

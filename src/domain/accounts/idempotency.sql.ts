@@ -53,6 +53,11 @@ export const releaseKey = statement<{ key: string; claim: string }>(
   'delete from idempotency where key_hash = :key and claim = :claim and status is null',
   { affects: 'none' },
 );
+export const voidClaims = statement<Record<string, never>>(
+  'idempotency.voidClaims',
+  "delete from idempotency where status is null and key_hash >= ''",
+  { affects: 'none' },
+);
 /** The keys and bytes of a token since a time, and the time of its oldest key. */
 export const useOfToken = statement<
   { token: bigint; since: number },

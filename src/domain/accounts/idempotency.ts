@@ -106,6 +106,11 @@ export async function releaseKey(database: Database, claim: Claim): Promise<void
   await database.run(sql.releaseKey, { ...claim });
 }
 
+/** After a restore: requests that were in progress when the backup was taken never end. */
+export async function voidClaims(queries: Pick<Database, 'run'>): Promise<void> {
+  await queries.run(sql.voidClaims, {});
+}
+
 /** Remembers for a day that something was done, under a name that reveals nothing about it. */
 export async function rememberOnce(database: Database, key: string, now: number): Promise<void> {
   const claimed = await claimKey(database, key, key, now).catch(() => null); // another process remembers it

@@ -14,7 +14,7 @@ export type IdKind = 'contact' | 'group' | 'message' | 'template' | 'write';
  * else 64. The upper half is left for imported ids. So an imported id of 2147483647 does not use up
  * the counter.
  */
-const LAST_COUNTED: Readonly<Record<IdKind, bigint>> = {
+export const LAST_COUNTED: Readonly<Record<IdKind, bigint>> = {
   contact: 2n ** 30n,
   group: 2n ** 30n,
   message: 2n ** 62n,

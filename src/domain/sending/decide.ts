@@ -6,6 +6,7 @@ import * as attemptSql from './attempts.sql.ts';
 import { knownParts } from './attempts.ts';
 import * as sql from './dispatch.sql.ts';
 import { end, endTaken, requeue } from './end.ts';
+import { HELD } from './hold.ts';
 import { watchedTo } from './receipts.sql.ts';
 import { applySilence } from './receipts.ts';
 
@@ -54,6 +55,45 @@ export function decide(
     await silenceWatched(transaction, id, assumed);
   });
 }
+
+/** Which of the messages that need a decision are decided together. */
+export interface DecidedMessages {
+  readonly decision: Decision;
+  /** Only those of this account. */
+  readonly account: bigint | null;
+  /** Only those that a restore holds. */
+  readonly isHeld: boolean;
+  readonly limit: number;
+}
+
+/** Decides about many messages within a transaction. Returns how many, and whether more wait. */
+export async function decideMany(
+  database: Database,
+  { decision, account, isHeld, limit }: DecidedMessages,
+  settings: { readonly at: number; readonly tryForMs: number },
+): Promise<{ decided: number; isMoreLeft: boolean }> {
+  const wanted: { account: bigint; id: bigint }[] = [];
+  const first = -(2n ** 63n);
+  for (let after = { account: account ?? first, id: first }; wanted.length <= limit; ) {
+    const rows = await database.all(sql.queueOpenAfter, { ...after, limit: PAGE });
+    const own = rows.filter(({ account_id }) => account === null || account_id === account);
+    for (const { account_id, message_id, reason, state } of own) {
+      if (state !== 'needs-decision' || (isHeld && reason !== HELD)) continue;
+      wanted.push({ account: account_id, id: message_id });
+    }
+    const last = rows.at(-1);
+    if (!last || rows.length < PAGE || own.length < rows.length) break;
+    after = { account: last.account_id, id: last.message_id };
+  }
+  const chosen = wanted.slice(0, limit);
+  for (const [owner, own] of Map.groupBy(chosen, (each) => each.account)) {
+    await database.first(sql.lockAccount, { account: owner });
+    for (const { id } of own) await decide(database, owner, id, decision, settings);
+  }
+  return { decided: chosen.length, isMoreLeft: wanted.length > limit };
+}
+
+const PAGE = 500;
 
 type Assumed = readonly { readonly attempt: bigint; readonly part: bigint; readonly attempt_id: string }[];
 

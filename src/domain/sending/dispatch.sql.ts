@@ -156,6 +156,28 @@ export const openAfter = statement<
   `select account_id, message_id, state, expires_at from dispatch
    where (account_id, message_id) > (:account, :message) order by account_id, message_id {limit :limit}`,
 );
+/** After a restore: a page of the messages that may have been submitted since the backup. */
+export const mayHaveLeft = statement<
+  { account: bigint; message: bigint; now: number; limit: number },
+  DispatchRow & { account_id: bigint }
+>(
+  'sending.mayHaveLeft',
+  `select account_id, ${columns} from dispatch
+   where (account_id, message_id) > (:account, :message) and (state <> 'waiting' or due_at <= :now)
+   order by account_id, message_id {limit :limit}`,
+);
+/** After a restore: no earlier claim is valid, and one attempt may have been made since. */
+export const voidClaims = statement<Some>(
+  'sending.voidClaims',
+  `update dispatch set is_scheduled = 0, attempts = attempts + 1, fence = fence + 1
+   where account_id = :account and message_id {among :ids}`,
+  { affects: 'none' },
+);
+/** For a transaction of all accounts: locks one of them, as a transaction of that account does. */
+export const lockAccount = statement<One, { account_id: bigint }>(
+  'sending.lockAccount',
+  'select account_id from account where account_id = :account order by account_id {lock account}',
+);
 /** Leases that ran out, and unknown outcomes whose deadline is over. */
 export const overdue = statement<One & { now: number; limit: number }, DispatchRow>(
   'sending.overdue',

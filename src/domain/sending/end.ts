@@ -162,11 +162,12 @@ export async function endTaken(
 export async function escalate(
   transaction: Transaction<bigint>,
   messages: readonly { readonly row: sql.DispatchRow; readonly reason: string }[],
+  transition: 'escalate' | 'hold' = 'escalate',
 ): Promise<void> {
   if (messages.length === 0) return;
   await requeue(
     transaction,
-    'escalate',
+    transition,
     messages.map((each) => ({ ...each, dueAt: NEVER })),
   );
   await setStatusOf(transaction, 'UNKNOWN', new Map(messages.map(({ row, reason }) => [row.message_id, reason])));

@@ -158,6 +158,14 @@ export const TRANSITIONS = {
     credits: NONE,
     events: 'message.status, message.needs_decision',
   },
+  hold: {
+    from: ['scheduled', 'waiting', 'submitting', 'unknown outcome', 'needs decision'],
+    to: 'needs decision',
+    by: 'restore of a backup: it may have been sent since',
+    status: 'UNKNOWN',
+    credits: NONE,
+    events: 'message.status, message.needs_decision',
+  },
   'decide submitted': {
     from: UNANSWERED,
     alsoFrom: CLAIMED,

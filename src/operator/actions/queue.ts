@@ -1,7 +1,9 @@
 import { z } from 'zod';
+import { accountId } from '../../domain/accounts/accounts.ts';
+import { DECISIONS, decideMany } from '../../domain/sending/decide.ts';
 import { type QueuedMessage, queuedMessages } from '../../domain/sending/queue.ts';
-import { type Action, listAction, pageOf } from '../action.ts';
-import { credits, id, instant, rowId } from '../schemas.ts';
+import { type Action, action, listAction, pageOf } from '../action.ts';
+import { credits, id, instant, rowId, username } from '../schemas.ts';
 
 /** Messages on their way out, of all accounts, without their numbers and texts. */
 
@@ -57,4 +59,41 @@ export const queueList = listAction({
   },
 });
 
-export const queueActions: readonly Action[] = [queueList];
+// One request is one transaction, which must not delay the others for long.
+const DECIDED_AT_ONCE = 500;
+
+export const queueDecide = action({
+  name: 'queue decide',
+  scope: 'gateway',
+  needs: {
+    says: 'With `submit-again` this also needs the scope messages:send.',
+    scopes: ({ body }) => (body.decision === 'submit-again' ? ['messages:send'] : []),
+  },
+  method: 'POST',
+  path: '/queue/decide',
+  summary: 'Decide about many messages of which nobody knows whether the carrier has them.',
+  description:
+    `The decisions are those of a single message. At most ${DECIDED_AT_ONCE} messages are decided by one request; repeat it while \`isMoreLeft\` is true. ` +
+    'After a backup was restored, messages that may have been sent since are held for this decision.',
+  body: z.strictObject({
+    decision: z.enum(DECISIONS).describe('What you know about the messages, or what to do with them.'),
+    restored: z.boolean().optional().describe('Only messages that are held because a backup was restored.'),
+    username: username.optional().describe('Only messages of this account.'),
+  }),
+  output: z.strictObject({ decided: z.int(), isMoreLeft: z.boolean() }),
+  problems: ['not-found'],
+  example: { body: { decision: 'submitted', restored: true }, output: { decided: 12, isMoreLeft: false } },
+  target: ({ body }, { decided }) => `${decided} messages: ${body.decision}`,
+  command: {
+    arguments: ['decision'],
+    say: ({ decided, isMoreLeft }) =>
+      `Decided: ${decided}.${isMoreLeft ? ' More are left: run the command again.' : ''}`,
+  },
+  run: async ({ database, now, tryForMs }, { body: { decision, restored = false, username: name } }) => {
+    const account = name === undefined ? null : await accountId(database, name);
+    const wanted = { decision, account, isHeld: restored, limit: DECIDED_AT_ONCE };
+    return decideMany(database, wanted, { at: now(), tryForMs });
+  },
+});
+
+export const queueActions: readonly Action[] = [queueList, queueDecide];

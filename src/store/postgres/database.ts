@@ -2,7 +2,7 @@ import type pg from 'pg';
 import type { Clock } from '../../base/clock.ts';
 import { isUnavailable, Problem } from '../../base/problem.ts';
 import { Caller } from '../caller.ts';
-import type { Database } from '../database.ts';
+import type { Database, Place } from '../database.ts';
 import { migrate } from '../schema/migrations.ts';
 import { type Statement, statement } from '../statement.ts';
 import { unavailable } from '../unavailable.ts';
@@ -68,6 +68,7 @@ export async function openPostgres(settings: PostgresSettings, clock: Clock): Pr
     snapshot: (work) => withConnection((connection) => connection.within(SNAPSHOT, work, NO_TIMEOUT_MS)),
     check,
     scrub: async () => {}, // see docs/OPERATING.md
+    place: () => withConnection(placeOf),
     backup: async () => {
       throw new Problem('bad-argument', 'Back up a PostgreSQL database with its own tools: pg_dump or pg_basebackup.');
     },
@@ -79,6 +80,16 @@ const encoding = statement<Record<string, never>, { encoding: string }>(
   'database.encoding',
   "select current_setting('server_encoding') as encoding",
 );
+
+const place = statement<Record<string, never>, { id: string; timeline: string }>(
+  'database.place',
+  `select system_identifier || '/' || (select oid from pg_database where datname = current_database()) as id,
+     (select timeline_id from pg_control_checkpoint())::text as timeline from pg_control_system()`,
+);
+
+async function placeOf(connection: Connection): Promise<Place> {
+  return (await connection.first(place, {})) ?? { id: '', timeline: '' };
+}
 
 /** Another encoding has no place for most letters: messages would be refused one by one. */
 async function requireUtf8(connection: Connection): Promise<void> {

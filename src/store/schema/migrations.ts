@@ -5,6 +5,7 @@ import { sqliteAccountChange } from './account-change.ts';
 import { accountVersionColumn, postgresAccountVersion, sqliteAccountVersion } from './account-version.ts';
 import { dispatchOrder, postgresDispatchOrder, sqliteDispatchOrder } from './dispatch-order.ts';
 import { idCounterTable } from './id-counter.ts';
+import { installationTable } from './installation.ts';
 import { ledgerTables, postgresLedger, sqliteLedger } from './ledger.ts';
 import { migratedAccountTables } from './migrated-accounts.ts';
 import { migrationClientTables } from './migration-clients.ts';
@@ -216,6 +217,7 @@ export const migrations: readonly Migration[] = [
       update taken_message set state = 'activated' where state = 'armed';
     `,
   },
+  { version: 28, name: 'installation', sql: installationTable },
 ];
 
 /**

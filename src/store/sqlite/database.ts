@@ -73,7 +73,8 @@ export async function openSqlite(
       writer.wasRefusedByDisk = false;
     },
     scrub: () => checkpointer.truncate(),
-    backup: (to) => backUp(path, to),
+    place: async () => ({ id: '', timeline: '' }),
+    backup: (to) => backUp(path, to, clock.now()),
     close: async () => {
       await writes.empty();
       await checkpointer.close();
@@ -174,16 +175,25 @@ async function withConnection<T>(path: string, work: (connection: Connection) =>
   }
 }
 
-async function backUp(path: string, to: string): Promise<void> {
+async function backUp(path: string, to: string, at: number): Promise<void> {
   if (existsSync(to)) throw new Problem('bad-argument', `${to}: the file exists already`);
   makePrivate(to, 'wx'); // SQLite writes into an empty file as well
   try {
     await withConnection(path, (connection) => connection.exec(`vacuum into '${to.replaceAll("'", "''")}'`, to));
+    await withConnection(to, (copy) => copy.runSync(markCopy, { at }));
   } catch (thrown) {
     rmSync(to, { force: true });
     throw thrown;
   }
 }
+
+/** A copy does not serve as it is: what was sent since would be sent again. */
+const markCopy = statement<{ at: number }>(
+  'sqlite.markCopy',
+  `insert into installation (installation_id, generation, run, place, timeline, copied_at) values (1, 0, '', '', '', :at)
+   on conflict (installation_id) do update set copied_at = excluded.copied_at`,
+  { affects: 'none' },
+);
 
 /** Allocates pages and writes to the log, as a call does. It leaves nothing behind. */
 const TRIAL = 'create table trial (content); insert into trial values (zeroblob(8192)); drop table trial';

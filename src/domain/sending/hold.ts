@@ -1,0 +1,84 @@
+import type { Transaction, TransactionQueries } from '../../store/database.ts';
+import { elementsOf } from '../../store/json.ts';
+import * as attemptSql from './attempts.sql.ts';
+import { type KnownParts, knownParts, WHOLE } from './attempts.ts';
+import * as sql from './dispatch.sql.ts';
+import { divided, escalate } from './end.ts';
+import { leaveSchedule } from './expire.ts';
+
+/**
+ * After a backup was restored: messages that may have been submitted since the backup was taken.
+ * The database does not know it, so they wait for a decision instead of being sent, maybe for the
+ * second time. Messages that are due later than now cannot have been submitted, and stay in the
+ * queue.
+ */
+
+/** The reason that the queue shows for a message that is held. */
+export const HELD = 'may have been sent after the backup that was restored';
+
+const PAGE = 500;
+const START = { account: -(2n ** 63n), message: -(2n ** 63n) };
+
+export interface HoldSettings {
+  readonly at: number;
+  readonly newAttemptId: (now: number) => string;
+}
+
+/** Holds messages of all accounts within one transaction, and returns how many. */
+export async function holdAll(queries: TransactionQueries, settings: HoldSettings): Promise<number> {
+  let held = 0;
+  for (let after = START; ; ) {
+    const rows = await queries.all(sql.mayHaveLeft, { ...after, now: settings.at, limit: PAGE });
+    for (const [account, own] of Map.groupBy(rows, ({ account_id }) => account_id)) {
+      held += await holdOf({ queries, account, at: settings.at }, own, settings);
+    }
+    const last = rows.at(-1);
+    if (!last || rows.length < PAGE) return held;
+    after = { account: last.account_id, message: last.message_id };
+  }
+}
+
+/**
+ * An attempt with an unknown outcome stands for what may have happened since the backup. It keeps
+ * late receipts of earlier attempts from sending the message again, and a decision applies to it as
+ * to any other attempt.
+ */
+async function holdOf(
+  transaction: Transaction<bigint>,
+  rows: readonly sql.DispatchRow[],
+  { newAttemptId }: HoldSettings,
+): Promise<number> {
+  const { queries, account, at } = transaction;
+  const ids = rows.map(({ message_id }) => message_id);
+  await queries.run(sql.voidClaims, { account, ids: elementsOf(ids) });
+  const known = await knownParts(queries, account, ids);
+  const [scheduled, others] = divided(rows, ({ is_scheduled }) => is_scheduled === 1n);
+  const moved = scheduled.length > 0 ? await leaveSchedule(transaction, scheduled, known) : [];
+  const held: sql.DispatchRow[] = [...moved, ...others];
+  const attempts = held.flatMap((row) =>
+    openParts(row, known(row.message_id)).map((part) => ({
+      account,
+      id: row.message_id,
+      attempt: Number(row.attempts) + 1,
+      part,
+      attemptId: newAttemptId(at),
+      connector: row.connector ?? '',
+      submittedAt: at,
+    })),
+  );
+  await queries.runAll(attemptSql.add, attempts);
+  await queries.run(attemptSql.setUnknownOutcome, { account, ids: elementsOf(ids) });
+  await escalate(
+    transaction,
+    held.map((row) => ({ row, reason: HELD })),
+    'hold',
+  );
+  return held.length;
+}
+
+/** The parts that no carrier is known to have; the whole text if it has none of them. */
+function openParts({ parts }: sql.DispatchRow, { accepted }: KnownParts): number[] {
+  if (accepted.size === 0) return [WHOLE];
+  const all = Array.from({ length: Number(parts) }, (_, index) => index + 1);
+  return all.filter((part) => !accepted.has(part));
+}

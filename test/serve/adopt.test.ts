@@ -1,0 +1,260 @@
+import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { test } from 'node:test';
+import { addSession } from '../../src/domain/access/sessions.ts';
+import { auditEntries } from '../../src/domain/accounts/audit.ts';
+import { claimKey } from '../../src/domain/accounts/idempotency.ts';
+import { takeIds } from '../../src/domain/accounts/ids.ts';
+import { decide, decideMany } from '../../src/domain/sending/decide.ts';
+import { provePart } from '../../src/domain/sending/end.ts';
+import { HELD } from '../../src/domain/sending/hold.ts';
+import { queuedMessages } from '../../src/domain/sending/queue.ts';
+import { adopt } from '../../src/serve/adopt.ts';
+import { joined } from '../../src/store/transactions.ts';
+import { type Engine, onEveryEngine } from '../support/engines.ts';
+import { pathOf, sql } from '../support/opened-database.ts';
+import { MINUTE, message, openSendingOn, type Sending, START } from '../support/sending.ts';
+import { addressOf, databaseOf, runSql } from '../support/templates.ts';
+
+const LONG = 'x'.repeat(400); // three parts
+let copies = 0;
+
+/** Closes the database, and returns a copy of it as a backup restores it. */
+async function copyOf(one: Sending): Promise<string> {
+  copies += 1;
+  if (one.setting.startsWith('sqlite:')) {
+    const path = `${pathOf(one.setting)}.copy-${copies}`;
+    await one.database.backup(path);
+    await one.database.close();
+    return `sqlite:${path}`;
+  }
+  await one.database.close();
+  const name = `${databaseOf(one.setting)}_copy_${copies}`;
+  await runSql(addressOf(one.setting, 'postgres'), `create database ${name} template ${databaseOf(one.setting)}`);
+  return addressOf(one.setting, name);
+}
+
+async function dropCopy(setting: string): Promise<void> {
+  if (setting.startsWith('sqlite:')) return;
+  await runSql(addressOf(setting, 'postgres'), `drop database ${databaseOf(setting)} with (force)`);
+}
+
+const adoptionOf = (sending: Sending, given: { dryRun?: boolean; nothingLost?: boolean } = {}) => ({
+  path: sending.setting.startsWith('sqlite:') ? pathOf(sending.setting) : undefined,
+  clock: { now: sending.now },
+  actorName: 'root',
+  nothingLost: false,
+  dryRun: false,
+  ...given,
+});
+
+type Scene = {
+  before(one: Sending): Promise<void>;
+  lost?(one: Sending): Promise<void>;
+  after(two: Sending): Promise<void>;
+};
+
+/** `before` the backup, in the time that is `lost`, and `after` the restore a minute later. */
+async function play(engine: Engine, { before, lost, after }: Scene): Promise<void> {
+  const one = await openSendingOn(await engine.fresh('empty'));
+  await before(one);
+  const copy = await copyOf(one);
+  const again = await openSendingOn(one.setting);
+  again.clock.now = START + 1;
+  await lost?.(again);
+  await again.database.close();
+  const two = await openSendingOn(copy);
+  two.clock.now = START + MINUTE;
+  try {
+    await after(two);
+  } finally {
+    await two.database.close();
+    await dropCopy(copy);
+  }
+}
+
+const openOf = async ({ database }: Sending) =>
+  (await queuedMessages(database, { isOpen: true, after: null, limit: 100 })).map(({ id, state, reason }) => ({
+    id,
+    state,
+    reason,
+  }));
+
+onEveryEngine('a restored backup', (engine) => {
+  test('a message that went out after the backup is held, and nobody submits it a second time', async () => {
+    let account = 0n;
+    let id = 0n;
+    await play(engine, {
+      async before(one) {
+        account = await one.addAccount();
+        id = (await one.accept(account)).accepted[0]?.id as bigint;
+      },
+      async lost(one) {
+        const claimed = await one.claim();
+        assert.deepEqual(
+          claimed.map((each) => each.id),
+          [id],
+        );
+        await one.settle(claimed, { kind: 'submitted' });
+      },
+      async after(two) {
+        const { held } = await adopt(two.database, adoptionOf(two));
+        assert.equal(held, 1);
+        assert.deepEqual(await two.claim(), []);
+        two.clock.now += 24 * 60 * MINUTE;
+        assert.deepEqual(await two.claim(), [], 'nor does any policy or lease submit it later');
+        assert.deepEqual(await openOf(two), [{ id, state: 'needs-decision', reason: HELD }]);
+        assert.equal((await two.sent.show(account, id)).status, 'UNKNOWN');
+        await two.checkLedger();
+      },
+    });
+  });
+
+  test('no id that was given after the backup is given again', async () => {
+    let account = 0n;
+    const lost: bigint[] = [];
+    const kinds = ['contact', 'group', 'message', 'template'] as const;
+    await play(engine, {
+      async before(one) {
+        account = await one.addAccount();
+        await one.accept(account);
+      },
+      async lost(one) {
+        const given = await one.accept(account, message({ to: ['+27825550202', '+27825550203'] }));
+        lost.push(...given.accepted.map((each) => each.id as bigint));
+        for (const kind of kinds) {
+          lost.push(await one.database.transaction(account, (queries) => takeIds(queries, account, kind, 1_000)));
+        }
+      },
+      async after(two) {
+        await adopt(two.database, adoptionOf(two));
+        const ids: bigint[] = [];
+        for (const kind of kinds) {
+          ids.push(await two.database.transaction(account, (queries) => takeIds(queries, account, kind)));
+        }
+        for (const id of ids) assert.ok(id > Math.max(...lost.map(Number)) + 1_000, `${id}`);
+      },
+    });
+  });
+
+  test('what was scheduled for later stays scheduled, and what became due in the lost time is held', async () => {
+    let account = 0n;
+    await play(engine, {
+      async before(one) {
+        account = await one.addAccount();
+        await one.accept(account, message({ sendAt: START + 30_000, reference: 'due' }));
+        await one.accept(account, message({ sendAt: START + 10 * MINUTE, reference: 'later', to: ['+27825550209'] }));
+      },
+      async after(two) {
+        assert.equal((await adopt(two.database, adoptionOf(two))).held, 1);
+        assert.deepEqual(await two.claim(), []);
+        assert.deepEqual(
+          (await two.scheduled.soonest(account, 10)).map(({ reference }) => reference),
+          ['later'],
+        );
+        assert.equal((await two.sent.newest(account, 10))[0]?.reference, 'due');
+        await two.checkLedger('held');
+        two.clock.now = START + 10 * MINUTE;
+        assert.equal((await two.claim()).length, 1);
+      },
+    });
+  });
+
+  test('a receipt for an attempt before the backup does not send the message again', async () => {
+    let account = 0n;
+    let id = 0n;
+    await play(engine, {
+      async before(one) {
+        account = await one.addAccount();
+        id = (await one.accept(account, message({ text: LONG }))).accepted[0]?.id as bigint;
+        await one.settle(await one.claim(), { kind: 'waiting', dueAt: START, reason: 'busy' }, 'refused');
+      },
+      async after(two) {
+        await adopt(two.database, adoptionOf(two));
+        const proof = { messageId: id, attempt: 1n, part: 1n };
+        await two.database.transaction(account, (queries) => provePart({ queries, account, at: two.now() }, proof));
+        assert.deepEqual(await two.claim(), []);
+        assert.equal((await openOf(two))[0]?.state, 'needs-decision');
+      },
+    });
+  });
+
+  test('an operator decides: it was sent, it was not, or it is sent now', async () => {
+    let account = 0n;
+    let ids: bigint[] = [];
+    await play(engine, {
+      async before(one) {
+        account = await one.addAccount();
+        const to = ['+27825550201', '+27825550202', '+27825550203', '+27825550204'];
+        ids = (await one.accept(account, message({ to, text: LONG }))).accepted.map((each) => each.id as bigint);
+      },
+      async after(two) {
+        await adopt(two.database, adoptionOf(two));
+        const settings = { at: two.now(), tryForMs: 60 * MINUTE };
+        await decide(two.database, account, ids[0] as bigint, 'submitted', settings);
+        await decide(two.database, account, ids[1] as bigint, 'not-submitted', settings);
+        assert.deepEqual(await two.ledger.balances(account), { free: 991n, held: 6n, used: 3n });
+        const many = { decision: 'submit-again', account: null, isHeld: true, limit: 1 } as const;
+        const decideSome = () =>
+          two.database.transaction(null, (queries) => decideMany(joined(two.database, queries), many, settings));
+        assert.deepEqual(await decideSome(), { decided: 1, isMoreLeft: true });
+        assert.deepEqual(await decideSome(), { decided: 1, isMoreLeft: false });
+        const claimed = await two.claim();
+        assert.deepEqual(
+          claimed.map((each) => each.id),
+          [ids[2], ids[3]],
+        );
+        await two.settle(claimed, { kind: 'submitted' });
+        const statuses = await Promise.all(ids.map(async (id) => (await two.sent.show(account, id)).status));
+        assert.deepEqual(statuses, ['SUBMITTED', 'REJECTED', 'SUBMITTED', 'SUBMITTED']);
+        await two.checkLedger('decided');
+      },
+    });
+  });
+
+  test('sessions and unfinished requests end, and audit and webhooks say that a backup was restored', async () => {
+    await play(engine, {
+      async before(one) {
+        const account = await one.addAccount();
+        await one.accept(account);
+        const owner = { kind: 'account', id: account, name: 'sender-1' } as const;
+        await addSession(one.database, owner, { address: '192.0.2.1', agent: 'test' }, START);
+        await claimKey(one.database, 'unfinished', 'print', START);
+        await one.database.run(ADD_WEBHOOK, {});
+      },
+      async after(two) {
+        const { generation } = await adopt(two.database, adoptionOf(two));
+        const counts = await two.database.first(COUNTS, {});
+        assert.deepEqual(counts, { sessions: 0n, claims: 0n, events: 1n });
+        const { entries } = await auditEntries(two.database, ANY, 10, null);
+        assert.equal(entries[0]?.action, 'restore');
+        assert.equal(entries[0]?.target, `generation ${generation}, 1 messages held`);
+      },
+    });
+  });
+
+  test('a dry run and a move that lost nothing hold nothing', async () => {
+    await play(engine, {
+      async before(one) {
+        await one.accept(await one.addAccount());
+      },
+      async after(two) {
+        assert.equal((await adopt(two.database, adoptionOf(two, { dryRun: true }))).held, 1);
+        assert.deepEqual(await openOf(two), []);
+        if (two.setting.startsWith('sqlite:')) assert.ok(!existsSync(`${pathOf(two.setting)}-generation`));
+        assert.equal((await adopt(two.database, adoptionOf(two, { nothingLost: true }))).held, 0);
+        assert.equal((await two.claim()).length, 1);
+      },
+    });
+  });
+});
+
+const ANY = { account: null, actor: null, action: null, from: null, to: null };
+const ADD_WEBHOOK = sql(
+  `insert into webhook (webhook_id, url, events, is_full, secret, created_at)
+   values (1, 'https://shop.example/', ',service.restored,', 0, 'secret', 0)`,
+);
+const COUNTS = sql<Record<string, never>, { sessions: bigint; claims: bigint; events: bigint }>(
+  `select (select count(*) from session) as sessions, (select count(*) from idempotency) as claims,
+     (select count(*) from webhook_delivery where type = 'service.restored') as events`,
+);
