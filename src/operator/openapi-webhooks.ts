@@ -52,6 +52,13 @@ const EVENTS: Readonly<Record<EventType, EventData>> = {
     always: { connector, reason: orNull('Why.') },
   },
   'connector.up': { summary: 'A connector can be used again.', always: { connector, reason: orNull('Null.') } },
+  'service.restored': {
+    summary: 'A backup was restored, and messages that may have been sent since are held for a decision.',
+    always: {
+      generation: text('The generation of the database, a decimal string.'),
+      held: { type: 'integer', description: 'How many messages are held.' },
+    },
+  },
 };
 
 const HEADERS = ['webhook-id', 'webhook-timestamp', 'webhook-signature'].map((name) => ({
