@@ -93,7 +93,7 @@ onEveryEngine('faults of a dispatcher', (engine) => {
     assert.deepEqual(await bench.database.all(reasons, {}), [{ state: 'waiting', reason }]);
   });
 
-  test('a database that failed after a claim left the claimed messages unsubmitted', async (t) => {
+  test('claimed messages are submitted although the database fails after the claim', async (t) => {
     const moveSlots = () => Promise.reject(new Error('no answer'));
     const rate = { ratePerSecond: 1_000 };
     const { clock, submitted, send } = await opened(engine, t, () => TAKEN, rate, { moveSlots });
@@ -104,7 +104,7 @@ onEveryEngine('faults of a dispatcher', (engine) => {
     });
   });
 
-  test('a message that came alone waited for a rest, which looks that found nothing had begun', async (t) => {
+  test('a message that comes alone does not wait for a pause, because a look that finds nothing begins none', async (t) => {
     const throttle = () => hang(TAKEN).then(() => {});
     const { submitted, send } = await opened(engine, t, () => TAKEN, {}, {}, throttle);
     await sleep(3 * SETTINGS.pollMs);
@@ -166,7 +166,7 @@ onEveryEngine('faults of a dispatcher', (engine) => {
     assert.equal(takes, 1);
   });
 
-  test('messages without an answer kept the rest of the window empty', async (t) => {
+  test('messages without an answer do not keep others from being submitted', async (t) => {
     let isHanging = true;
     const { submitted, send } = await opened(engine, t, () => (isHanging ? hang(TAKEN) : TAKEN), {
       submissionsMax: 10,
@@ -178,7 +178,7 @@ onEveryEngine('faults of a dispatcher', (engine) => {
     await until('the others go', () => submitted.length === 26);
   });
 
-  test('a connector that is down got one message after the other without a pause', async (t) => {
+  test('a connector that is down gets a single message after each pause', async (t) => {
     let tries = 0;
     const { clock, submitted, send } = await opened(engine, t, () => (tries++ === 0 ? DOWN : hang(DOWN)));
     await send(1);
@@ -190,7 +190,7 @@ onEveryEngine('faults of a dispatcher', (engine) => {
     assert.equal(submitted.length, 2);
   });
 
-  test('a carrier that answered nothing got the whole backlog, and all of it had an unknown outcome', async (t) => {
+  test('a carrier that answers nothing gets only a small part of the backlog', async (t) => {
     let isHanging = true;
     const changes: (string | null)[] = [];
     const told = (_: string, reason: string | null) => changes.push(reason);
@@ -216,7 +216,7 @@ onEveryEngine('faults of a dispatcher', (engine) => {
     assert.deepEqual(changes, ['no answer', null]);
   });
 
-  test('one long message without an answer took the connector down', async (t) => {
+  test('one long message without an answer does not take the connector down', async (t) => {
     const changes: (string | null)[] = [];
     const told = (_: string, reason: string | null) => changes.push(reason);
     const answer = (): SubmitResult => ({ kind: 'unknown-outcome', reason: 'no answer' });
@@ -227,7 +227,7 @@ onEveryEngine('faults of a dispatcher', (engine) => {
     assert.deepEqual(changes, []);
   });
 
-  test('a clock that was put back during an outage kept the connector silent', async (t) => {
+  test('a connector sends again after an outage during which the clock was put back', async (t) => {
     let isDown = true;
     const { clock, submitted, send } = await opened(engine, t, () => (isDown ? DOWN : TAKEN));
     await send(1);

@@ -187,7 +187,7 @@ onEveryEngine('dispatcher', (engine) => {
     await other.stop();
   });
 
-  test('a service whose last connector was removed sent to nothing until it was started again', async (t) => {
+  test('a running service whose last connector is removed gets the built-in one', async (t) => {
     const { database, connectors } = await openGateway(engine, t, { ofFile: [] });
     await database.run(sql('delete from carrier_connector'), {});
     await until('the loopback is back', async () => (await connectors.list())[0]?.origin === 'builtin');

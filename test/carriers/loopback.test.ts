@@ -45,7 +45,7 @@ async function opened(refusals: number) {
 }
 
 describe('loopback', () => {
-  test('receipts were lost where the connector was changed while they were on their way', async () => {
+  test('receipts that are on their way while the connector is changed are not lost', async () => {
     const { loopback, submit, fire, taken } = await opened(0);
     await submit('hello');
     await loopback.stop();
@@ -53,7 +53,7 @@ describe('loopback', () => {
     assert.deepEqual(taken, ['DELIVERED']);
   });
 
-  test('what could not be stored was never brought again', async () => {
+  test('a receipt or an answer that could not be stored is brought again', async () => {
     const { submit, fire, taken } = await opened(3);
     await submit('reply yes');
     for (let round = 0; round < 4; round++) await fire();

@@ -23,7 +23,7 @@ const taken = (messages: readonly { account: bigint; parts: readonly { number: n
   }));
 
 onEveryEngine('settler', (engine) => {
-  test('an account whose credits do not add up kept back the settlements of all others', async (t) => {
+  test('an account whose credits do not add up does not keep back the settlements of others', async (t) => {
     const sending = await openSending(engine, t);
     const broken = await sending.addAccount();
     const sound = await sending.addAccount();

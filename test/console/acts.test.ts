@@ -283,7 +283,7 @@ onEveryEngine('acts of the console', (engine) => {
     assert.equal(items.length, 1);
   });
 
-  test('the import called an empty file no file', async (t) => {
+  test('the import tells an empty file from a file that was not chosen', async (t) => {
     const { client } = await opened(t);
     const checked = async (file: File) => {
       const data = new FormData();
@@ -294,7 +294,7 @@ onEveryEngine('acts of the console', (engine) => {
     assert.match((await checked(new File([], ''))).text, /<p>Choose a file first\./);
   });
 
-  test('a question about cancelling offered Cancel as the way back', async (t) => {
+  test('the question whether to cancel messages calls the way back Go back, not Cancel', async (t) => {
     const { client } = await opened(t);
     const { text } = await client.post('/console/scheduled', { act: 'delete', scope: 'selected', id: '3001' });
     assert.match(text, /Cancel 1 scheduled message\? Its credits are free again\./);

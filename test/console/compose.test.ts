@@ -209,7 +209,7 @@ onEveryEngine('compose, check and send', (engine) => {
     assert.match(one.text, /1 credit is missing/);
   });
 
-  test('the check said that messages will go and named credits below zero where credits were missing', async (t) => {
+  test('where credits are missing, the check says that no message will be sent, and shows no credits below zero', async (t) => {
     const { api, client } = await opened(t);
     await act(api, 'credits add', { params: { username: 'acme' }, body: { amount: '-29999', reason: 'test' } });
     const { text } = await check(client, { to: '0825550201\n0825550202', text: 'Hi' });
@@ -220,7 +220,7 @@ onEveryEngine('compose, check and send', (engine) => {
     assert.match(enough.text, /<dd>1 credit \(1 part\)<\/dd>.*<dt>Credits left afterwards<\/dt><dd>0</s);
   });
 
-  test('what was typed was lost where a message is refused after the check', async (t) => {
+  test('everything that was typed is kept where a message is refused after the check', async (t) => {
     const { api, client } = await opened(t);
     const page = await check(client, { to: '0825550201', text: 'Kept text' });
     await act(api, 'credits add', { params: { username: 'acme' }, body: { amount: '-30000', reason: 'test' } });
@@ -249,7 +249,7 @@ onEveryEngine('compose, check and send', (engine) => {
     assert.doesNotMatch(again.text, /It was sent at/);
   });
 
-  test('a file of numbers without a header was refused for a column that nobody could name', async (t) => {
+  test('a file of numbers needs no header', async (t) => {
     const { client } = await opened(t);
     const checked = (content: string) => {
       const data = new FormData();

@@ -42,7 +42,7 @@ onEveryEngine('filters of the console', (engine) => {
     return file.text.trim().split('\r\n').slice(1);
   };
 
-  test('marking all sent messages that match a search marked every message with a new state', async (t) => {
+  test('marking all sent messages that match a search leaves the others unmarked', async (t) => {
     const { api, client } = await opened(t);
     for (const text of ['Hello one', 'Hello two', 'Other']) await record(api, text);
     const path = '/console/sent?q=Hello';
@@ -56,7 +56,7 @@ onEveryEngine('filters of the console', (engine) => {
     );
   });
 
-  test('marking all sent messages in a state or a range of days marked the others too', async (t) => {
+  test('marking all sent messages in a state or a range of days leaves the others unmarked', async (t) => {
     const { api, client } = await opened(t);
     const all = await unmarked(api);
     const failed = await actOnAll(client, '/console/sent?state=failed', { act: 'mark' });
@@ -110,7 +110,7 @@ onEveryEngine('filters of the console', (engine) => {
     assert.equal(items.length, 6);
   });
 
-  test('the filter was lost after an act on selected rows', async (t) => {
+  test('the filter stays after an act on selected rows', async (t) => {
     const { client } = await opened(t);
     const sent = await client.post('/console/sent', { act: 'mark', scope: 'selected', id: '2002', q: 'order' });
     assert.equal(sent.location, '/console/sent?q=order&notice=mark&count=1');
@@ -126,7 +126,7 @@ onEveryEngine('filters of the console', (engine) => {
     assert.equal(moved.location, '/console/contacts?q=a&group=1&notice=moved&count=1');
   });
 
-  test('the file of a filtered list had every row of the account', async (t) => {
+  test('the file of a filtered list has only the rows that match', async (t) => {
     const { api, client } = await opened(t);
     await act(api, 'credits add', { params, body: { amount: '7', reason: 'invoice' } });
     for (const [path, whole, part, row] of [
@@ -154,7 +154,7 @@ onEveryEngine('filters of the console', (engine) => {
     assert.equal((await fileOf(client, decoded(next))).length, 60);
   });
 
-  test('an address with an id that can be none was refused with a regular expression', async (t) => {
+  test('an address with an impossible id is not found, and the page shows no regular expression', async (t) => {
     const { client } = await opened(t);
     for (const path of [
       'contacts/abc',

@@ -30,7 +30,7 @@ describe('forms of the console', () => {
     assert.equal(form.file('other'), null);
   });
 
-  test('an empty file was taken for no file', async () => {
+  test('an empty file is a file, and a field without a chosen file has none', async () => {
     const data = new FormData();
     data.set('empty', new File([], 'empty.csv'));
     data.set('unchosen', new File([], ''));

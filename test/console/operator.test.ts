@@ -126,7 +126,7 @@ onEveryEngine("the operator's acts", (engine) => {
     assert.match((await client.get('/console/unrouted')).text, /Every message has found its account/);
   });
 
-  test('a form that named an unknown account ended on a page without the form', async (t) => {
+  test('a form that names an unknown account is shown again with what was typed', async (t) => {
     const { client } = await opened(t);
     for (const [path, fields] of [
       ['unrouted', { act: 'save-route', name: 'kept-name', destination: '31999', routeTo: 'nobody' }],
@@ -296,7 +296,7 @@ onEveryEngine("the operator's acts", (engine) => {
     assert.deepEqual(found.accounts, []);
   });
 
-  test('an imported priority that nobody could set kept the settings of an account from being saved', async (t) => {
+  test('the settings of an account can be saved although its imported priority is one that nobody could set', async (t) => {
     const { api, client } = await opened(t);
     const here = '/console/accounts/acme';
     const { text } = await client.get(here);
@@ -378,7 +378,7 @@ onEveryEngine("the operator's acts", (engine) => {
     assert.match((await client.get('/console/audit?to=2020-01-01')).text, /Nothing matches/);
   });
 
-  test('the overview said that nothing needs you while messages waited without a connector', async (t) => {
+  test('the overview tells the operator about messages that wait without a connector', async (t) => {
     const { api, client } = await opened(t);
     const { database } = api.services;
     const way = { kind: 'loopback', isDefault: true };

@@ -40,7 +40,7 @@ describe('scan', () => {
     assert.deepEqual([found.rows.length, found.next, asked.length], [11, null, 1]);
   });
 
-  test('a cursor is read as it was written; anything else is none', () => {
+  test('a cursor is read as it was written, and anything else is no cursor', () => {
     const cursor = { at: -5, id: -(2n ** 63n) };
     assert.deepEqual(readCursor(writeCursor(cursor)), cursor);
     for (const text of [null, '', '1', '1.x', '1.99999999999999999999', '1.9223372036854775808', "1.1' or 1=1"]) {

@@ -33,7 +33,7 @@ onEveryEngine('screens of the console', (engine) => {
     );
   });
 
-  test('the overview showed first steps to an account that had sent messages and received none', async (t) => {
+  test('the overview shows the first steps only while the account has no contacts and no messages', async (t) => {
     const api = await startOperatorApi(engine, 'empty');
     t.after(() => api.stop());
     const params = { username: 'acme' };

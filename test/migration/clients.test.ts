@@ -161,7 +161,7 @@ onEveryEngine('clients of the old server', (engine) => {
     assert.equal(statements, 12);
   });
 
-  test('what could not be written stays for the next time', async (t) => {
+  test('clients that could not be written are written the next time', async (t) => {
     const { address, migration, service, settings } = await startProxied(t, engine);
     await ask(address, 'Invoices/1.0', ACME);
     t.mock.method(settings.database, 'all', () => Promise.reject(new Error('away')), { times: 1 });
@@ -228,7 +228,7 @@ onEveryEngine('erasing clients of the old server', (engine) => {
     );
   });
 
-  test('clients that were not seen for 90 days go, unless the operator keeps them for another time', async (t) => {
+  test('clients that were not seen for 90 days are deleted, unless the operator has set another time', async (t) => {
     const api = await opened(t);
     const { database, now } = api.services;
     const old = now() - 91 * DAY_MS;

@@ -74,7 +74,7 @@ onEveryEngine('columba migrate, as people run it', (engine) => {
     assert.match(imported.stdout, /^links\.txt was not written: every account that was copied has a password\./m);
   });
 
-  test('an import ended with 0 though it left an account whose writes wait for the old server', async () => {
+  test('an import that leaves out an account whose writes wait for the old server ends with 1', async () => {
     assert.equal((await migrate('import', ...both())).code, 0);
     assert.equal((await migrate('stage', 'alpha', 'lead')).code, 0);
     const outside = await openOutside(site.env().COLUMBA_DATABASE as string);

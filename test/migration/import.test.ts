@@ -60,7 +60,7 @@ onEveryEngine('migrate import', (engine) => {
       assert.deepEqual(each.differences, [], `${each.username} ${each.problem}`);
   };
 
-  test('copies everything that can be copied, and nothing is marked or deleted there', async () => {
+  test('an import copies everything that can be copied, and marks or deletes nothing at the old server', async () => {
     const { accounts, stopped } = await run({}, ODD_DIALECT, USERS);
     assert.equal(stopped, null);
     assert.deepEqual(
@@ -106,7 +106,7 @@ onEveryEngine('migrate import', (engine) => {
   const stage = (to: Stage) =>
     createMigrationStages(service.app.database, () => service.clock.now).set('alpha', to, true);
 
-  test('an import took away what Columba had done alone: credits, templates, contacts, deletes and marks', async () => {
+  test('an import leaves what Columba did alone as it is: credits, templates, contacts, deletes and marks', async () => {
     await run();
     await stage('alone');
     service.clock.now += 60_000;
@@ -137,7 +137,7 @@ onEveryEngine('migrate import', (engine) => {
     assert.deepEqual((await service.app.ledger.check()).discrepancies, []);
   });
 
-  test('an import took away writes of Columba that waited for the old server, where Columba leads', async () => {
+  test('an import leaves writes of Columba that wait for the old server, where Columba leads', async () => {
     await run();
     await stage('lead');
     const account = (await accountIdNamed(service.app.database, 'alpha')) as bigint;
@@ -160,7 +160,7 @@ onEveryEngine('migrate import', (engine) => {
     );
   });
 
-  test('a message of Columba had the id of one that the old server sent later, where nothing was copied', async () => {
+  test('new ids start above a million even where nothing was copied, so that the old server gives none of them later', async () => {
     const account = alpha();
     for (const list of [account.inbox, account.sent, account.scheduled]) list.length = 0;
     await run();

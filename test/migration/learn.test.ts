@@ -120,7 +120,7 @@ describe('a dialect learned from an old server with other ways', () => {
     parseDialect(learned.dialect);
   });
 
-  test('counts how often each entry was seen', () => {
+  test('a learned dialect says how often each entry was seen', () => {
     const { evidence = {} } = learned.dialect;
     assert.equal(evidence['columns.sent.FetchSentDS'], PROTOCOLS.length * 2);
     assert.ok((evidence['statusWords.DELIVERED'] ?? 0) > 50);
@@ -164,7 +164,7 @@ describe('columba migrate learn', () => {
     assert.match(stdout, /^ {2}"namespace": "http:\/\/old\.example\/webservices\/",$/m);
   });
 
-  test('writes a dialect that serve takes, and replaces none unasked', async () => {
+  test('columba migrate learn writes a dialect that serve takes, and replaces no file unasked', async () => {
     const out = freshPath('json');
     const wrote = await columba(['migrate', 'learn', path, '--out', out]);
     assert.equal(wrote.code, 0, wrote.stderr);
@@ -219,7 +219,7 @@ describe('columba migrate learn', () => {
     assert.match(stderr, /\.ndjson:1: /);
   });
 
-  test('columba migrate learn of an empty recording printed an empty dialect and ended with 0', async () => {
+  test('columba migrate learn prints no dialect of an empty recording, and ends with 1', async () => {
     const empty = freshPath('ndjson');
     writeFileSync(empty, '');
     const { code, stdout, stderr } = await columba(['migrate', 'learn', empty]);
@@ -239,7 +239,7 @@ describe('what is learned', () => {
     }
   };
 
-  test('what is learned of a server like Columba is nothing but its namespace and what no recording can show', async () => {
+  test('from a server like Columba, only its namespace and what no recording can show is learned', async () => {
     const { dialect } = await learnFrom({}, week);
     const { evidence: _, statusWords: __, ...rest } = dialect;
     assert.deepEqual(rest, {

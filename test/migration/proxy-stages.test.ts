@@ -70,7 +70,7 @@ onEveryEngine('stages of the proxy', (engine) => {
     assert.doesNotMatch(JSON.stringify(examples), /Only Columba/);
   });
 
-  test('a difference that is gone after a sync is lag', async (t) => {
+  test('a difference that is gone after a sync is counted as lag', async (t) => {
     let syncs = 0;
     const started = await startProxied(t, engine, {
       sync: async () => {
@@ -87,7 +87,7 @@ onEveryEngine('stages of the proxy', (engine) => {
     assert.equal(totalOf(started.migration.pendingCounts.totals, 'different'), 0);
   });
 
-  test('FetchSentDS of an old server that sends meanwhile is lag', async (t) => {
+  test('a FetchSentDS that differs because the old server sends meanwhile is counted as lag', async (t) => {
     const sent = (id: bigint): SentMessage => ({
       id,
       reference: null,
@@ -118,7 +118,7 @@ onEveryEngine('stages of the proxy', (engine) => {
     assert.deepEqual([totalOf(totals, 'lag'), totalOf(totals, 'different')], [1, 0]);
   });
 
-  test('a difference that stays after three syncs is different', async (t) => {
+  test('a difference that stays after three syncs is counted as a difference', async (t) => {
     let syncs = 0;
     const { call, stage, migration, oldService } = await startProxied(t, engine, { sync: async () => void syncs++ });
     await stage('compare');

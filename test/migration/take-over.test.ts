@@ -107,7 +107,7 @@ onEveryEngine('migrate schedule take-over and sync', (engine) => {
     assert.deepEqual(await active(), [9000, 9001, 9002, 9003]);
   });
 
-  test('what the old server has sent in between is not active', async () => {
+  test('a scheduled message that the old server has sent in between is not activated', async () => {
     runSchedule(old.data, NOW + 86_400_000);
     assert.deepEqual(await takeOver(), ['9000 gone', '9001 activated', '9002 activated', '9003 activated']);
     assert.deepEqual(await active(), [9001, 9002, 9003]);
@@ -123,7 +123,7 @@ onEveryEngine('migrate schedule take-over and sync', (engine) => {
   };
   const held = async () => (await service.app.ledger.balances(account)).held;
 
-  test('what the old server has sent leaves the schedule, and its credits are free again', async () => {
+  test('a message that the old server has sent leaves the schedule, and its credits are free again', async () => {
     assert.equal(await held(), 4n);
     runSchedule(old.data, NOW + 86_400_000);
     alpha().scheduled = alpha().scheduled.filter(({ id }) => id !== 9002); // deleted there meanwhile
@@ -166,7 +166,7 @@ onEveryEngine('migrate schedule take-over and sync', (engine) => {
     assert.equal(alpha().scheduled.length, 0);
   });
 
-  test('what cannot be sent from here stays at the old server', async () => {
+  test('a scheduled message that Columba cannot send stays at the old server', async () => {
     (alpha().scheduled[1] as { recipient: string }).recipient = 'nobody';
     await sync();
     assert.deepEqual(await takeOver(), ['9000 activated', '9001 refused', '9002 activated', '9003 activated']);

@@ -226,7 +226,7 @@ onEveryEngine("the operator's API", (engine) => {
     assert.equal(after.json.items[0].id, newest.id, 'what was refused is not in it');
   });
 
-  test('the audit of an account lacked that it was made, and what else named it', async () => {
+  test('the audit of an account contains its creation and everything else that names it', async () => {
     await api.call('POST', '/accounts', { body: { username: 'traced' } });
     await api.call('POST', '/tokens', { body: { name: 'own', scope: ['contacts'], username: 'traced' } });
     const { json } = await api.call('GET', '/audit?account=traced');

@@ -124,7 +124,7 @@ onEveryEngine('messages of the operator', (engine) => {
     assert.deepEqual([kind, message], ['not-found', 'There is no message with this id.']);
   });
 
-  test('a wrong id was answered with a regular expression', async (t) => {
+  test('a wrong id is answered with what an id is, not with a regular expression', async (t) => {
     const { account, refusal } = await openActions(engine, t);
     await account('acme');
     for (const id of ['abc', '9'.repeat(19)]) {

@@ -116,7 +116,7 @@ onEveryEngine('actions that send', (engine) => {
     assert.deepEqual((await of('acme', 'message list')).items, []);
   });
 
-  test('a disabled account still took messages', async (t) => {
+  test('a disabled account takes no messages', async (t) => {
     const { account, of, refusal } = await openActions(engine, t);
     await account('acme', { credits: '10' });
     const body = { recipients: ['+27825550201'], text: 'Hi' };
@@ -216,7 +216,7 @@ onEveryEngine('actions of connectors', (engine) => {
     assert.doesNotMatch(JSON.stringify(problem), /hidden/);
   });
 
-  test('an account could name a connector that does not exist', async (t) => {
+  test('an account cannot name a connector that does not exist', async (t) => {
     const { run, refusal } = await openActions(engine, t);
     const pointer = '#/connector';
     const only = (names: string) => [{ pointer, detail: `there is no such connector; expected one of ${names}` }];

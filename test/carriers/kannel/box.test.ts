@@ -290,7 +290,7 @@ describe('a box at bearerbox', () => {
     assert.equal(recording.logged.filter((line) => line.includes('not for a box')).length, 2);
   });
 
-  test('a message of a phone that hides its number was acknowledged and lost', async () => {
+  test('a message of a phone that hides its number is passed on with an empty sender', async () => {
     const peer = await bearerbox();
     const { recording } = await boxAt(peer.port);
     const id = octetsOf('00000000-0000-4000-8000-000000000003');

@@ -19,7 +19,7 @@ function opened() {
 const [BUSY, OTHER] = ['192.0.2.1', '198.51.100.1'];
 
 describe('computations of password hashes', () => {
-  test('four run at a time, and one of another network does not wait behind all of a busy one', async () => {
+  test('four hashes are computed at a time, and one for another network does not wait behind all of a busy one', async () => {
     const { begun, compute, endNext } = opened();
     for (let count = 0; count < 8; count++) void compute(BUSY);
     await settled();
@@ -33,7 +33,7 @@ describe('computations of password hashes', () => {
     assert.deepEqual(begun.slice(4), [BUSY, OTHER, BUSY]);
   });
 
-  test('eight of a network wait, the next one is refused, and others are not', async () => {
+  test('eight hashes of a network may wait; the next one is refused, and those of other networks are not', async () => {
     const { begun, compute, endNext } = opened();
     for (let count = 0; count < 12; count++) void compute(BUSY);
     await settled();

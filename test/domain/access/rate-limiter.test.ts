@@ -134,7 +134,7 @@ describe('failed identifications', () => {
   const fail = (rateLimiter: ReturnType<typeof createRateLimiter>, client: string, times: number) =>
     Array.from({ length: times }, () => rateLimiter.failed(client));
 
-  test('10 of an address are free, then each is held back twice as long as the last, up to 2 s', () => {
+  test('10 failures of an address are free, then each is held back twice as long as the last, up to 2 s', () => {
     for (const client of ['192.0.2.1', '2001:db8::1']) {
       assert.deepEqual(fail(counting().rateLimiter, client, DELAYS.length), DELAYS, client);
     }

@@ -138,7 +138,7 @@ onEveryEngine('signing in', (engine) => {
     assert.equal(await signIn.sessionOf(held.secret, ELSEWHERE.address), null);
   });
 
-  test('a session from before an account was disabled was good again after it was enabled', async (t) => {
+  test('a session from before an account was disabled stays void after the account is enabled again', async (t) => {
     const { signIn, customer, account, of } = await open(engine, t);
     await account('acme');
     const { secret } = await signIn.redeemLink(await customer('acme'), HOME);
@@ -326,7 +326,7 @@ onEveryEngine('signing in', (engine) => {
     }
   });
 
-  test('a person who is signed in is asked for the password with the same limits', async (t) => {
+  test('wrong passwords of a person who is signed in are limited in the same way', async (t) => {
     const { signIn, ann } = await open(engine, t);
     const { session } = await ann();
     const owner: Owner = session.owner;

@@ -160,7 +160,7 @@ onEveryEngine('ledger', (engine) => {
     await fc.assert(fc.asyncProperty(fc.bigInt(0n, 60n), fc.array(step, { maxLength: 12 }), run), { numRuns: 15 });
   });
 
-  test('old movements become one sum for each side', async (t) => {
+  test('old movements are replaced by one sum for each side', async (t) => {
     const { database, ledger, add, check, now } = await openLedger(engine, t);
     const account = await add(5n, 1n);
     for (let index = 0; index < 20; index++) await ledger.adjust(account, { amount: 1n, reason: 'x', reference: null });

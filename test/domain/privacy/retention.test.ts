@@ -25,7 +25,7 @@ const never = () => false;
 const TEN_DAYS = { inbox: 10, sent: 10, unrouted: 10, audit: 10, ledger: 10 };
 
 onEveryEngine('retention', (engine) => {
-  test('what is older than the setting goes, what is younger stays, and the preview counts the same', async (t) => {
+  test('messages older than the setting are deleted, younger ones stay, and the preview counts the same', async (t) => {
     const { database, clock, of, run, account } = await openActions(engine, t);
     await account('acme', { credits: '100' });
     const add = async (name: string) => {
@@ -67,7 +67,7 @@ onEveryEngine('retention', (engine) => {
     });
   });
 
-  test('retention deleted a message that was still tried again, and nobody knew what became of it', async (t) => {
+  test('retention keeps a message that is still tried again', async (t) => {
     const sending = await openSending(engine, t);
     const account = await sending.addAccount();
     for (const outcome of ['sent', 'tried again']) {

@@ -234,7 +234,7 @@ onEveryEngine('incoming messages', (engine) => {
     ]);
   });
 
-  test('a part that came again with another id made two messages of one', async (t) => {
+  test('a part that comes again with another id makes no second message', async (t) => {
     const { bench, route, incoming } = await opened(engine, t);
     await route('code', { username: 'acme', destination: '31234' });
     const part = (gatewayId: string, number: number, text: string) =>

@@ -34,7 +34,7 @@ onEveryEngine('accepting', (engine) => {
     await sending.checkLedger();
   });
 
-  test('2.78E+10 was sent to the number 27810 and paid for', async (t) => {
+  test('a message to 2.78E+10 is refused, and not sent to the number 27810', async (t) => {
     const sending = await openSending(engine, t);
     const account = await sending.addAccount();
     const { accepted, refused } = await sending.accept(

@@ -163,7 +163,7 @@ onEveryEngine('claiming and settling', (engine) => {
     await sending.checkLedger();
   });
 
-  test('a refused second attempt freed the credits of a message whose first attempt had a receipt meanwhile', async (t) => {
+  test('a refused second attempt releases no credits of a message whose first attempt got a receipt meanwhile', async (t) => {
     const sending = await openSending(engine, t);
     const account = await sending.addAccount({ unknownOutcomePolicy: 'submit-again' });
     await sending.accept(account);

@@ -28,7 +28,7 @@ onEveryEngine('connectors', (engine) => {
     assert.equal(await one.takeSlots('loopback', 1, 10), 1, 'a clock that was put back does not stop it');
   });
 
-  test('processes that started at once made each other start the built-in connector again', async (t) => {
+  test('processes that start at once do not make each other restart the built-in connector', async (t) => {
     const { database, now } = await openSending(engine, t);
     const connectors = createConnectors(database, now);
     const revisions: string[] = [];
@@ -40,7 +40,7 @@ onEveryEngine('connectors', (engine) => {
     assert.equal(revisions[0], revisions[1]);
   });
 
-  test('a put without isDefault took the default away', async (t) => {
+  test('a put without isDefault leaves a default connector the default', async (t) => {
     const { database, now } = await openSending(engine, t);
     const connectors = createConnectors(database, now);
     await connectors.put(LOOPBACK);
@@ -51,7 +51,7 @@ onEveryEngine('connectors', (engine) => {
     assert.equal((await connectors.show('loopback')).isDefault, false);
   });
 
-  test('the default connector could be removed, and messages waited for nothing', async (t) => {
+  test('the default connector cannot be removed', async (t) => {
     const { database, now } = await openSending(engine, t);
     const connectors = createConnectors(database, now);
     await connectors.put(LOOPBACK);
@@ -66,7 +66,7 @@ onEveryEngine('connectors', (engine) => {
     );
   });
 
-  test('messages that wait for a connector that does not exist were no fault', async (t) => {
+  test('messages that wait for a connector that does not exist are reported as a fault', async (t) => {
     const sending = await openSending(engine, t);
     const { database, now } = sending;
     const faults = async () => sendingFaults(await readSendingCounts(database, now, countUnrouted));
@@ -82,7 +82,7 @@ onEveryEngine('connectors', (engine) => {
     assert.deepEqual(await faults(), []);
   });
 
-  test('a single message was counted as several in the faults', async (t) => {
+  test('the faults speak of a single message in the singular', async (t) => {
     const { database, now } = await openSending(engine, t);
     const totals = {
       ...(await readSendingCounts(database, now, countUnrouted)),

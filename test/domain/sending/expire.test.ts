@@ -39,7 +39,7 @@ onEveryEngine('messages whose time is over, and that nobody claims', (engine) =>
       bench.database.run(quiet, { account }),
   };
   for (const [what, hinder] of Object.entries(HINDRANCES)) {
-    test(`a message ${what} waited beyond its notAfter, and held its credits`, async (t) => {
+    test(`a message ${what} expires at its notAfter, and releases its credits`, async (t) => {
       const bench = await open(engine, t);
       const account = await bench.addAccount();
       const notAfter = START + 10 * MINUTE;

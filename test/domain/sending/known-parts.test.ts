@@ -87,7 +87,7 @@ const throttledFor = (now: number): Outcome => ({ kind: 'waiting', dueAt: now + 
 const REFUSED: Outcome = { kind: 'rejected', reason: 'a duplicate' };
 
 onEveryEngine('what is known of parts', (engine) => {
-  test('a refused second attempt made a message REJECTED whose first attempt was never answered', async (t) => {
+  test('a refused second attempt does not make a message REJECTED whose first attempt was never answered', async (t) => {
     const sent = await opened(engine, t, { policy: 'submit-again' });
     await sent.send();
     await sent.answer(await sent.claimAgain(), REFUSED, 'refused');
@@ -96,7 +96,7 @@ onEveryEngine('what is known of parts', (engine) => {
     assert.deepEqual(await sent.seen(), ['DELIVERED', null, 0n, 1n]);
   });
 
-  test('a message EXPIRED, and was free of charge, while an attempt of it was never answered', async (t) => {
+  test('a message with an unanswered attempt needs a decision at its notAfter, and does not expire free of charge', async (t) => {
     const sent = await opened(engine, t, { policy: 'submit-again', notAfter: START + LEASE + UNKNOWN_OUTCOME + 500 });
     await sent.send();
     await sent.answer(await sent.claimAgain(), throttledFor(sent.now()), 'refused');
@@ -107,14 +107,14 @@ onEveryEngine('what is known of parts', (engine) => {
     assert.deepEqual(await sent.seen(), ['REJECTED', null, 0n, 0n]);
   });
 
-  test('not-submitted freed the credit of a part that the carrier had taken', async (t) => {
+  test('the decision not-submitted releases no credit of a part that the carrier has taken', async (t) => {
     const sent = await opened(engine, t);
     await sent.answer(await sent.send(TWO_PARTS), unknownOutcomeFor(sent.now()), 'accepted', 'unknown-outcome');
     await sent.decide('not-submitted');
     assert.deepEqual(await sent.seen(), ['REJECTED', null, 0n, 1n]);
   });
 
-  test('an unknown outcome kept a message waiting for a decision that a receipt had proved before', async (t) => {
+  test('a message that a receipt has proved needs no decision after an unknown outcome', async (t) => {
     const sent = await opened(engine, t);
     const claimed = await sent.send();
     await sent.receipt(1, 1, 'DELIVERED');
@@ -122,7 +122,7 @@ onEveryEngine('what is known of parts', (engine) => {
     assert.deepEqual(await sent.seen(), ['DELIVERED', null, 0n, 1n]);
   });
 
-  test('a decision of submitted used credits for a part that the carrier had refused', async (t) => {
+  test('the decision submitted captures no credits for a part that the carrier has refused', async (t) => {
     const sent = await opened(engine, t);
     await sent.answer(await sent.send(TWO_PARTS), unknownOutcomeFor(sent.now()), 'unknown-outcome', 'refused');
     await sent.decide('submitted');
@@ -137,7 +137,7 @@ onEveryEngine('what is known of parts', (engine) => {
     assert.deepEqual(await sent.seen(), ['SUBMITTED', null, 0n, 2n]);
   });
 
-  test('a message that an operator called submitted stayed SUBMITTED for ever where no receipt came', async (t) => {
+  test('a message that an operator called submitted becomes UNKNOWN where no receipt comes', async (t) => {
     for (const decidedAfter of [UNKNOWN_OUTCOME, 4 * DAY]) {
       const sent = await opened(engine, t);
       await sent.answer(await sent.send(), unknownOutcomeFor(sent.now()), 'unknown-outcome');
@@ -153,7 +153,7 @@ onEveryEngine('what is known of parts', (engine) => {
     }
   });
 
-  test('attempts of messages that were deleted after 72 hours stayed for ever', async (t) => {
+  test('attempts of messages that are deleted after 72 hours are deleted too', async (t) => {
     const sent = await opened(engine, t);
     const attempts = sql<Record<string, never>, { attempt: bigint }>('select attempt from attempt');
     await sent.answer(await sent.send(), { kind: 'submitted' }, 'accepted');
@@ -165,7 +165,7 @@ onEveryEngine('what is known of parts', (engine) => {
     }
   });
 
-  test('a client that deleted a message while it was tried again got all of its credits back', async (t) => {
+  test('a client that deletes a message while it is tried again pays for the parts that the carrier has taken', async (t) => {
     const sent = await opened(engine, t);
     await sent.answer(await sent.send(TWO_PARTS), throttledFor(sent.now()), 'accepted', 'refused');
     await sent.remove();
@@ -174,7 +174,7 @@ onEveryEngine('what is known of parts', (engine) => {
     assert.deepEqual(await sent.seen(), [null, null, 0n, 1n]);
   });
 
-  test('a message still needed a decision after a receipt had proved its only part with an unknown outcome', async (t) => {
+  test('a message needs no decision after a receipt has proved its only part with an unknown outcome', async (t) => {
     for (const isLate of [false, true]) {
       const sent = await opened(engine, t);
       await sent.answer(await sent.send(TWO_PARTS), unknownOutcomeFor(sent.now()), 'unknown-outcome', 'refused');
@@ -195,7 +195,7 @@ onEveryEngine('what is known of parts', (engine) => {
     }
   });
 
-  test('the late answer of an older claim left a message waiting for a decision for ever', async (t) => {
+  test('the late answer of an older claim ends the wait for a decision', async (t) => {
     const sent = await opened(engine, t, { policy: 'submit-again', notAfter: START + LEASE + UNKNOWN_OUTCOME + 500 });
     const first = await sent.send();
     await sent.answer(await sent.claimAgain(), unknownOutcomeFor(sent.now()), 'unknown-outcome');
@@ -261,7 +261,7 @@ onEveryEngine('what is known of parts', (engine) => {
     }
   });
 
-  test('a message went out a third time after both of its submissions were refused for good', async (t) => {
+  test('a message does not go out a third time after both of its submissions were refused for good', async (t) => {
     const sent = await opened(engine, t, { policy: 'submit-again' });
     const first = await sent.send();
     await sent.answer(await sent.claimAgain(), REFUSED, 'refused');
@@ -271,7 +271,7 @@ onEveryEngine('what is known of parts', (engine) => {
     assert.deepEqual(await sent.seen(), ['REJECTED', null, 0n, 0n]);
   });
 
-  test('a decision forgot the failure that a receipt had told while the second attempt was on its way', async (t) => {
+  test('a decision keeps the failure that a receipt reported while the second attempt was on its way', async (t) => {
     const sent = await opened(engine, t, { policy: 'submit-again' });
     await sent.send();
     await sent.claimAgain();
@@ -292,7 +292,7 @@ onEveryEngine('what is known of parts', (engine) => {
     assert.deepEqual([status, state, history], ['UNKNOWN', null, ['QUEUED', 'UNKNOWN']]);
   });
 
-  test('nobody could decide about a message whose account was disabled while it was submitted', async (t) => {
+  test('an operator can decide about a message whose account was disabled while it was submitted', async (t) => {
     const sent = await opened(engine, t);
     await sent.send();
     await sent.database.run(disable, { account: sent.account });
@@ -303,7 +303,7 @@ onEveryEngine('what is known of parts', (engine) => {
     assert.deepEqual(await sent.seen(), ['SUBMITTED', null, 0n, 1n]);
   });
 
-  test('a receipt after the lease had ended left the credits of a disabled account held', async (t) => {
+  test('a receipt after the end of the lease settles the held credits of a disabled account', async (t) => {
     const sent = await opened(engine, t);
     await sent.send();
     await sent.database.run(disable, { account: sent.account });
@@ -312,7 +312,7 @@ onEveryEngine('what is known of parts', (engine) => {
     assert.deepEqual(await sent.seen(), ['DELIVERED', null, 0n, 1n]);
   });
 
-  test('a failure of the first attempt was final while the second was on its way', async (t) => {
+  test('a failure of the first attempt is not final while the second is on its way', async (t) => {
     const ends: readonly (readonly [Outcome, PartResult['state'], string | null, string])[] = [
       [{ kind: 'submitted' }, 'accepted', 'DELIVERED', 'DELIVERED'],
       [REFUSED, 'refused', null, 'UNDELIVERABLE'],
@@ -345,7 +345,7 @@ onEveryEngine('what is known of parts', (engine) => {
     }
   });
 
-  test('a message stayed ENROUTE for ever after its first attempt failed and its second was never answered', async (t) => {
+  test('a message whose first attempt failed and whose second was never answered becomes UNKNOWN', async (t) => {
     const sent = await opened(engine, t, { policy: 'submit-again' });
     await sent.send();
     const again = await sent.claimAgain();

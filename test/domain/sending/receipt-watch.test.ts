@@ -45,7 +45,7 @@ async function opened(engine: Engine, t: TestContext) {
 }
 
 onEveryEngine('the watch over submissions without a receipt', (engine) => {
-  test('after a clock had jumped ahead and back, a message without a receipt stayed SUBMITTED for ever', async (t) => {
+  test('a message without a receipt becomes UNKNOWN even after the clock has jumped ahead and back', async (t) => {
     for (const jump of [10 * DAY, DAY]) {
       const sent = await opened(engine, t);
       sent.clock.now += jump;
@@ -87,7 +87,7 @@ onEveryEngine('the watch over submissions without a receipt', (engine) => {
     assert.deepEqual(turns, [2, 0, 1, 0]);
   });
 
-  test('a message stayed SUBMITTED for ever that was decided between the look of the maintenance and the move of its watch', async (t) => {
+  test('a message that is decided between the look of the maintenance and the move of its watch still becomes UNKNOWN without a receipt', async (t) => {
     const sent = await opened(engine, t);
     const id = await sent.unanswered();
     const maintenance = sent.upkeepOn({
@@ -101,7 +101,7 @@ onEveryEngine('the watch over submissions without a receipt', (engine) => {
     assert.equal(await sent.statusOf(id), 'UNKNOWN');
   });
 
-  test('a message stayed SUBMITTED for ever where the maintenance passed it before its decision was committed', async (t) => {
+  test('a message whose decision is committed after the maintenance has passed it still becomes UNKNOWN without a receipt', async (t) => {
     const sent = await opened(engine, t);
     const id = await sent.unanswered();
     const other = await openStore(sent.setting);

@@ -17,7 +17,7 @@ const HOUR = 60 * MINUTE;
 const receipt = { connector: 'loopback', gatewayId: null, status: 'DELIVERED', at: START, detail: null };
 
 onEveryEngine('faults of sending', (engine) => {
-  test('an account that could not be claimed kept back all accounts of its connector', async (t) => {
+  test('an account that cannot be claimed does not keep back the other accounts of its connector', async (t) => {
     const sending = await openSending(engine, t);
     const broken = await sending.addAccount();
     const sound = await sending.addAccount();
@@ -33,7 +33,7 @@ onEveryEngine('faults of sending', (engine) => {
     assert.deepEqual(await sending.claim(), [], 'the other one is left for a while');
   });
 
-  test('a message of one part was submitted again, although a receipt had proved that the carrier has it', async (t) => {
+  test('a message of one part is not submitted again after a receipt has proved that the carrier has it', async (t) => {
     const sending = await openSending(engine, t);
     const account = await sending.addAccount();
     const receipts = createReceipts(sending.database, sending.now);
@@ -89,7 +89,7 @@ onEveryEngine('faults of sending', (engine) => {
     );
   });
 
-  test('a clock that was put back stopped the look for receipts that did not come', async (t) => {
+  test('the maintenance looks for missing receipts although the clock was put back', async (t) => {
     const sending = await openSending(engine, t);
     const incoming = createIncoming(sending.database, sending.now, 'ZA');
     const maintenance = createMaintenance(sending.database, incoming, { now: sending.now, receiptWaitMs: 72 * HOUR });

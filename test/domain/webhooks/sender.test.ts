@@ -89,7 +89,7 @@ describe('the sender of events', () => {
     assert.equal((await sender([])('no address', {}, '', NEVER)).status, null);
   });
 
-  test('public are addresses that no special-purpose registry has', () => {
+  test('an address is public if no special-purpose registry has it', () => {
     for (const address of ['93.184.216.34', '8.8.8.8', '2606:2800:220:1::1', '2a00:1450::1']) {
       assert.ok(isPublicAddress(address), address);
     }

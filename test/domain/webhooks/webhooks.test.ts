@@ -168,7 +168,7 @@ onEveryEngine('webhooks', (engine) => {
     assert.equal(await deliverer.deliverDue(), 1);
   });
 
-  test('410 switches a webhook off, and it can be switched on again', async (t) => {
+  test('the answer 410 switches a webhook off, and it can be switched on again', async (t) => {
     const { receiver, deliverer, add, receive, account, run } = await open(engine, t);
     await account('acme');
     const { id } = await add();
@@ -280,7 +280,7 @@ onEveryEngine('webhooks', (engine) => {
     );
   });
 
-  test('old events go after 30 days; secrets and addresses stay out of lists and audit', async (t) => {
+  test('events are deleted after 30 days, and lists and the audit show no secrets and addresses of webhooks', async (t) => {
     const { deliverer, add, receive, account, clock, database, run, refusal } = await open(engine, t);
     await account('acme');
     const { secret } = await add({ url: 'https://shop.example/events?key=s3cret' });
