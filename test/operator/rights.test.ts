@@ -9,7 +9,7 @@ import { type Actor, accountScopes, type Scope, scopes } from '../../src/operato
 import { readInput } from '../../src/operator/input.ts';
 import { createOpenapi } from '../../src/operator/openapi.ts';
 import { perform } from '../../src/operator/perform.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { engines, onEveryEngine } from '../support/engines.ts';
 import { type CallOptions, type OperatorApi, startOperatorApi } from '../support/operator-api.ts';
 
 /**
@@ -152,7 +152,9 @@ onEveryEngine('rights', (engine) => {
     ["the account's token with all it may have", 'account', accountScopes, 'acme'] as const,
   ].map((each) => [...each]);
 
-  for (const [name, kind, held, username] of callers) {
+  // Whether a scope suffices is decided without the database, so one engine tries each scope alone. It is a few thousand calls.
+  const tried = engine === engines[0] ? callers : callers.filter(([, , held]) => held.length > 1);
+  for (const [name, kind, held, username] of tried) {
     test(`${name} may do what the declarations say, and nothing else`, async () => {
       const { token } = await api.addToken(held, username);
       for (const each of cases) {
