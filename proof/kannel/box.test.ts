@@ -208,7 +208,7 @@ describe('a box of our own at a real bearerbox', () => {
     },
   );
 
-  testWith(peer, 'bearerbox that was told to end never ended while we were connected', async () => {
+  testWith(peer, 'bearerbox ends when it is told to, although we are connected', async () => {
     await gateway.terminate();
     await gateway.start();
     await until('a message is accepted again', async () => {

@@ -156,7 +156,7 @@ onEveryEngine('dispatcher', (engine) => {
     await assert.rejects(connectors.remove('loopback'), { kind: 'conflict', message: /file/ });
   });
 
-  test('the second of two changes in one millisecond was not taken over', async (t) => {
+  test('the second of two changes in one millisecond is taken over too', async (t) => {
     const made: unknown[] = [];
     const script = scripted(() => ({ kind: 'accepted', gatewayId: null }));
     const create: typeof script.create = (name, kind, config, deps) => {

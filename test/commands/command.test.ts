@@ -121,7 +121,7 @@ describe('columba check, help and version', () => {
     assert.equal(told.at(-2), 'The settings are valid and the database can be used.');
   });
 
-  test('the list of commands had nouns such as creditss and inboxs', () => {
+  test('the list of commands has the right plural of every noun', () => {
     const groups = addOperatorCommands(createProgram('1')).commands.filter(({ commands }) => commands.length > 0);
     const meanings = groups.map((command) => command.description());
     assert.ok(meanings.includes('credits of an account and their movements'), meanings.join('\n'));

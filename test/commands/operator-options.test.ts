@@ -5,7 +5,7 @@ import { describe, test } from 'node:test';
 import { columba, folder, freshDatabase, freshPath } from '../support/command.ts';
 
 describe('options of operator commands', () => {
-  test('a received message could be marked as read and never as unread', async () => {
+  test('a received message can be marked as read and as unread', async () => {
     const database = ['--database', freshDatabase()];
     await columba(['account', 'add', 'acme', ...database]);
     await columba(['inbox', 'receive', 'acme', '--text', 'hi', ...database]);
@@ -125,7 +125,7 @@ describe('options of operator commands', () => {
     assert.equal(known.accounts[0].contacts[0].mobile, '0825550201');
   });
 
-  test('null on the command line was stored as the text null', async () => {
+  test('null on the command line clears a field, and is not stored as a text', async () => {
     const database = ['--database', freshDatabase()];
     const fields = ['--company', 'X', '--email', 'a@b.example', '--region', 'ZA', '--stop-words', 'STOP'];
     const more = ['--time-zone', 'Africa/Johannesburg', '--quiet-hours', '22:00-06:00', '--low-credits', '5'];
@@ -142,7 +142,7 @@ describe('options of operator commands', () => {
     assert.deepEqual([account.stopWords, account.allowedNetworks], [[], []]);
   });
 
-  test('a wrong --time-zone of an account was told of as a setting', async () => {
+  test('a wrong --time-zone of an account is reported as the option, not as a setting', async () => {
     const database = ['--database', freshDatabase()];
     await columba(['account', 'add', 'acme', ...database]);
     const { code, stderr } = await columba(['account', 'change', 'acme', '--time-zone', 'Mars/Base', ...database]);
@@ -150,7 +150,7 @@ describe('options of operator commands', () => {
     assert.deepEqual([code, stderr], [1, sentence]);
   });
 
-  test('message send ended with 0 although every recipient was refused', async () => {
+  test('message send ends with 1 if every recipient is refused', async () => {
     const database = ['--database', freshDatabase()];
     await columba(['account', 'add', 'acme', '--region', 'ZA', '--credits', '5', ...database]);
     const send = (to: string, ...flags: string[]) =>
@@ -166,7 +166,7 @@ describe('options of operator commands', () => {
     assert.equal((await send('12,0825550201')).code, 0, 'the others go');
   });
 
-  test('mistakes of a file were told as options that do not exist', async () => {
+  test('mistakes in a file are reported with the name of the file, not as options', async () => {
     const database = ['--database', freshDatabase()];
     await columba(['account', 'add', 'acme', '--region', 'ZA', ...database]);
     const [empty, bad] = [freshPath('csv'), freshPath('csv')];
@@ -185,7 +185,7 @@ describe('options of operator commands', () => {
     assert.equal((await columba(put)).stderr, 'columba: --config host: expected a text\n');
   });
 
-  test('the help named fields of the API instead of options', async () => {
+  test('the help names options, not fields of the API', async () => {
     const { stdout } = await columba(['help', 'contact', 'import']);
     assert.match(stdout, /^Usage: columba contact import /, 'help of two words was the help of the first one');
     assert.match(stdout, /unless --skip-bad is given/);

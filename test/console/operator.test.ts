@@ -141,7 +141,7 @@ onEveryEngine("the operator's acts", (engine) => {
     }
   });
 
-  test('a refused field was named as JSON names it, not by its label', async (t) => {
+  test('a refused field is named by its label, not as JSON names it', async (t) => {
     const { client } = await opened(t);
     const days = { inbox: 'abc', sent: '', audit: '', ledger: '', unrouted: '' };
     for (const [path, fields, expected] of [

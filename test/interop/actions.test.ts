@@ -113,7 +113,7 @@ onEveryEngine('the SOAP action, over a socket', (engine) => {
       refused('soap12', [`Content-Type: application/soap+xml; ${parameters}`]));
   }
 
-  test('nothing was done for an action that names another operation than the Body', async () => {
+  test('a call whose action names another operation than the Body is refused, and does nothing', async () => {
     const body = envelope('soap11', operationElement('DeleteAllMessages', { user_id: ACME }));
     const fields = ['Host: h', 'Connection: close', 'Content-Type: text/xml', `SOAPAction: "${ACTION}"`];
     const answer = await exchangeMessage(address, requestBytes('POST /api/inbox.asmx HTTP/1.1', fields, body));

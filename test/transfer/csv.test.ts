@@ -180,11 +180,11 @@ describe('csvLine', () => {
     for (const cell of ['', 'Ann', '3M', 'a=b', '2026-11-15T12:00:00Z']) assert.equal(guarded(cell), cell);
   });
 
-  test('amounts were written as texts, so that no spreadsheet could sum them', () => {
+  test('amounts are written as numbers, so that a spreadsheet can sum them', () => {
     assert.equal(csvLine(['grant', 12n, -3n, '12', '-3']), "grant,12,-3,'12,'-3\r\n");
   });
 
-  test('bytes that are not UTF-8 after its mark are refused, and were read as another character', async () => {
+  test('bytes after the mark of UTF-8 that are not UTF-8 are refused, and not read as another character', async () => {
     const bytes = Buffer.concat([Buffer.from(`${CSV_START}mobile,name\r\n1,Zo`), Buffer.from([0xeb, 0x0d, 0x0a])]);
     await assert.rejects(rowsOf(bytes), /^Problem: file: some of its bytes are not UTF-8; open it in a spreadsheet/);
   });
