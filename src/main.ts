@@ -12,23 +12,28 @@ import { createProgram } from './commands/program.ts';
 const program = createProgram(version);
 const args = withHelpLast(process.argv.slice(2));
 endAtClosedPipe();
-// The operator's commands take 0.1 s to load, which the others do without.
-if (!program.commands.some((command) => command.name() === args[0]) && !['-V', '--version'].includes(args[0] ?? '')) {
-  (await import('./commands/operator.ts')).addOperatorCommands(program);
-}
+// No await at the top of the file: the executable that is one file has this as a CommonJS module.
+void run();
 
-try {
-  if (args.length === 0) program.outputHelp();
-  else await program.parseAsync(args, { from: 'user' });
-} catch (thrown) {
-  if (thrown instanceof CommanderError) {
-    if (thrown.exitCode !== 0) tell(usageMistake(thrown));
-    process.exitCode = thrown.exitCode === 0 ? 0 : 2;
-  } else {
-    // A mistake of the caller's is one sentence; anything else is a bug, and its stack helps.
-    const told = thrown instanceof Problem || (thrown as NodeJS.ErrnoException).code !== undefined;
-    tell(told ? sentence(thrown as Error) : withoutPassword(String((thrown as Error).stack ?? thrown)));
-    process.exitCode = isUnavailable(thrown) ? NO_DATABASE_EXIT_CODE : 1;
+async function run(): Promise<void> {
+  // The operator's commands take 0.1 s to load, which the others do without.
+  if (!program.commands.some((command) => command.name() === args[0]) && !['-V', '--version'].includes(args[0] ?? '')) {
+    (await import('./commands/operator.ts')).addOperatorCommands(program);
+  }
+
+  try {
+    if (args.length === 0) program.outputHelp();
+    else await program.parseAsync(args, { from: 'user' });
+  } catch (thrown) {
+    if (thrown instanceof CommanderError) {
+      if (thrown.exitCode !== 0) tell(usageMistake(thrown));
+      process.exitCode = thrown.exitCode === 0 ? 0 : 2;
+    } else {
+      // A mistake of the caller's is one sentence; anything else is a bug, and its stack helps.
+      const told = thrown instanceof Problem || (thrown as NodeJS.ErrnoException).code !== undefined;
+      tell(told ? sentence(thrown as Error) : withoutPassword(String((thrown as Error).stack ?? thrown)));
+      process.exitCode = isUnavailable(thrown) ? NO_DATABASE_EXIT_CODE : 1;
+    }
   }
 }
 

@@ -13,7 +13,7 @@ const LINES_MAX = 400;
 
 const files = globSync(['**/*', '.*', '.ci/*'], {
   cwd: ROOT,
-  exclude: ['node_modules', '.git', 'data', 'tmp'],
+  exclude: ['node_modules', '.git', 'data', 'tmp', 'build'],
   withFileTypes: true,
 })
   .filter((entry) => entry.isFile())

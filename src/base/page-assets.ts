@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { programText } from './program-files.ts';
 
 /** Style and icon of all pages: those of the contract, of the console and of the API. */
-const asset = (name: string): string => readFileSync(new URL(`assets/${name}`, import.meta.url), 'utf8').trim();
+const asset = (name: string): string => programText(`base/assets/${name}`).trim();
 
 /** The style of documents, such as the pages of the contract. */
 export const documentStyle = asset('document.css');

@@ -1,14 +1,14 @@
 import { hash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { type Html, html } from '../base/html.ts';
 import { styleOf } from '../base/page-assets.ts';
 import { NO_DEVICES, pageFrame, protectionOf } from '../base/page-frame.ts';
+import { programText } from '../base/program-files.ts';
 import { navigation } from './screens.ts';
 import { frameTexts as texts } from './texts.ts';
 
 /** The frame around every screen, its assets, and the header fields that protect it. */
 
-const asset = (name: string) => readFileSync(new URL(`assets/${name}`, import.meta.url), 'utf8');
+const asset = (name: string) => programText(`console/assets/${name}`);
 
 interface Asset {
   readonly path: string;

@@ -1,7 +1,6 @@
 import cluster from 'node:cluster';
-import { extname } from 'node:path';
-import { Worker } from 'node:worker_threads';
 import type { Clock } from '../base/clock.ts';
+import { startThread } from '../base/program-files.ts';
 import { createRepeat } from '../base/repeat.ts';
 import { type HealthPort, type HealthSettings, type Pulse, STATES, type State, serveHealth } from './health-port.ts';
 import type { Log } from './telemetry/log.ts';
@@ -27,11 +26,6 @@ export interface Failed {
 export interface HealthThread extends HealthPort {
   tell(state: State): void;
 }
-
-/**
- * The file beside this one with the same extension: `.ts` in a checkout, `.js` in the npm package.
- */
-const WORKER = new URL(`./health-worker${extname(import.meta.url)}`, import.meta.url);
 
 // The delay before a restart. The port may be taken, and a thread that dies at once must not use a
 // whole core.
@@ -82,7 +76,10 @@ export async function startHealthThread(
 }
 
 function begin({ healthHost, healthPort }: HealthSettings, told: Int32Array, ended: (thrown: unknown) => void) {
-  const worker = new Worker(WORKER, { workerData: { settings: { healthHost, healthPort }, told }, execArgv: [] });
+  const worker = startThread('serve/health-worker', {
+    workerData: { settings: { healthHost, healthPort }, told },
+    execArgv: [],
+  });
   let failure: unknown;
   const exited = new Promise<void>((resolve) => {
     worker.once('exit', (code) => {

@@ -4,7 +4,7 @@ import { type Failed, milliseconds } from './health-thread.ts';
 
 /** The code of the thread that health-thread.ts starts. */
 
-if (parentPort) await serve(parentPort, workerData as { settings: HealthSettings; told: Int32Array });
+if (parentPort) void serve(parentPort, workerData as { settings: HealthSettings; told: Int32Array });
 
 async function serve(parent: MessagePort, { settings, told }: { settings: HealthSettings; told: Int32Array }) {
   const pulse = (): Pulse => ({

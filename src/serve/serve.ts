@@ -1,12 +1,12 @@
 import cluster, { type Address, type Worker } from 'node:cluster';
 import { once } from 'node:events';
-import { closeSync, mkdtempSync, openSync, rmSync } from 'node:fs';
+import { closeSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { setFlagsFromString } from 'node:v8';
 import { Problem } from '../base/problem.ts';
+import { programText } from '../base/program-files.ts';
 import { randomBytes } from '../base/random.ts';
 import { createRepeat } from '../base/repeat.ts';
 import type { Gateway } from '../carriers/gateway.ts';
@@ -213,8 +213,6 @@ async function superviseWorkers(
   return 0;
 }
 
-const SAMPLE = fileURLToPath(new URL('../../examples/sample.json', import.meta.url));
-
 async function serveDemo(given: Config, deps: AppDependencies, options: ServeOptions): Promise<number> {
   // Loaded late, because no other start needs the operator's actions here.
   const { prepareDemo, SAMPLE_USER_ID, welcome } = await import('./demo.ts');
@@ -225,7 +223,9 @@ async function serveDemo(given: Config, deps: AppDependencies, options: ServeOpt
   deps.log.level = 'warn';
   try {
     const app = await createApp(config, withoutTelemetry(deps));
-    await importFile(SAMPLE, app.archive, deps.clock.now);
+    const sample = join(folder, 'sample.json');
+    writeFileSync(sample, programText('../examples/sample.json'));
+    await importFile(sample, app.archive, deps.clock.now);
     const secrets = await prepareDemo(servicesOf(app, config, deps.clock));
     await app.stop();
     const serving = { ...deps, pages: { ...deps.pages, demoUserId: SAMPLE_USER_ID } };

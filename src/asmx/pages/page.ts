@@ -1,10 +1,10 @@
-import { readFileSync } from 'node:fs';
 import type { Reply } from '../../base/exchange.ts';
 import { type Html, html } from '../../base/html.ts';
 import { documentStyle, policyHash, styleOf } from '../../base/page-assets.ts';
 import { NO_DEVICES, pageFrame, protectionOf, type Trail, trailHeader } from '../../base/page-frame.ts';
+import { programText } from '../../base/program-files.ts';
 
-const asset = (name: string) => readFileSync(new URL(`assets/${name}`, import.meta.url), 'utf8').trim();
+const asset = (name: string) => programText(`asmx/pages/assets/${name}`).trim();
 const style = styleOf(documentStyle, asset('page.css'));
 const script = asset('page.js');
 

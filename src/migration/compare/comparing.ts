@@ -1,6 +1,6 @@
-import { extname } from 'node:path';
-import { Worker } from 'node:worker_threads';
+import type { Worker } from 'node:worker_threads';
 import type { Dialect } from '../../asmx/dialect/dialect.ts';
+import { startThread } from '../../base/program-files.ts';
 import { createAccountName } from './account-names.ts';
 import { type ComparedCall, type Comparison, compareAnswers } from './compare.ts';
 import type { CompareSettings } from './compare-values.ts';
@@ -36,9 +36,6 @@ export interface Comparing {
 export type Task =
   | { readonly kind: 'compare'; readonly call: ComparedCall; readonly old: RawAnswer; readonly ours: RawAnswer }
   | { readonly kind: 'line'; readonly observed: Observed };
-
-/** Beside this file, with the same extension: `.ts` in a checkout, `.js` in the npm package. */
-const WORKER = new URL(`./comparing-worker${extname(import.meta.url)}`, import.meta.url);
 
 /** Handling a shorter answer takes less time than passing it to the thread and back. */
 const SHORT_BYTES = 32_768;
@@ -89,7 +86,7 @@ function createThread(settings: ComparingSettings) {
   let count = 0;
 
   function start(): Worker {
-    const started = new Worker(WORKER, { workerData: settings });
+    const started = startThread('migration/compare/comparing-worker', { workerData: settings });
     started.unref();
     started.on('message', ({ id, value, error }: { id: number; value: unknown; error?: string }) => {
       const found = waiting.get(id);

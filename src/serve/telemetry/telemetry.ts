@@ -1,7 +1,7 @@
-import { readFileSync } from 'node:fs';
 import type { Registry } from 'prom-client';
 import type { Clock } from '../../base/clock.ts';
 import type { Handler, Request } from '../../base/exchange.ts';
+import { version } from '../../base/version.ts';
 import type { MessageCounts } from '../../domain/messages/counts.ts';
 import type { SendingCounts } from '../../domain/sending/counts.ts';
 import type { StatementObserver } from '../../store/observed.ts';
@@ -44,7 +44,6 @@ export async function createTelemetry(settings: TelemetrySettings, parts: Teleme
   const { log, clock, output, environment, isWorker, sources } = parts;
   const label = createAccountLabel(settings.logKey);
   const logCall = log.isLevelEnabled('info') ? createAccessLog(output.writeLater, clock.now) : undefined;
-  const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8'));
 
   let metrics: Metrics | undefined;
   let report: { last(): Promise<void> } | undefined;

@@ -1,7 +1,7 @@
-import { extname } from 'node:path';
-import { Worker } from 'node:worker_threads';
+import type { Worker } from 'node:worker_threads';
 import { createBackOff } from '../../base/back-off.ts';
 import type { Clock } from '../../base/clock.ts';
+import { startThread } from '../../base/program-files.ts';
 import type { CheckpointAnswer } from './checkpoint-worker.ts';
 
 /**
@@ -28,8 +28,6 @@ const BACKOFF_MAX_MS = 60_000;
 // Another process reads an old snapshot: an export may take minutes.
 const TRUNCATE_AGAIN_MS = 10_000;
 
-/** Beside this file, with the same extension: `.ts` in a checkout, `.js` in the npm package. */
-const WORKER = new URL(`./checkpoint-worker${extname(import.meta.url)}`, import.meta.url);
 /** node:sqlite prints a warning at the start of every thread. */
 const WORKER_OPTIONS = ['--disable-warning=ExperimentalWarning'];
 
@@ -55,7 +53,7 @@ export function createCheckpointer(
   });
 
   function start(): Worker {
-    const started = new Worker(WORKER, { workerData: path, execArgv: WORKER_OPTIONS });
+    const started = startThread('store/sqlite/checkpoint-worker', { workerData: path, execArgv: WORKER_OPTIONS });
     let failure: unknown;
     started.unref();
     started.on('message', (message: CheckpointAnswer) => {
