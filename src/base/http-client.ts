@@ -23,7 +23,7 @@ export interface HttpPeer {
 }
 
 export interface HttpCall {
-  readonly method: 'GET' | 'POST';
+  readonly method: 'GET' | 'POST' | 'PUT';
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: Uint8Array | string;
@@ -89,7 +89,7 @@ export function callHttp(clock: Pick<Clock, 'timeout'>, peer: HttpPeer, call: Ht
         port: peer.port,
         method,
         path,
-        headers: { ...call.headers, ...(method === 'POST' && { 'Content-Length': Buffer.byteLength(body) }) },
+        headers: { ...call.headers, ...(method !== 'GET' && { 'Content-Length': Buffer.byteLength(body) }) },
         ...(peer.auth !== undefined && { auth: peer.auth }),
         ...(agent !== undefined && { agent }),
         ...(check && { lookup: checkedLookup(check, call.resolve) }),

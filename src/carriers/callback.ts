@@ -1,12 +1,7 @@
-import { Agent as HttpAgent } from 'node:http';
-import { Agent as HttpsAgent } from 'node:https';
-import { connect, isIP } from 'node:net';
-import { connect as connectTls } from 'node:tls';
 import { z } from 'zod';
 import type { Clock } from '../base/clock.ts';
-import { callHttp, checkedLookup, type HttpOutcome, peerOf, Refused, reasonOf } from '../base/http-client.ts';
+import type { HttpOutcome } from '../base/http-client.ts';
 import { Problem } from '../base/problem.ts';
-import { isPublicAddress } from '../base/public-address.ts';
 import { createSemaphore } from '../base/semaphore.ts';
 import {
   isWebhookSecret,
@@ -15,6 +10,7 @@ import {
   signedFields,
 } from '../domain/webhooks/standard-webhooks.ts';
 import { readCallback } from './callback-incoming.ts';
+import { createCarrierRequests, meaningOfStatus, retryAfterMsOf, unansweredResult } from './carrier-requests.ts';
 import type { CarrierEvents, Connector, Submission, SubmitResult } from './connector.ts';
 import { submitWithin } from './submit-within.ts';
 
@@ -39,18 +35,21 @@ export type CallbackConfig = z.output<typeof callbackConfig>;
 
 /** The most unanswered requests at a time, each on a connection of its own. */
 const UNANSWERED_MAX = 64;
+const ANSWER_BYTES_MAX = 16_384;
 
 export function createCallback(name: string, config: CallbackConfig, { clock }: { readonly clock: Clock }): Connector {
   const { now } = clock;
   const secrets = config.oldSecret === undefined ? [config.secret] : [config.secret, config.oldSecret];
-  const poster = createPoster(config, clock);
+  const requests = createCarrierRequests({ ...config, answerBytesMax: ANSWER_BYTES_MAX }, clock);
+  const url = new URL(config.url);
   const unanswered = createSemaphore(() => UNANSWERED_MAX);
   let events: CarrierEvents | undefined;
 
   async function post(part: Submission, signal: AbortSignal): Promise<SubmitResult> {
     const body = JSON.stringify(submissionBody(part, now()));
     const fields = signedFields(secrets, { id: part.attemptId, at: now(), body });
-    const outcome = await poster.post({ ...fields, 'Content-Type': 'application/json' }, body, signal);
+    const headers = { ...fields, 'Content-Type': 'application/json' };
+    const outcome = await requests.send(url, { method: 'POST', headers, body }, signal);
     return resultOf(outcome, signal.aborted);
   }
 
@@ -63,7 +62,7 @@ export function createCallback(name: string, config: CallbackConfig, { clock }: 
     submit: (parts, signal) =>
       Promise.all(parts.map((part) => submitWithin(unanswered, part, signal, () => post(part, signal)))),
     async stop() {
-      poster.close();
+      requests.close();
     },
     async handle(request) {
       const unread = refusalOfFields(request.headers, now());
@@ -88,7 +87,7 @@ export function createCallback(name: string, config: CallbackConfig, { clock }: 
       return new Response(null, { status: 204 });
     },
     async probe() {
-      const fault = await poster.reach();
+      const fault = await requests.reach(url);
       return fault === null ? [] : [`The address of the connector ${name} cannot be reached: ${fault}.`];
     },
   };
@@ -129,40 +128,26 @@ const submissionBody = (part: Submission, now: number) => ({
   },
 });
 
-const RETRY_MS_MAX = 3_600_000;
 const CODE = /^[\w.:-]{1,64}$/;
 const GATEWAY_ID_LENGTH_MAX = 200;
-/** Statuses that concern the connector, not the message: a wrong secret or a wrong address. */
-const NOT_CONFIGURED = new Set([401, 403, 404, 405, 407, 410, 415]);
 
-/**
- * 2xx: the carrier has the part. 408, 425, 429 and 503: it does not take the part now. Other 5xx: a
- * proxy may have lost the answer, so the outcome is unknown. Other 4xx: it never takes the part.
- */
 function resultOf(outcome: HttpOutcome, isStopped: boolean): SubmitResult {
-  if (outcome.kind !== 'answered') {
-    const reason = isStopped ? 'stopped' : outcome.reason;
-    return outcome.kind === 'unsent'
-      ? { kind: 'temporary', reason, connectorDown: !isStopped }
-      : { kind: 'unknown-outcome', reason };
-  }
+  if (outcome.kind !== 'answered') return unansweredResult(outcome, isStopped);
   const { status, headers, body } = outcome;
   const answer = objectOf(body.toString('utf8'));
   const code = typeof answer.code === 'string' && CODE.test(answer.code) ? ` ${answer.code}` : '';
   const reason = `HTTP ${status}${code}`;
-  if (status >= 200 && status < 300) {
+  const meaning = meaningOfStatus(status);
+  if (meaning === 'accepted') {
     const id = answer.gatewayId;
     const isId = typeof id === 'string' && id !== '' && id.length <= GATEWAY_ID_LENGTH_MAX;
     return { kind: 'accepted', gatewayId: isId ? id : null };
   }
-  if (status === 429 || status === 503 || status === 408 || status === 425) {
-    const seconds = headers['retry-after'] ?? '';
-    const wait = /^\d{1,6}$/.test(seconds) ? { retryAfterMs: Math.min(Number(seconds) * 1_000, RETRY_MS_MAX) } : {};
-    return { kind: 'temporary', reason, ...wait };
-  }
-  if (status >= 500) return { kind: 'unknown-outcome', reason };
-  if (status < 400 || NOT_CONFIGURED.has(status)) return { kind: 'temporary', reason, connectorDown: true };
-  return { kind: 'permanent', reason };
+  if (meaning === 'unknown') return { kind: 'unknown-outcome', reason };
+  if (meaning === 'permanent') return { kind: 'permanent', reason };
+  if (meaning === 'down') return { kind: 'temporary', reason, connectorDown: true };
+  const retryAfterMs = retryAfterMsOf(headers['retry-after']);
+  return { kind: 'temporary', reason, ...(retryAfterMs !== undefined && { retryAfterMs }) };
 }
 
 function objectOf(body: string): Record<string, unknown> {
@@ -172,76 +157,4 @@ function objectOf(body: string): Record<string, unknown> {
   } catch {
     return {};
   }
-}
-
-/**
- * The requests of one connector to its carrier. If anything was sent, the carrier may have the
- * message even if no answer came.
- */
-interface Poster {
-  /** Never rejects. Redirects are not followed. */
-  post(fields: Readonly<Record<string, string>>, body: string, signal: AbortSignal): Promise<HttpOutcome>;
-  /** Connects, with TLS if the URL has it, and sends nothing. Returns null, or why it failed. */
-  reach(): Promise<string | null>;
-  close(): void;
-}
-
-const ANSWER_BYTES_MAX = 16_384;
-// If the carrier closes a connection at the moment of a request, the outcome of that request is
-// unknown. So idle connections are closed before servers usually do it, after 2 to 75 seconds.
-const IDLE_MS = 1_000;
-
-function createPoster({ url, timeoutMs, allowPrivate }: CallbackConfig, clock: Pick<Clock, 'timeout'>): Poster {
-  const target = new URL(url);
-  const { path, ...peer } = peerOf(target);
-  const agentOptions = { keepAlive: true, timeout: IDLE_MS };
-  const agent = peer.tls ? new HttpsAgent(agentOptions) : new HttpAgent(agentOptions);
-
-  /** The address is checked at connect time, because a name may resolve to another each time. */
-  function check(address: string): void {
-    if (allowPrivate) return;
-    if (!isPublicAddress(address)) throw new Refused('the address is not public, and allowPrivate is off');
-    if (!peer.tls) throw new Refused('plain http is refused, because allowPrivate is off');
-  }
-
-  return {
-    post: (headers, body, signal) =>
-      callHttp(clock, peer, {
-        method: 'POST',
-        path,
-        headers,
-        body,
-        agent,
-        timeoutMs,
-        signal,
-        answerBytesMax: ANSWER_BYTES_MAX,
-        beyond: 'cut', // the status says enough
-        check,
-      }),
-    reach: () => connects(target, check, timeoutMs),
-    close: () => agent.destroy(),
-  };
-}
-
-/** Only connects: an unsigned request could alarm the gateway, and a signed one be a message. */
-function connects(target: URL, check: (address: string) => void, timeoutMs: number): Promise<string | null> {
-  const isEncrypted = target.protocol === 'https:';
-  return new Promise((resolve) => {
-    try {
-      const { host, port } = peerOf(target);
-      if (isIP(host) > 0) check(host);
-      const where = { host, port, lookup: checkedLookup(check), timeout: timeoutMs };
-      const named = isIP(host) === 0 ? { servername: host } : {};
-      const socket = isEncrypted ? connectTls({ ...where, ...named }) : connect(where);
-      const end = (fault: string | null) => {
-        socket.destroy();
-        resolve(fault);
-      };
-      socket.once(isEncrypted ? 'secureConnect' : 'connect', () => end(null));
-      socket.once('timeout', () => end('no answer in time'));
-      socket.once('error', (thrown) => end(reasonOf(thrown)));
-    } catch (thrown) {
-      resolve(reasonOf(thrown));
-    }
-  });
 }

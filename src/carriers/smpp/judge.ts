@@ -1,6 +1,6 @@
 import { BoundedMap } from '../../base/bounded-map.ts';
+import type { AdaptiveRate } from '../adaptive-rate.ts';
 import type { SubmitResult } from '../connector.ts';
-import type { AdaptiveRate } from './adaptive-rate.ts';
 import type { SmppConfig } from './config.ts';
 import { canonicalId } from './ids.ts';
 import type { Answer } from './requests.ts';

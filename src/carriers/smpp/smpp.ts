@@ -1,7 +1,7 @@
 import { createSemaphore } from '../../base/semaphore.ts';
+import { createAdaptiveRate } from '../adaptive-rate.ts';
 import type { CarrierEvents, Connector, Submission, SubmitResult } from '../connector.ts';
 import { submitWithin } from '../submit-within.ts';
-import { createAdaptiveRate } from './adaptive-rate.ts';
 import { createBinds } from './binds.ts';
 import type { SmppConfig, SmppDependencies } from './config.ts';
 import { createDeliveries } from './deliveries.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { createAdaptiveRate } from '../../../src/carriers/adaptive-rate.ts';
 import type { SubmitResult } from '../../../src/carriers/connector.ts';
-import { createAdaptiveRate } from '../../../src/carriers/smpp/adaptive-rate.ts';
 import { answerTo, COMMAND } from '../../../src/carriers/smpp/pdu.ts';
 import { meaningOf, statusWords } from '../../../src/carriers/smpp/status.ts';
 import { NEVER } from '../../support/kannel-recording.ts';

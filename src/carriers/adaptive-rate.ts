@@ -1,14 +1,17 @@
-import type { Clock } from '../../base/clock.ts';
+import type { Clock } from '../base/clock.ts';
 
 /**
- * Slows a connector down after its SMSC said that it is too fast, for all messages alike. The rate
- * is halved, and grows by a tenth every 10 seconds in which the SMSC does not say it again.
+ * Slows a connector down after its carrier said that it is too fast, for all messages alike. The
+ * rate is halved, and grows by a tenth every 10 seconds in which the carrier does not say it again.
  */
 export interface AdaptiveRate {
   /** Resolves when the next submission may leave; undefined where it may at once. */
   wait(signal: AbortSignal): Promise<void> | undefined;
-  /** Halves the rate, because the SMSC said that we are too fast. */
-  slow(): void;
+  /**
+   * Halves the rate, because the carrier said that we are too fast. Nothing leaves for as long as
+   * it wants.
+   */
+  slow(pauseMs?: number): void;
   /** The submissions per second; null for no limit. */
   readonly perSecond: number | null;
 }
@@ -19,9 +22,14 @@ const GROWTH = 1.1;
 /** Answers to submissions that left together say it together: they count once. */
 const SAME_MS = 1_000;
 
-export function createAdaptiveRate(clock: Pick<Clock, 'monotonic' | 'sleep'>): AdaptiveRate {
+/** `limit` is never exceeded; null for none. */
+export function createAdaptiveRate(
+  clock: Pick<Clock, 'monotonic' | 'sleep'>,
+  limit: number | null = null,
+): AdaptiveRate {
   const sent = createRateMeter(clock.monotonic);
-  let rate: number | null = null;
+  const rateMin = Math.min(RATE_MIN, limit ?? RATE_MIN);
+  let rate = limit;
   /** Twice the rate that was too fast: beyond it there is no limit. */
   let unlimitedFrom = 0;
   let changedAt = 0;
@@ -34,7 +42,8 @@ export function createAdaptiveRate(clock: Pick<Clock, 'monotonic' | 'sleep'>): A
     if (steps <= 0) return;
     changedAt += steps * GROWS_EVERY_MS;
     rate *= GROWTH ** steps;
-    if (rate >= unlimitedFrom) rate = null;
+    if (limit !== null) rate = Math.min(rate, limit);
+    else if (rate >= unlimitedFrom) rate = null;
   }
 
   return {
@@ -47,15 +56,16 @@ export function createAdaptiveRate(clock: Pick<Clock, 'monotonic' | 'sleep'>): A
       nextAt = at + 1_000 / rate;
       return at > now ? clock.sleep(at - now, signal) : undefined;
     },
-    slow() {
+    slow(pauseMs = 0) {
       grow();
       const now = clock.monotonic();
+      nextAt = Math.max(nextAt, now + pauseMs);
       if (now - slowedAt < SAME_MS) return;
       slowedAt = now;
       changedAt = now;
       const before = rate ?? sent.perSecond();
-      if (rate === null) unlimitedFrom = 2 * Math.max(before, RATE_MIN);
-      rate = Math.max(RATE_MIN, before / 2);
+      if (rate === null) unlimitedFrom = 2 * Math.max(before, rateMin);
+      rate = Math.max(rateMin, before / 2);
       nextAt = Math.max(nextAt, now + 1_000 / rate);
     },
     get perSecond() {
