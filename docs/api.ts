@@ -1,4 +1,5 @@
 import { readFileSync, writeFileSync } from 'node:fs';
+import { z } from 'zod';
 import {
   AccountDetail,
   Contact,
@@ -12,6 +13,7 @@ import { refusedArguments } from '../src/asmx/contract/errors.ts';
 import type { Fields, Operation, ParameterType, RecordType, ResultType } from '../src/asmx/contract/types.ts';
 import { SOAP11, SOAP12 } from '../src/asmx/protocols/soap-version.ts';
 import { rootName } from '../src/asmx/results/result-writer.ts';
+import { providerFile } from '../src/carriers/http/form.ts';
 import { flagOf, settings } from '../src/config/settings.ts';
 
 /** Writes what the documents say about the contract and the settings, from the tables themselves. */
@@ -164,8 +166,14 @@ export function withSettings(text: string): string {
 
 export const API = new URL('API.md', import.meta.url);
 export const OPERATIONS = new URL('OPERATIONS.md', import.meta.url);
+export const PROVIDER_SCHEMA = new URL('provider.schema.json', import.meta.url);
+
+/** The JSON Schema of provider files, for editors. */
+export const providerSchema = (): string =>
+  `${JSON.stringify({ title: 'A provider file of Columba', ...z.toJSONSchema(providerFile, { io: 'input' }) })}\n`;
 
 if (import.meta.main) {
   writeFileSync(API, apiReference());
   writeFileSync(OPERATIONS, withSettings(readFileSync(OPERATIONS, 'utf8')));
+  writeFileSync(PROVIDER_SCHEMA, providerSchema());
 }

@@ -61,13 +61,18 @@ export function createCarrierCallbacks(parts: CallbackParts): CarrierCallbacks {
 
   function launch(record: ConnectorRecord): Known {
     const config = record.origin === 'file' ? (configs.get(record.name) ?? {}) : record.config;
-    const connector = (parts.create ?? createConnector)(record.name, record.kind, config, { clock: parts.clock });
+    const deps = { clock: parts.clock, unread: keepUnread };
+    const connector = (parts.create ?? createConnector)(record.name, record.kind, config, deps);
     // A connector that carriers do not call is not started: it would only open connections.
     const started = connector.handle ? connector.start(parts.events) : Promise.resolve();
     const launched = { revision: record.revision, connector, started };
     known.set(record.name, launched);
     return launched;
   }
+
+  /** It only helps the operator, so it is lost if the database does not take it. */
+  const keepUnread = (name: string, answer: string): void =>
+    void connectors.setUnreadAnswer(name, answer).catch(() => {});
 
   /** Compares with a secret that nobody has, which takes as long as comparing with a real one. */
   const unknown = createCallback('', { ...NOWHERE, secret: newWebhookSecret() }, { clock: parts.clock });
@@ -86,7 +91,8 @@ export function createCarrierCallbacks(parts: CallbackParts): CarrierCallbacks {
         return await connector.handle(request);
       } catch (thrown) {
         if (!(thrown instanceof Problem) || thrown.kind !== 'denied') throw thrown;
-        if (connector?.kind !== 'callback') await compareNothing(request); // the body is unread so far
+        // A connector whose carrier signs bodies has read it.
+        if (!request.bodyUsed) await compareNothing(request);
         parts.denied?.(name, thrown.message, client);
         return refused();
       }

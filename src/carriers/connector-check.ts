@@ -1,6 +1,9 @@
+import { Problem } from '../base/problem.ts';
 import { createConnectors, type NewConnector } from '../domain/sending/connectors.ts';
 import type { Database } from '../store/database.ts';
-import { type ConnectorDependencies, createConnector } from './kinds.ts';
+import type { Trial, TrialInput } from './connector.ts';
+import type { ConnectorDependencies } from './dependencies.ts';
+import { createConnector } from './kinds.ts';
 
 /** For `columba check`: the mistakes of every connector, in words. Nothing is sent. */
 export interface CheckedConnector {
@@ -41,6 +44,21 @@ export async function testConnector(
 ): Promise<Pick<CheckedConnector, 'mistakes' | 'notes'>> {
   const own = ofFile.find((each) => each.name === name);
   return probed(own ?? (await createConnectors(database, deps.clock.now).show(name)), deps);
+}
+
+/** The request that a message would make. Problem `bad-argument` for a kind that shows none. */
+export async function tryConnector(
+  database: Database,
+  ofFile: readonly NewConnector[],
+  name: string,
+  given: TrialInput,
+  deps: ConnectorDependencies,
+): Promise<Trial> {
+  const own = ofFile.find((each) => each.name === name);
+  const { kind, config } = own ?? (await createConnectors(database, deps.clock.now).show(name));
+  const connector = createConnector(name, kind, config, deps);
+  if (!connector.trial) throw new Problem('bad-argument', `A connector of the kind ${kind} shows no request.`);
+  return connector.trial(given);
 }
 
 async function probed(

@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { z } from 'zod';
 import { Problem } from '../base/problem.ts';
 import type { NewConnector } from '../domain/sending/connectors.ts';
-import { checkConfig, kindField, kinds } from './kinds.ts';
+import { checkConfig, defaultSubmissionsMax, kindField, kinds } from './kinds.ts';
 
 /** Connectors of a JSON file: for installations that keep their settings in files. */
 const file = z.strictObject({
@@ -41,8 +42,13 @@ export function readConnectorFile(path: string): NewConnector[] {
   if (connectors.filter(({ isDefault }) => isDefault).length > 1) throw fault('two connectors claim to be the default');
   return connectors.map(({ submissionsMax, config, ...others }) => {
     try {
-      const checked = checkConfig(others.kind, config);
-      return { ...others, config: checked, submissionsMax: submissionsMax ?? kinds[others.kind]?.submissionsMax ?? 1 };
+      const given = kinds[others.kind]?.fromFile?.(config, dirname(path)) ?? config;
+      const checked = checkConfig(others.kind, given);
+      return {
+        ...others,
+        config: checked,
+        submissionsMax: submissionsMax ?? defaultSubmissionsMax(others.kind, checked),
+      };
     } catch (thrown) {
       throw fault(`${others.name}: ${(thrown as Error).message}`);
     }

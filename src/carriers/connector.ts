@@ -119,8 +119,33 @@ export interface CarrierEvents {
   late(answer: LateAnswer): Promise<void>;
 }
 
+/** A message that is only shown. */
+export interface TrialInput {
+  readonly recipient: string;
+  readonly sender: string | null;
+  readonly text: string;
+  /** An answer of the carrier to it. */
+  readonly answer?: { readonly status: number; readonly body: string };
+}
+
+/** The request with masked secrets, and what the connector makes of the answer. */
+export interface Trial {
+  readonly request: {
+    readonly method: string;
+    readonly url: string;
+    readonly headers: Readonly<Record<string, string>>;
+    readonly body: string;
+  };
+  readonly answer: {
+    readonly result: string;
+    readonly gatewayId: string | null;
+    readonly reason: string | null;
+    readonly says: string;
+  } | null;
+}
+
 /** A new kind has its name here and its entry in kinds.ts. */
-const CONNECTOR_KINDS = ['loopback', 'kannel-sendsms', 'kannel-box', 'smpp', 'callback'] as const;
+const CONNECTOR_KINDS = ['loopback', 'kannel-sendsms', 'kannel-box', 'smpp', 'http', 'callback'] as const;
 export type ConnectorKind = (typeof CONNECTOR_KINDS)[number];
 
 /**
@@ -158,4 +183,6 @@ export interface Connector {
    * worth knowing but no mistake is noted.
    */
   probe?(note?: (sentence: string) => void): Promise<string[]>;
+  /** Shows the request that a message would make. Nothing is sent. */
+  readonly trial?: (given: TrialInput) => Trial;
 }

@@ -1,8 +1,10 @@
 import { z } from 'zod';
-import type { Clock } from '../base/clock.ts';
 import { badField, Problem } from '../base/problem.ts';
 import { callbackConfig, createCallback } from './callback.ts';
 import type { Connector, ConnectorKind } from './connector.ts';
+import type { ConnectorDependencies } from './dependencies.ts';
+import { httpConfig, httpFromFile, secretNamesOf, submissionsMaxOf } from './http/config.ts';
+import { createHttp } from './http/http.ts';
 import { createKannelBox } from './kannel/box.ts';
 import { type KannelDependencies, kannelBoxConfig, kannelSendsmsConfig } from './kannel/config.ts';
 import { createKannelSendsms } from './kannel/sendsms.ts';
@@ -10,19 +12,17 @@ import { createLoopback } from './loopback.ts';
 import { smppConfig } from './smpp/config.ts';
 import { createSmpp } from './smpp/smpp.ts';
 
-/** The dependencies of every connector. */
-export interface ConnectorDependencies {
-  readonly clock: Clock;
-  readonly log?: KannelDependencies['log'];
-}
-
 interface KindOf<S extends z.ZodObject> {
   readonly summary: string;
   readonly config: S;
   /** The fields of the configuration that are never shown. */
   readonly secrets: readonly (keyof z.output<S> & string)[];
+  /** The secrets that a command asks for, if they depend on the rest: `secrets.apiKey`. */
+  readonly secretsIn?: (config: Readonly<Record<string, unknown>>) => readonly string[];
   /** The default for the most messages between claim and settlement. */
-  readonly submissionsMax: number;
+  readonly submissionsMax: number | ((config: z.output<S>) => number);
+  /** Replaces what a configuration in the connector file may name besides: files, variables. */
+  readonly fromFile?: (config: Readonly<Record<string, unknown>>, folder: string) => Record<string, unknown>;
   readonly create: (name: string, config: z.output<S>, deps: ConnectorDependencies) => Connector;
 }
 type Kind = KindOf<z.ZodObject>;
@@ -61,6 +61,15 @@ export const kinds: Readonly<Record<ConnectorKind, Kind>> = {
     submissionsMax: 100,
     create: (name, config, deps) => createKannelSendsms(name, config, forKannel(deps)),
   }),
+  http: kindOf({
+    summary: 'An HTTP provider that a file describes.',
+    config: httpConfig,
+    secrets: ['secrets'],
+    secretsIn: ({ provider }) => secretNamesOf(provider).map((name) => `secrets.${name}`),
+    submissionsMax: submissionsMaxOf,
+    fromFile: httpFromFile,
+    create: createHttp,
+  }),
   smpp: kindOf({
     summary: 'SMPP 3.4, straight to a carrier.',
     config: smppConfig,
@@ -75,6 +84,12 @@ const SILENT: KannelDependencies['log'] = { info: () => {}, warn: () => {} };
 const forKannel = ({ clock, log = SILENT }: ConnectorDependencies): KannelDependencies => ({ ...clock, log });
 
 export const kindNames = Object.keys(kinds) as ConnectorKind[];
+
+/** For a configuration that was checked. */
+export function defaultSubmissionsMax(kind: ConnectorKind, config: Readonly<Record<string, unknown>>): number {
+  const { submissionsMax = 1 } = kinds[kind] ?? {};
+  return typeof submissionsMax === 'number' ? submissionsMax : submissionsMax(config);
+}
 
 /** Former names of kinds, which are read for one more version. */
 const FORMER_KINDS: ReadonlyMap<unknown, ConnectorKind> = new Map([['webhook', 'callback']]);

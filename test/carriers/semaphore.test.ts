@@ -42,6 +42,20 @@ const carriers: Readonly<Record<ConnectorKind, ((t: TestContext) => Promise<Slow
     // Its window is one message until bearerbox has answered.
     return { ...carrier, places: 1, config: { host: '127.0.0.1', port, defaultSender: '1000' } };
   },
+  http: async (t) => {
+    const { port, ...carrier } = await slowHttp(t, 200, ({ body }) => JSON.parse(body).to);
+    const provider = {
+      receipts: 'none',
+      request: { method: 'POST', url: '{setting.baseUrl}/sms', json: { to: '{recipient}', text: '{text}' } },
+      settings: ['baseUrl'],
+      answer: [{ when: { status: 200 }, result: 'accepted' }],
+    };
+    return {
+      ...carrier,
+      places: 10,
+      config: { provider, settings: { baseUrl: `http://127.0.0.1:${port}` }, allowPrivate: true },
+    };
+  },
   smpp: async (t) => {
     const { port, ...carrier } = await slowSmsc(t);
     return { ...carrier, places: 10, config: { host: '127.0.0.1', port, systemId: 'esme', password: 'p', window: 10 } };

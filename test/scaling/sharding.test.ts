@@ -35,6 +35,7 @@ const BEYOND: Readonly<Record<string, string>> = {
   'connectors.setDown': 'connectors belong to the installation',
   'connectors.setDownReason': 'connectors belong to the installation',
   'connectors.setPaused': 'connectors belong to the installation',
+  'connectors.setUnreadAnswer': 'connectors belong to the installation',
   'connectors.setUp': 'connectors belong to the installation',
   'connectors.takeSlots': 'connectors belong to the installation',
   'connectors.inUse': 'the operator removes a connector that no account names',

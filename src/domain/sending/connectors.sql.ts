@@ -32,6 +32,9 @@ const CONNECTOR_FIELDS = {
   downReason: 'text?',
   ...COUNTS,
   ...LAST_RESULTS,
+  /** The last answer or callback of the carrier that the connector could not read. */
+  unreadAnswer: 'text?',
+  unreadAnswerAt: 'instant?',
 } as const;
 
 export type ConnectorCounts = ValuesOf<typeof COUNTS>;
@@ -110,6 +113,11 @@ export const addCounts = statement<One & ConnectorCounts & LastResults>(
      permanent = permanent + :permanent, unknown_outcome = unknown_outcome + :unknownOutcome,
      last_accepted_at = coalesce(:lastAcceptedAt, last_accepted_at),
      last_error = coalesce(:lastError, last_error), last_error_at = coalesce(:lastErrorAt, last_error_at) where name = :name`,
+  { affects },
+);
+export const setUnreadAnswer = statement<One & { answer: string; at: number }>(
+  'connectors.setUnreadAnswer',
+  'update carrier_connector set unread_answer = :answer, unread_answer_at = :at where name = :name',
   { affects },
 );
 /**

@@ -153,6 +153,10 @@ function createConnectorState(database: Database, now: () => number) {
       const lastError = last.lastError?.slice(0, ERROR_LENGTH_MAX) ?? null;
       await database.run(sql.addCounts, { name, ...counts, ...last, lastError });
     },
+    /** Keeps it for the operator, in place of the one before. */
+    async setUnreadAnswer(name: string, answer: string): Promise<void> {
+      await database.run(sql.setUnreadAnswer, { name, answer, at: now() });
+    },
 
     /** Takes slots for at most `wanted` submissions at this rate; 0 if none are free now. */
     async takeSlots(name: string, ratePerSecond: number, wanted: number): Promise<number> {

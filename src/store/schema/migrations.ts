@@ -218,6 +218,14 @@ export const migrations: readonly Migration[] = [
     `,
   },
   { version: 28, name: 'installation', sql: installationTable },
+  {
+    version: 29,
+    name: 'answers of carriers that nothing reads',
+    sql: `
+      alter table carrier_connector add column unread_answer text;
+      alter table carrier_connector add column unread_answer_at bigint;
+    `,
+  },
 ];
 
 /**

@@ -19,6 +19,8 @@ const CONNECTOR = {
   lastAcceptedAt: null,
   lastError: null,
   lastErrorAt: null,
+  unreadAnswer: null,
+  unreadAnswerAt: null,
   updatedAt: 0,
   revision: '',
   ...NO_LOAD,

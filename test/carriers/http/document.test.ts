@@ -1,0 +1,38 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { describe, test } from 'node:test';
+import { httpConfig, shippedProviders } from '../../../src/carriers/http/config.ts';
+import { providerFile, RESULTS } from '../../../src/carriers/http/form.ts';
+import { MESSAGE_NAMES } from '../../../src/carriers/http/template.ts';
+import { configOf, shippedFile } from '../../support/provider.ts';
+
+const document = readFileSync(new URL('../../../docs/CARRIERS.md', import.meta.url), 'utf8');
+
+describe('docs/CARRIERS.md', () => {
+  test('the file of the example is accepted, and its examples become what they should', () => {
+    const [, text = ''] = /```json\n(\{\n {2}"title"[\s\S]*?\n\})\n```/.exec(document) ?? [];
+    const config = configOf(JSON.parse(text), 'https://provider.example');
+    assert.deepEqual(Object.keys(config.secrets), ['password', 'callbackSecret']);
+  });
+
+  test('every shipped provider has a row with its settings and its secrets', () => {
+    for (const name of shippedProviders) {
+      const { settings, secrets, callbacks } = providerFile.parse(shippedFile(name));
+      const isInPath = callbacks.some(({ check }) => check.kind === 'secretPath');
+      const quoted = (names: readonly string[]) => names.map((each) => `\`${each}\``).join(', ');
+      const cells = [`\`${name}\``, quoted(settings), quoted([...secrets, ...(isInPath ? ['callbackSecret'] : [])])];
+      assert.ok(
+        document.includes(`| ${cells.join(' | ').replaceAll('|  |', '| |')} | `),
+        `${name}: ${cells.join(' | ')}`,
+      );
+    }
+  });
+
+  test('every part of a file, every placeholder, every result and every field of the configuration is explained', () => {
+    for (const part of Object.keys(providerFile.shape))
+      assert.match(document, new RegExp(`\`\\${part}\`|\`${part}\``), part);
+    for (const name of MESSAGE_NAMES) assert.ok(document.includes(`\`{${name}}\``), name);
+    for (const result of RESULTS) assert.ok(document.includes(`\n| \`${result}\` |`), result);
+    for (const field of Object.keys(httpConfig.shape)) assert.ok(document.includes(`\n| \`${field}\` |`), field);
+  });
+});
