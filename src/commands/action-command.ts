@@ -180,6 +180,7 @@ async function rawInput(action: Action, shape: CommandShape, words: string[], op
 /** JSON may come from a file or from standard input, because it may contain secrets. */
 async function optionValue(field: CommandField, given: unknown): Promise<unknown> {
   const text = String(given);
+  if (field.kind === 'file') return Buffer.from(await readUpload(text, JSON_BYTES_MAX)).toString('utf8');
   if (field.kind !== 'json' || !(text === '-' || text.startsWith('@'))) return inputValue(field, given);
   const bytes = await readUpload(text === '-' ? text : text.slice(1), JSON_BYTES_MAX);
   return inputValue(field, Buffer.from(bytes).toString('utf8'));
@@ -200,12 +201,25 @@ async function takeInnerSecrets(
   const isInline = !/^(?:-$|@)/.test(String(options[camel(field)] ?? '{}'));
   const value = body[field] ?? {};
   const given = typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
-  const shown = isInline ? names.find((name) => Object.hasOwn(given, name)) : undefined;
+  const shown = isInline ? names.find((name) => isIn(given, name)) : undefined;
   if (shown !== undefined) {
     const ways = `Write ${flag} @FILE or ${flag} - for standard input, or leave it out and add ${flag}-secrets.`;
     throw new Problem('bad-argument', `${flag} ${shown}: a secret on the command line is seen by others. ${ways}`);
   }
-  if (options[`${camel(field)}Secrets`]) body[field] = { ...given, ...(await readSecrets(names)) };
+  if (!options[`${camel(field)}Secrets`]) return;
+  const read = Object.entries(await readSecrets(names));
+  body[field] = read.reduce((value, [name, secret]) => withInner(value, name, secret), given);
+}
+
+/** Names may be of an inner object: `secrets.apiKey`. */
+const isIn = (given: Readonly<Record<string, unknown>>, name: string): boolean => {
+  const [first = '', inner] = name.split('.', 2);
+  return Object.hasOwn(given, first) && (inner === undefined || Object.hasOwn(Object(given[first]), inner));
+};
+
+function withInner(given: Record<string, unknown>, name: string, secret: string): Record<string, unknown> {
+  const [first = '', inner] = name.split('.', 2);
+  return { ...given, [first]: inner === undefined ? secret : { ...Object(given[first]), [inner]: secret } };
 }
 
 /** The name under which commander keeps the value of an option. */
@@ -244,7 +258,9 @@ function optionOf(field: CommandField): Option {
   };
   const description = `${withoutStop(field.description)}${choices}${field.kind in repeated ? repeated[field.kind as keyof typeof repeated] : ''}`;
   if (field.kind === 'flag') return new Option(flag, description);
-  const value = { integer: 'N', list: 'LIST', json: 'JSON|@FILE|-', text: 'TEXT', texts: 'TEXT' }[field.kind];
+  const value = { integer: 'N', list: 'LIST', json: 'JSON|@FILE|-', text: 'TEXT', texts: 'TEXT', file: 'FILE|-' }[
+    field.kind
+  ];
   const option = new Option(`${flag} <${value}>`, description).makeOptionMandatory(field.isRequired);
   if (field.kind === 'texts') return option.argParser((text, before: string[] = []) => [...before, text]);
   return field.kind === 'list' ? option.argParser(listValue()) : option;

@@ -27,6 +27,8 @@ export interface Services extends Pick<Clock, 'now' | 'sleep'> {
   readonly connectorsOfFile: () => readonly string[];
   /** Looks for the mistakes of a connector, and submits nothing. Problem `not-found` for none. */
   readonly testConnector: (name: string) => Promise<TestedConnector>;
+  /** The request that a message would make, and what an answer to it means. Nothing is sent. */
+  readonly tryConnector: (name: string, given: TriedMessage) => Promise<TriedConnector>;
   /** What other programs keep in the same database. */
   readonly extensions: readonly Extension[];
   readonly version: string;
@@ -41,6 +43,29 @@ export interface Services extends Pick<Clock, 'now' | 'sleep'> {
 export interface TestedConnector {
   readonly mistakes: readonly string[];
   readonly notes: readonly string[];
+}
+
+export interface TriedMessage {
+  readonly recipient: string;
+  readonly sender: string | null;
+  readonly text: string;
+  readonly answer?: { readonly status: number; readonly body: string };
+}
+
+/** Secrets of the request are masked. */
+export interface TriedConnector {
+  readonly request: {
+    readonly method: string;
+    readonly url: string;
+    readonly headers: Readonly<Record<string, string>>;
+    readonly body: string;
+  };
+  readonly answer: {
+    readonly result: string;
+    readonly gatewayId: string | null;
+    readonly reason: string | null;
+    readonly says: string;
+  } | null;
 }
 
 /** The services of actions below `/accounts/{username}`, with the account, which exists. */
@@ -60,9 +85,12 @@ export interface CommandView<Input, Output> {
   readonly secrets?: readonly string[];
   /** Lists of free text: each use of the option is one entry, which may contain commas. */
   readonly texts?: readonly string[];
+  /** Texts that are long: the option names a file with the text, or `-` for standard input. */
+  readonly files?: readonly string[];
   /**
-   * The names of secrets inside of a JSON field, which may depend on the rest of the body. Secrets
-   * come from a file, from standard input or from a prompt; a command refuses them as arguments.
+   * The names of secrets inside of a JSON field (`a.b` for b inside of a), which may depend on the
+   * rest of the body. Secrets come from a file, from standard input or from a prompt; a command
+   * refuses them as arguments.
    */
   readonly secretsIn?: {
     readonly field: string;

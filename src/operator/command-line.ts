@@ -7,7 +7,7 @@ export interface CommandField {
   /** The name of the field in JSON. */
   readonly name: string;
   readonly where: 'params' | 'query' | 'body';
-  readonly kind: 'text' | 'integer' | 'flag' | 'list' | 'texts' | 'json';
+  readonly kind: 'text' | 'integer' | 'flag' | 'list' | 'texts' | 'json' | 'file';
   readonly isNullable: boolean;
   readonly isRequired: boolean;
   readonly description: string;
@@ -26,10 +26,13 @@ export interface CommandShape {
 type Json = Readonly<Record<string, unknown>>;
 
 export function commandShape(action: Action): CommandShape {
-  const { arguments: named = [], secrets = [], texts = [] } = action.command;
+  const { arguments: named = [], secrets = [], texts = [], files = [] } = action.command;
   const params = fieldsOf(action.params, 'params');
   const others = [...fieldsOf(action.query, 'query'), ...(action.body ? fieldsOf(action.body, 'body') : [])].map(
-    (field) => (texts.includes(field.name) ? { ...field, kind: 'texts' as const } : field),
+    (field) => {
+      if (texts.includes(field.name)) return { ...field, kind: 'texts' as const };
+      return files.includes(field.name) ? { ...field, kind: 'file' as const } : field;
+    },
   );
   return {
     arguments: [...params, ...others.filter(({ name }) => named.includes(name))],

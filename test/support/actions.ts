@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { systemClock } from '../../src/base/clock.ts';
 import { Problem } from '../../src/base/problem.ts';
-import { testConnector } from '../../src/carriers/connector-check.ts';
+import { testConnector, tryConnector } from '../../src/carriers/connector-check.ts';
 import { migrationExtension } from '../../src/migration/stages/extension.ts';
 import type { Services } from '../../src/operator/action.ts';
 import { actions } from '../../src/operator/actions/all.ts';
@@ -63,6 +63,7 @@ export async function openActions(engine: Engine, t: TestContext): Promise<Actio
     changed: () => {},
     connectorsOfFile: () => [],
     testConnector: (name) => testConnector(database, [], name, { clock: systemClock }),
+    tryConnector: (name, given) => tryConnector(database, [], name, given, { clock: systemClock }),
     extensions: [migrationExtension],
     version: 'test',
     engine: engine.name === 'sqlite' ? 'sqlite' : 'postgres',

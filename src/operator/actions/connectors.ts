@@ -1,9 +1,17 @@
 import { z } from 'zod';
 import type { ConnectorKind } from '../../carriers/connector.ts';
-import { checkConfig, currentKind, kindField, kindNames, kinds, shownConfig } from '../../carriers/kinds.ts';
+import {
+  checkConfig,
+  currentKind,
+  defaultSubmissionsMax,
+  kindField,
+  kindNames,
+  kinds,
+  shownConfig,
+} from '../../carriers/kinds.ts';
 import { type ConnectorRecord, createConnectors } from '../../domain/sending/connectors.ts';
 import { connectorLoads, NO_LOAD } from '../../domain/sending/counts.ts';
-import { type Action, action } from '../action.ts';
+import { type Action, action, type TriedConnector } from '../action.ts';
 import { formerName, instant, integer } from '../schemas.ts';
 
 /** Connectors: the ways to carriers. Their secrets are stored and never shown. */
@@ -32,6 +40,11 @@ const connector = z.strictObject({
   lastAcceptedAt: instant.nullable(),
   lastError: z.string().nullable().describe('Reason of the last refusal.'),
   lastErrorAt: instant.nullable(),
+  unreadAnswer: z
+    .string()
+    .nullable()
+    .describe('The beginning of the last answer or callback that no rule of the connector reads.'),
+  unreadAnswerAt: instant.nullable(),
   config: z.record(z.string(), z.unknown()).describe('The configuration without its secrets.'),
 });
 
@@ -50,6 +63,8 @@ const shown = (record: ConnectorRecord): z.output<typeof connector> => ({
   lastAcceptedAt: record.lastAcceptedAt,
   lastError: record.lastError,
   lastErrorAt: record.lastErrorAt,
+  unreadAnswer: record.unreadAnswer,
+  unreadAnswerAt: record.unreadAnswerAt,
   config: shownConfig(record.kind, record.config),
 });
 
@@ -71,6 +86,8 @@ const CONNECTOR = {
   lastAcceptedAt: '2026-11-15T12:00:00.000Z',
   lastError: 'throttled',
   lastErrorAt: '2026-11-15T11:59:00.000Z',
+  unreadAnswer: null,
+  unreadAnswerAt: null,
   config: { receiptAfterMs: 1000 },
 };
 
@@ -155,14 +172,18 @@ export const connectorPut = action({
   command: {
     secretsIn: {
       field: 'config',
-      names: ({ kind }) => kinds[currentKind(String(kind)) as ConnectorKind]?.secrets ?? [],
+      names: ({ kind, config }) => {
+        const { secrets = [], secretsIn } = kinds[currentKind(String(kind)) as ConnectorKind] ?? {};
+        const inner = secretsIn?.((config ?? {}) as Readonly<Record<string, unknown>>) ?? [];
+        return inner.length > 0 ? inner : secrets;
+      },
     },
     say: ({ name: own, kind }) => `The connector ${own} is of the kind ${kind}.`,
   },
   run: async ({ database, now }, { params: { name: own }, body }) => {
     const { kind, isDefault, ratePerSecond = null } = body;
     const config = checkConfig(kind, body.config ?? {});
-    const submissionsMax = body.submissionsMax ?? kinds[kind]?.submissionsMax ?? 1;
+    const submissionsMax = body.submissionsMax ?? defaultSubmissionsMax(kind, config);
     const given = { name: own, kind, config, isDefault, submissionsMax, ratePerSecond };
     return shown(await createConnectors(database, now).put(given));
   },
@@ -185,19 +206,68 @@ export const connectorRemove = action({
   },
 });
 
+/** As it would be on the wire. */
+const shownRequest = (
+  { method, url, headers, body }: TriedConnector['request'],
+  answer: TriedConnector['answer'],
+): string =>
+  [
+    `${method} ${url}`,
+    ...Object.entries(headers).map(([field, value]) => `${field}: ${value}`),
+    ...(body === '' ? [] : ['', body]),
+    ...(answer === null
+      ? []
+      : [
+          '',
+          `Result: ${answer.result}`,
+          ...(answer.gatewayId === null ? [] : [`Id: ${answer.gatewayId}`]),
+          ...(answer.reason === null ? [] : [`Reason: ${answer.reason}`]),
+          answer.says,
+        ]),
+  ].join('\n');
+
 export const connectorTest = action({
   name: 'connector test',
   scope: 'gateway',
   method: 'GET',
   path: '/connectors/{name}/test',
   summary: 'Test a connector: connect to the carrier, and look for the usual mistakes.',
-  description: 'Nothing is submitted. It takes up to half a minute where the carrier does not answer.',
+  description:
+    'Nothing is submitted. It takes up to half a minute where the carrier does not answer. With `to` or `answer`, a connector of the kind `http` shows the request that it would send, with masked secrets, and what it makes of an answer; nothing is connected to then.',
   params,
+  query: z.strictObject({
+    to: z.string().min(1).max(20).optional().describe('The recipient of a message that is only shown.'),
+    from: z.string().min(1).max(20).optional().describe('Its sender.'),
+    text: z.string().min(1).max(2_000).optional().describe('Its text.'),
+    answer: z.string().max(65_536).optional().describe('The body of an answer of the carrier.'),
+    status: z
+      .string()
+      .regex(/^[1-5]\d\d$/, 'expected a status of HTTP, such as 200')
+      .optional()
+      .describe('The status of that answer; 200 if it is not given.'),
+  }),
   output: z.strictObject({
     name: z.string(),
     works: z.boolean().describe('Whether no mistake was found.'),
     mistakes: z.array(z.string()).describe('Why it cannot be used as it is, a sentence each.'),
     notes: z.array(z.string()).describe('What is worth knowing, a sentence each.'),
+    request: z
+      .strictObject({
+        method: z.string(),
+        url: z.string(),
+        headers: z.record(z.string(), z.string()),
+        body: z.string(),
+      })
+      .nullable()
+      .describe('The request of the message that was only shown.'),
+    answer: z
+      .strictObject({
+        result: z.string(),
+        gatewayId: z.string().nullable(),
+        reason: z.string().nullable(),
+        says: z.string().describe('What the result means, in words.'),
+      })
+      .nullable(),
   }),
   problems: ['not-found'],
   example: {
@@ -209,20 +279,34 @@ export const connectorTest = action({
         'The SMSC smpp.carrier.example:2775 cannot be used: nothing listens there (ECONNREFUSED). Compare host and port.',
       ],
       notes: ['Each process of the service opens 1 bind of each kind with a window of 10. Carriers limit both.'],
+      request: null,
+      answer: null,
     },
   },
   command: {
-    say: ({ name: own, mistakes, notes }) =>
-      [
-        ...notes,
-        ...mistakes,
-        mistakes.length > 0 ? `The connector ${own} cannot be used as it is.` : `The connector ${own} can be used.`,
-      ].join('\n'),
+    files: ['answer'],
+    say: ({ name: own, mistakes, notes, request, answer }) =>
+      request
+        ? shownRequest(request, answer)
+        : [
+            ...notes,
+            ...mistakes,
+            mistakes.length > 0 ? `The connector ${own} cannot be used as it is.` : `The connector ${own} can be used.`,
+          ].join('\n'),
     refusal: ({ mistakes }) => (mistakes.length > 0 ? mistakes.join(' ') : null),
   },
-  run: async ({ testConnector }, { params: { name: own } }) => {
+  run: async ({ testConnector, tryConnector }, { params: { name: own }, query }) => {
+    const { to, from = null, text = 'Hello', answer, status } = query;
+    if ([to, answer, status].some((given) => given !== undefined)) {
+      const replied = { status: Number(status ?? 200), body: answer ?? '' };
+      const message = { recipient: to ?? '+27825550201', sender: from, text };
+      const hasAnswer = answer !== undefined || status !== undefined;
+      const tried = await tryConnector(own, { ...message, ...(hasAnswer && { answer: replied }) });
+      return { name: own, works: true, mistakes: [], notes: [], ...tried };
+    }
     const { mistakes, notes } = await testConnector(own);
-    return { name: own, works: mistakes.length === 0, mistakes: [...mistakes], notes: [...notes] };
+    const works = mistakes.length === 0;
+    return { name: own, works, mistakes: [...mistakes], notes: [...notes], request: null, answer: null };
   },
 });
 

@@ -1,6 +1,6 @@
 import type { Clock } from '../../base/clock.ts';
 import { version } from '../../base/version.ts';
-import { testConnector } from '../../carriers/connector-check.ts';
+import { testConnector, tryConnector } from '../../carriers/connector-check.ts';
 import { readConnectorFile } from '../../carriers/connector-file.ts';
 import type { Config } from '../../config/settings.ts';
 import { webUrlOf } from '../../config/web-address.ts';
@@ -32,6 +32,7 @@ export const servicesOf = (
   changed,
   connectorsOfFile: () => [], // a running service has them in its table
   testConnector: (name) => testConnector(database, readConnectorFile(config.connectors), name, { clock }),
+  tryConnector: (name, given) => tryConnector(database, readConnectorFile(config.connectors), name, given, { clock }),
   webUrl: () => webUrlOf(config) ?? address() ?? 'http://localhost',
   openapi: createOpenapi(version),
 });
