@@ -1,93 +1,16 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { after, describe } from 'node:test';
-import axe from 'axe-core';
-import { type Browser, type BrowserContextOptions, chromium as launcher, type Page } from 'playwright-core';
-import { act, linkFor } from '../../test/support/console-client.ts';
-import { engines } from '../../test/support/engines.ts';
+import { describe } from 'node:test';
+import type { Page } from 'playwright-core';
+import { barriers, inConsole, overflow } from '../../test/support/console-browser.ts';
+import { act } from '../../test/support/console-client.ts';
 import { addFigures } from '../../test/support/migration-counts.ts';
-import { type OperatorApi, startOperatorApi } from '../../test/support/operator-api.ts';
-import { chromium, testWith } from '../../test/support/peers.ts';
 import { CUSTOMER_SCREENS, OPERATOR_SCREENS } from '../../test/support/screens.ts';
 
 /** The console in a real browser. No page reports an error or asks another server. */
 
-const sqlite = engines[0] as (typeof engines)[number];
-const peer = chromium();
-const FLAGS = [
-  '--no-sandbox',
-  '--disable-gpu',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--no-first-run',
-];
-
-let launched: Promise<Browser> | undefined;
-after(async () => (await launched)?.close());
-
-interface Visit {
-  readonly api: OperatorApi;
-  readonly page: Page;
-  open(path: string): Promise<void>;
-  signIn(owner: { username: string } | { operator: string }): Promise<void>;
-}
-
-function inConsole(
-  behaviour: string,
-  work: (visit: Visit) => Promise<void>,
-  options: BrowserContextOptions & { allowedErrors?: RegExp } = {},
-): void {
-  testWith(peer, behaviour, async (executablePath) => {
-    const { allowedErrors, ...contextOptions } = options;
-    launched ??= launcher.launch({ executablePath, args: FLAGS });
-    const api = await startOperatorApi(sqlite);
-    const context = await (await launched).newContext(contextOptions);
-    try {
-      const page = await context.newPage();
-      page.setDefaultTimeout(60_000);
-      const errors: string[] = [];
-      page.on('pageerror', (error) => errors.push(String(error)));
-      page.on('console', (line) => {
-        if (line.type() === 'error' || /Content Security Policy/.test(line.text())) errors.push(line.text());
-      });
-      page.on('request', (request) => {
-        if (!/^data:/.test(request.url()) && !request.url().startsWith(`${api.address}/`)) errors.push(request.url());
-      });
-      const open = async (path: string) => void (await page.goto(api.address + path));
-      const signIn: Visit['signIn'] = async (owner) => {
-        await open(await linkFor(api, owner));
-        await page.getByRole('button', { name: 'Sign in' }).click();
-        await page.getByRole('heading', { name: 'Overview' }).waitFor();
-      };
-      await work({ api, page, open, signIn });
-      assert.deepEqual(
-        errors.filter((error) => !allowedErrors?.test(error)),
-        [],
-      );
-    } finally {
-      await context.close();
-      await api.stop();
-    }
-  });
-}
-
-/** What a check for accessibility finds wrong; with `rules` only by these. */
-async function barriers(page: Page, rules?: readonly string[]): Promise<string[]> {
-  if (!(await page.evaluate("'axe' in window"))) await page.evaluate(axe.source);
-  const options = { resultTypes: ['violations'], preload: false, ...(rules ? { runOnly: rules } : {}) };
-  const { violations } = await page.evaluate<{
-    violations: { id: string; nodes: { target: string[]; failureSummary?: string }[] }[];
-  }>(`axe.run(${JSON.stringify(options)})`);
-  return violations.flatMap(({ id, nodes }) =>
-    nodes.map(({ target, failureSummary }) => `${id}: ${target.join(' ')}: ${failureSummary}`),
-  );
-}
-
 const CHECKED = "[...document.querySelectorAll('tbody input[name=id]')].map((box) => box.checked)";
-
-const overflow = (page: Page): Promise<number> =>
-  page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth');
 
 /** What the width of a page can break; what its colours can. */
 const BY_WIDTH = ['target-size', 'scrollable-region-focusable', 'label', 'color-contrast'];
@@ -219,7 +142,7 @@ describe('working in the console in Chromium', () => {
     await page.keyboard.press('Escape');
     await page.keyboard.press('/');
     await page.keyboard.type('gixj?');
-    assert.equal(await page.locator('input[type=search]').inputValue(), 'gixj?');
+    assert.equal(await page.locator('input[type=search]').first().inputValue(), 'gixj?');
   });
 
   inConsole('keys of an operator led to screens that only customers have', async ({ page, open, signIn }) => {
@@ -228,7 +151,7 @@ describe('working in the console in Chromium', () => {
     const list = page.getByRole('dialog', { name: 'Keys' });
     await list.waitFor();
     const keys = await list.locator('kbd').allTextContents();
-    assert.deepEqual(keys, ['g a', 'g q', 'g u', 'g c', 'g l', '?', '/', 'j k', 'x', 'Enter']);
+    assert.deepEqual(keys, ['g o', 'g a', 'g q', 'g u', 'g c', 'g l', '?', '/', 'j k', 'x', 'Enter']);
     await page.keyboard.press('Escape');
     for (const key of ['g', 'i', 'g', 'q']) await page.keyboard.press(key);
     await page.getByRole('heading', { name: 'Queue' }).waitFor();
@@ -301,7 +224,7 @@ describe('working in the console in Chromium', () => {
     await page.getByText('1 message accepted').waitFor();
     // The page of the check is stored nowhere. Two steps back is the form, as it was typed.
     await page.evaluate('history.go(-2)');
-    await page.getByRole('heading', { name: 'Compose' }).waitFor();
+    await page.getByRole('heading', { name: 'New message' }).waitFor();
     assert.equal(await page.getByLabel('Text', { exact: true }).inputValue(), 'Only once');
     await page.getByRole('button', { name: 'Check' }).click();
     await page.getByText('to exactly these numbers').waitFor();

@@ -18,6 +18,7 @@ import { assets, frameAround, framed, protection, type Viewer } from './frame.ts
 import { problemNote } from './lists.ts';
 import type { PageRequest, Route, View } from './page-request.ts';
 import { type ContractLoad, checkLoad, createPageSemaphore } from './page-semaphore.ts';
+import { head } from './parts.ts';
 import { customerRoutes, operatorRoutes } from './screens.ts';
 import { isOwnRequest, readCookie, siteOf } from './session.ts';
 import { frameTexts as texts } from './texts.ts';
@@ -116,8 +117,12 @@ export function createConsole(settings: ConsoleSettings): Console {
     };
     if (isOperator && account && !query.has('part')) await noteView(pageRequest, route.path);
     const viewed = isOperator && account ? { username: account.username, base } : null;
-    const viewer: Viewer = { name: session.owner.name, isOperator, viewed };
-    return responseOf(await shown(route, pageRequest), viewer, given);
+    const view = await shown(route, pageRequest);
+    const isFramed = view.kind === 'page' || view.kind === 'progress';
+    const unread = account && isFramed ? await domain.received.countUnread(account.id) : null;
+    const { zone, now } = pageRequest;
+    const viewer: Viewer = { name: session.owner.name, isOperator, viewed, zone, now, unread };
+    return responseOf(view, viewer, given);
   }
 
   return async (given) => {
@@ -207,8 +212,7 @@ const isReported = ({ kind }: Problem): boolean => kind === 'internal' || kind =
 
 function problemView(problem: Problem): View {
   const { kind, details } = problem;
-  const main = html`<h1>${texts.problems.title}</h1>
-${problemNote(problem)}
+  const main = html`${head(texts.problems.title)}${problemNote(problem)}
 <p>${kind === 'not-found' ? '' : texts.problems.again} <a href="/console/">${texts.problems.toStart}</a></p>`;
   const retryAfter = details.retryAfterSeconds;
   const view = { kind: 'page', title: texts.problems.title, main, status: STATUS[kind] } as const;

@@ -2,8 +2,19 @@ import { type Html, html } from '../base/html.ts';
 import { toProblem } from '../base/problem.ts';
 import { isInSnapshot } from '../domain/accounts/ids.ts';
 import type { Cursor } from '../store/cursor.ts';
-import { asking, type Confirmation, emptyNote, hidden, type ListTexts, type Row, table } from './lists.ts';
+import {
+  asking,
+  type Confirmation,
+  check,
+  type EmptyStep,
+  emptyNote,
+  hidden,
+  type ListTexts,
+  type Row,
+  table,
+} from './lists.ts';
 import { noticed, type PageRequest, type View } from './page-request.ts';
+import { head, note } from './parts.ts';
 import { type Scanned, SEARCHED_ROWS_MAX } from './scan.ts';
 import { listTexts as texts } from './texts.ts';
 
@@ -21,6 +32,8 @@ export interface BulkAct {
   readonly current: string;
   /** A key of the screen's notices, which gets the count; a function is called after the work. */
   readonly notice: string | ((done: number) => string);
+  /** Whether the list offers to take the act back, if few rows were selected. */
+  readonly canUndo?: boolean;
   /** Asks first, with the exact number. */
   readonly ask?: (total: number) => Pick<Confirmation, 'question' | 'submit' | 'details'>;
   /** Acts on at most 500 ids in one transaction. Returns how many of them existed. */
@@ -60,7 +73,7 @@ export async function actOnRows(request: PageRequest, bulk: BulkAct): Promise<Vi
       fields: fields.flat(),
     });
   }
-  if (!isAll) return noticedDone(bulk, await bulk.act(selectedIds(request)));
+  if (!isAll) return noticedDone(bulk, await bulk.act(selectedIds(request)), selectedIds(request));
   if (total <= AT_ONCE) {
     let done = 0;
     for await (const ids of bulk.batches(snapshot)) if (ids.length > 0) done += await bulk.act(ids);
@@ -69,8 +82,14 @@ export async function actOnRows(request: PageRequest, bulk: BulkAct): Promise<Vi
   return { kind: 'progress', title: bulk.title, pieces: progress(request, bulk, bulk.batches(snapshot), total) };
 }
 
-const noticedDone = ({ back, notice }: BulkAct, done: number): View =>
-  noticed(back, typeof notice === 'string' ? notice : notice(done), done);
+/** The most ids in an address. */
+const UNDONE_MAX = 50;
+
+function noticedDone({ back, notice, canUndo }: BulkAct, done: number, ids: readonly string[] = []): View {
+  const isUndoable = canUndo && ids.length <= UNDONE_MAX && ids.length === done;
+  const key = typeof notice === 'string' ? notice : notice(done);
+  return noticed(back, key, done, isUndoable ? { undo: ids.join('.') } : {});
+}
 
 /** The page that asks has counted already. Its number is only shown. */
 async function totalOf({ form }: PageRequest, { count, batches }: BulkAct, snapshot: bigint): Promise<number> {
@@ -87,7 +106,7 @@ async function* progress(
   batches: AsyncIterable<readonly string[]>,
   total: number,
 ): AsyncGenerator<Html> {
-  yield html`<h1>${title}</h1><p>${texts.progressStop}</p><ol class="progress">`;
+  yield html`${head(title, texts.progressStop)}<ol class="progress">`;
   let done = 0;
   try {
     for await (const ids of batches) {
@@ -96,11 +115,11 @@ async function* progress(
       done += await act(ids);
       yield html`<li>${texts.progress(done, total)}</li>`;
     }
-    yield html`</ol><p class="note done" role="status">${texts.progressDone(done)}</p>`;
+    yield html`</ol>${note('good', texts.progressDone(done))}`;
   } catch (thrown) {
-    yield html`</ol><p class="note problem" role="alert">${texts.progressFailed(toProblem(thrown, '').message)}</p>`;
+    yield html`</ol>${note('bad', texts.progressFailed(toProblem(thrown, '').message))}`;
   }
-  yield html`<p><a href="${back}">${texts.goOn}</a></p>`;
+  yield html`<p><a class="btn" href="${back}">${texts.goOn}</a></p>`;
 }
 
 /**
@@ -148,14 +167,16 @@ export interface SelectableList {
   /** Fields of the filter. */
   readonly kept?: Html;
   readonly live?: { readonly url: string; readonly mode: 'hold' | 'replace' } | undefined;
+  /** The next step, if there are no rows. */
+  readonly step?: EmptyStep;
 }
 
 /** A list with a checkbox in each row, and buttons for the chosen rows. */
 export function selectableList(given: SelectableList): Html {
   const { texts: words, rows, live, all, snapshot = 0n, kept = html``, buttons, action } = given;
   if (rows.length === 0) {
-    const note = emptyNote(words, given.isFiltered);
-    return live ? html`<div data-live="${live.url}" data-mode="first">${note}</div>` : note;
+    const none = emptyNote(words, given.isFiltered, given.step);
+    return html`<section class="panel"${live ? html` data-live="${live.url}" data-mode="first"` : ''}>${none}</section>`;
   }
   const shown = table({
     caption: words.title,
@@ -164,17 +185,14 @@ export function selectableList(given: SelectableList): Html {
     canSelect: true,
     ...(live ? { live } : {}),
   });
-  return html`<form method="post" action="${action}">${kept}${scopeFields(all, snapshot, buttons)}
+  return html`<form class="panel" method="post" action="${action}">${kept}${scopeFields(all, snapshot, buttons)}
 ${shown}</form>`;
 }
 
-/** The choice between the selected rows and all that match, with the snapshot of this page. */
-function scopeFields(all: string | null, snapshot: bigint, buttons: Html): Html {
-  const choice =
-    all === null
-      ? ''
-      : html`<fieldset class="scope"><legend>${texts.actOn}</legend><label><input type="radio" name="scope" value="selected" checked> ${texts.onSelected}</label>
-<label><input type="radio" name="scope" value="all"> ${all}</label></fieldset>`;
-  return html`<div class="toolbar"><label hidden><input type="checkbox" data-select-page> ${texts.selectPage}</label>
-${choice}${hidden({ snapshot: snapshot.toString() })}${buttons}</div>`;
-}
+/**
+ * The bar that appears while a row is selected: the choice of all that match instead, with the
+ * snapshot of this page, and the buttons.
+ */
+const scopeFields = (all: string | null, snapshot: bigint, buttons: Html): Html =>
+  html`<div class="bulk"><label class="check" hidden><input type="checkbox" data-select-page> ${texts.selectPage}</label>
+${all === null ? '' : check('scope', html`${texts.actOn} ${all}`, 'all')}${hidden({ snapshot: snapshot.toString() })}${buttons}</div>`;

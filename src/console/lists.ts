@@ -2,31 +2,42 @@ import { type Html, html } from '../base/html.ts';
 import { Problem, type ProblemKind } from '../base/problem.ts';
 import type { DownloadAction } from '../operator/action.ts';
 import type { accountParams } from '../operator/schemas.ts';
+import { icon } from './icons.ts';
 import { type PageRequest, page, type View } from './page-request.ts';
+import { button, chip, empty, head, linkButton, note } from './parts.ts';
 import { PAGE_ROWS, type Scanned, writeCursor } from './scan.ts';
 import { listTexts as texts } from './texts.ts';
+import type { Cell } from './words.ts';
 import { type Labels, wrongFields } from './wrong-fields.ts';
 
 /** Lists, forms and notes that screens are made of. */
 
-export type Notices = Readonly<Record<string, string | ((count: bigint) => string)>>;
+/** What is said after an act. An act that did nothing says so in the page, where it stays. */
+export type Notices = Readonly<Record<string, string | ((count: bigint) => string) | { readonly nothingDone: string }>>;
 
-/** Says what was just done, by the key in the query. An unknown key is ignored. */
-export function noticeOf({ query }: PageRequest, notices: Notices): Html {
+/**
+ * Says what was just done, by the key in the query, and offers `undo` beside it. An unknown key is
+ * ignored.
+ */
+export function noticeOf({ query }: PageRequest, notices: Notices, undo: Html | string = ''): Html {
   const key = query.get('notice') ?? '';
   const notice = Object.hasOwn(notices, key) ? notices[key] : undefined;
   if (notice === undefined) return html``;
+  if (typeof notice === 'object') return note('wait', notice.nothingDone);
   const count = /^\d{1,18}$/.test(query.get('count') ?? '') ? BigInt(query.get('count') as string) : 0n;
-  return html`<p class="note done" role="status">${typeof notice === 'string' ? notice : notice(count)}</p>`;
+  const words = typeof notice === 'string' ? notice : notice(count);
+  return html`<div class="toast" role="status"><span>${words}</span>${undo}</div>`;
 }
 
 /** Says what was refused. `labels` are those of the form, by the field names of its action. */
 export function problemNote(problem: Problem | null, labels: Labels = {}): Html {
   if (!problem) return html``;
   const { sentence, each } = wrongFields(problem, labels);
-  const items = each.length === 0 ? '' : html`<ul>${each.map((line) => html`<li>${line}</li>`)}</ul>`;
-  return html`<div class="note problem" role="alert"><p>${sentence}</p>${items}</div>`;
+  return note('bad', html`<p>${sentence}</p>${each.length === 0 ? '' : bullets(each)}`);
 }
+
+export const bullets = (lines: readonly (Html | string)[]): Html =>
+  html`<ul class="bullets">${lines.map((line) => html`<li>${line}</li>`)}</ul>`;
 
 /**
  * Returns a refusal that the person can correct on the same page, and rethrows anything else. If a
@@ -38,13 +49,17 @@ export function refusalOf(thrown: unknown, more?: ProblemKind): Problem {
 }
 const CORRECTABLE: readonly string[] = ['bad-argument', 'conflict', 'too-large', 'malformed'];
 
-/** A row of a table. Enter opens its link of the class `open`, or else its first link. */
+/**
+ * A row of a table. A click and Enter open its link of the class `open`, or else its first link.
+ * The first cell names the row, unless it has another kind.
+ */
 export interface Row {
   readonly key: string;
-  readonly cells: readonly Html[];
+  readonly cells: readonly (Html | Cell)[];
   /** What the checkbox selects, for screen readers. */
   readonly name?: string;
-  readonly isStrong?: boolean;
+  /** Whether the row is new, such as an unread message. */
+  readonly isFresh?: boolean;
 }
 
 export interface TableOptions {
@@ -56,23 +71,39 @@ export interface TableOptions {
   readonly live?: { readonly url: string; readonly mode: 'hold' | 'replace' };
 }
 
+const kindOf = (cell: Html | Cell, index: number): string => ('kind' in cell ? cell.kind : index === 0 ? 'who' : '');
+
+/** A table, which becomes a list of cards where there is little room. It belongs into a panel. */
 export function table({ caption, columns, rows, canSelect = false, live }: TableOptions): Html {
-  const selector = canSelect ? html`<th scope="col"><span class="unseen">${texts.select('')}</span></th>` : '';
-  return html`<table class="cards"><caption class="unseen">${caption}</caption>
-<thead><tr>${selector}${columns.map((name) => html`<th scope="col">${name === '' ? html`<span class="unseen">${texts.acts}</span>` : name}</th>`)}</tr></thead>
+  const selector = canSelect ? html`<th class="pick"><span class="unseen">${texts.select('')}</span></th>` : '';
+  const isNumber = (index: number) => rows[0]?.cells[index] && kindOf(rows[0].cells[index], index) === 'num';
+  const heads = columns.map(
+    (name, index) =>
+      html`<th scope="col"${isNumber(index) ? html` class="num"` : ''}>${name === '' ? html`<span class="unseen">${texts.acts}</span>` : name}</th>`,
+  );
+  return html`<table class="table"><caption class="unseen">${caption}</caption>
+<thead><tr>${selector}${heads}</tr></thead>
 <tbody${live ? html` data-live="${live.url}" data-mode="${live.mode}"` : ''}>${tableRows(columns, rows, canSelect)}</tbody></table>`;
 }
 
 /** The rows alone, for the script. */
 export const tableRows = (columns: readonly string[], rows: readonly Row[], canSelect = false): Html[] =>
   rows.map(
-    ({ key, cells, name = '', isStrong }) => html`<tr data-key="${key}"${isStrong ? html` class="strong"` : ''}>${
+    ({ key, cells, name = '', isFresh }) => html`<tr data-key="${key}"${isFresh ? html` class="fresh"` : ''}>${
       canSelect
-        ? html`<td class="select"><input type="checkbox" name="id" value="${key}" aria-label="${texts.select(name)}"></td>`
+        ? html`<td class="pick"><input type="checkbox" name="id" value="${key}" aria-label="${texts.select(name)}"></td>`
         : ''
-    }${cells.map((cell, index) => (columns[index] ? html`<td data-label="${columns[index]}">${cell}</td>` : html`<td>${cell}</td>`))}</tr>
+    }${cells.map((cell, index) => cellOf(cell, index, columns[index] ?? '', index === cells.length - 1))}</tr>
 `,
   );
+
+/** A card names the values that do not explain themselves. */
+function cellOf(cell: Html | Cell, index: number, column: string, isLast: boolean): Html {
+  const kind = kindOf(cell, index);
+  if (kind === 'who') return html`<th class="who" scope="row">${cell}</th>`;
+  const isNamed = column !== '' && (kind === '' || kind === 'num' || (kind === 'time' && !isLast));
+  return html`<td${kind === '' || kind === 'chip' ? '' : html` class="${kind}"`}${isNamed ? html` data-l="${column}"` : ''}>${cell}</td>`;
+}
 
 /** The texts of a list. `noMatch` is for a list that is empty because of a filter. */
 export interface ListTexts {
@@ -84,13 +115,22 @@ export interface ListTexts {
   readonly noMatchHint?: string;
 }
 
-/** The table of a list, or why it has no rows. */
-export function listOf(texts: ListTexts, rows: readonly Row[], isFiltered = false): Html {
-  return rows.length > 0 ? table({ caption: texts.title, columns: texts.columns, rows }) : emptyNote(texts, isFiltered);
-}
+/** The next step from a list that is empty. */
+export type EmptyStep = Html | string;
 
-export const emptyNote = ({ empty: none, emptyHint, noMatch, noMatchHint }: ListTexts, isFiltered = false): Html =>
-  isFiltered && noMatch !== undefined ? empty(noMatch, noMatchHint ?? '') : empty(none, emptyHint);
+/** The table of a list, or why it has no rows. */
+export const listOf = (texts: ListTexts, rows: readonly Row[], isFiltered = false, step: EmptyStep = ''): Html =>
+  rows.length > 0 ? table({ caption: texts.title, columns: texts.columns, rows }) : emptyNote(texts, isFiltered, step);
+
+export const listPanel = (texts: ListTexts, rows: readonly Row[], isFiltered = false, step: EmptyStep = ''): Html =>
+  html`<section class="panel" aria-label="${texts.title}">${listOf(texts, rows, isFiltered, step)}</section>`;
+
+export const emptyNote = (
+  { empty: none, emptyHint, noMatch, noMatchHint }: ListTexts,
+  isFiltered = false,
+  step: EmptyStep = '',
+): Html =>
+  isFiltered && noMatch !== undefined ? empty(noMatch, noMatchHint ?? '', '', 'search') : empty(none, emptyHint, step);
 
 /** The query of a list for its action: a page, with the given parameters of the address. */
 export function pageQuery({ query }: Pick<PageRequest, 'query'>, ...names: readonly string[]): Record<string, string> {
@@ -134,7 +174,7 @@ export const download =
 /** The link to the file of a list, with the filter of the list, from its first row on. */
 export const csvLink = ({ path, query }: Pick<PageRequest, 'path' | 'query'>, isFiltered: boolean): Html => {
   const address = addressWith({ path: `${path}.csv`, query }, { after: null, balance: null });
-  return html`<a href="${address}">${isFiltered ? texts.downloadMatching : texts.download}</a>`;
+  return linkButton(address, isFiltered ? texts.downloadMatching : texts.download, { icon: 'download', look: 's' });
 };
 
 /** The filter of a list, in the form that acts on its rows. */
@@ -149,16 +189,13 @@ export const keptAddress = (path: string, { form }: Pick<PageRequest, 'form'>, n
 export const asking = (current: string, given: Confirmation): View =>
   page(given.question, confirmation(given), { current });
 
-export const empty = (title: string, hint: Html | string): Html =>
-  html`<div class="empty"><p><strong>${title}</strong></p><p>${hint}</p></div>`;
-
 /** The address of the same page with other parameters, and without the notice. */
 export function addressWith(
   { path, query }: Pick<PageRequest, 'path' | 'query'>,
   changes: Readonly<Record<string, string | null>>,
 ): string {
   const changed = new URLSearchParams(query);
-  for (const name of ['notice', 'count', 'part']) changed.delete(name);
+  for (const name of ['notice', 'count', 'part', 'undo']) changed.delete(name);
   for (const [name, value] of Object.entries(changes)) value === null ? changed.delete(name) : changed.set(name, value);
   for (const [name, value] of [...changed]) if (value === '') changed.delete(name);
   return `${path}${changed.size > 0 ? `?${changed}` : ''}`;
@@ -175,12 +212,29 @@ export function pager(
 export function pagerOf(request: PageRequest, next: string | null, searched: number | null = null): Html {
   const isFirst = !request.query.has('after');
   if (next === null && isFirst) return html``;
-  const first = isFirst ? '' : html`<a href="${addressWith(request, { after: null })}">${texts.first}</a>`;
+  const first = isFirst
+    ? ''
+    : linkButton(addressWith(request, { after: null }), texts.first, { icon: 'left', look: 's' });
   const further = searched === null ? texts.next : texts.readOn;
-  const on = next === null ? '' : html`<a rel="next" href="${addressWith(request, { after: next })}">${further}</a>`;
-  return html`${searched === null ? '' : html`<p class="note">${texts.readFar(searched)}</p>`}
-<nav class="pages" aria-label="${texts.pages}">${first} ${on}</nav>`;
+  const on =
+    next === null
+      ? ''
+      : html`<a class="btn s" rel="next" href="${addressWith(request, { after: next })}">${further}${icon('right')}</a>`;
+  return html`${searched === null ? '' : note('wait', texts.readFar(searched), 'search')}
+<nav class="pager" aria-label="${texts.pages}"><span class="row">${first}</span><span class="row">${on}</span></nav>`;
 }
+
+/** The choices of a filter as links, with the chosen one marked. */
+export const tabs = (
+  request: Pick<PageRequest, 'path' | 'query'>,
+  { name, label, choices }: Omit<Choice, 'value'>,
+): Html => {
+  const chosen = choices.find(([value]) => value === (request.query.get(name) ?? ''))?.[0] ?? '';
+  return html`<nav class="tabs" aria-label="${label}">${choices.map(
+    ([value, words]) =>
+      html`<a href="${addressWith(request, { [name]: value === '' ? null : value, after: null, balance: null })}"${value === chosen ? html` aria-current="true"` : ''}>${words}</a>`,
+  )}</nav>`;
+};
 
 export interface Field {
   readonly name: string;
@@ -209,14 +263,48 @@ export function field({
   isFilter,
 }: Field): Html {
   const described = [hint && `${name}-hint`, error && `${name}-error`].filter(Boolean).join(' ');
-  return html`<p><label for="${name}">${label}${isRequired || isFilter ? '' : html` <span class="quiet">${texts.optional}</span>`}</label>${
-    error ? html`<strong class="error" id="${name}-error">${error}</strong>` : ''
-  }<input id="${name}" name="${name}" type="${type}" value="${value}"${isRequired ? html` required` : ''}${
+  return html`<div class="field"><label for="${name}">${label}${isRequired || isFilter ? '' : html` <span class="quiet">${texts.optional}</span>`}</label><input id="${name}" name="${name}" type="${type}" value="${value}"${isRequired ? html` required` : ''}${
     lengthMax === undefined ? '' : html` maxlength="${lengthMax}"`
   }${autocomplete === undefined ? '' : html` autocomplete="${autocomplete}"`}${
     described === '' ? '' : html` aria-describedby="${described}"`
-  }${error ? html` aria-invalid="true"` : ''}>${hint ? html`<span class="hint" id="${name}-hint">${hint}</span>` : ''}</p>`;
+  }${error ? html` aria-invalid="true"` : ''}>${hint ? html`<p class="hint" id="${name}-hint">${hint}</p>` : ''}${
+    error ? html`<p class="error" id="${name}-error">${icon('alert')}${error}</p>` : ''
+  }</div>`;
 }
+
+/** Fields side by side, as many as fit. */
+export const fieldRow = (fields: readonly (Html | string)[]): Html => html`<div class="fields">${fields}</div>`;
+
+export interface Area {
+  readonly name: string;
+  readonly label: Html | string;
+  readonly value?: string;
+  readonly rows?: number;
+  readonly hint?: Html | string;
+  readonly isRequired?: boolean;
+  readonly lengthMax?: number;
+  /** Attributes for the script. */
+  readonly more?: Html;
+}
+
+/** A field for a longer text. */
+export const area = ({ name, label, value = '', rows = 3, hint = '', isRequired, lengthMax, more }: Area): Html =>
+  html`<div class="field"><label for="${name}">${label}</label><textarea id="${name}" name="${name}" rows="${rows}"${isRequired ? html` required` : ''}${
+    lengthMax === undefined ? '' : html` maxlength="${lengthMax}"`
+  }${hint === '' ? '' : html` aria-describedby="${name}-hint"`}${more ?? ''}>${withFirstLine(value)}</textarea>${
+    hint === '' ? '' : html`<p class="hint" id="${name}-hint">${hint}</p>`
+  }</div>`;
+
+/** Doubles the first line end, because an HTML parser drops the first one of a text area. */
+export const withFirstLine = (value: string): string => (value.startsWith('\n') ? `\n${value}` : value);
+
+/** A box to tick, with its words. */
+export const check = (name: string, words: Html | string, value = 'on', isChecked = false): Html =>
+  html`<label class="check"><input type="checkbox" name="${name}" value="${value}"${isChecked ? html` checked` : ''}><span>${words}</span></label>`;
+
+/** Boxes under a common legend. */
+export const checks = (legend: string, boxes: readonly Html[]): Html =>
+  html`<fieldset><legend>${legend}</legend><div class="choices">${boxes}</div></fieldset>`;
 
 export interface Choice {
   readonly name: string;
@@ -226,17 +314,34 @@ export interface Choice {
 }
 
 export const select = ({ name, label, value, choices }: Choice): Html =>
-  html`<p><label for="${name}">${label}</label><select id="${name}" name="${name}">${choices.map(
-    ([each, shown]) => html`<option value="${each}"${each === value ? html` selected` : ''}>${shown}</option>`,
-  )}</select></p>`;
+  html`<div class="field"><label for="${name}">${label}</label><select id="${name}" name="${name}">${optionsOf(choices, value)}</select></div>`;
 
-/** Filters above a list: a GET form, so that a filtered list has an address. */
-export const filters = (request: PageRequest, fields: readonly Html[]): Html =>
-  html`<form method="get" action="${request.path}" class="filters" role="search">${fields}<p><button>${texts.filter}</button>${
-    [...request.query].some(([name, value]) => value !== '' && !['notice', 'count', 'after'].includes(name))
-      ? html` <a href="${request.path}">${texts.clear}</a>`
-      : ''
-  }</p></form>`;
+export const optionsOf = (choices: Choice['choices'], value: string): Html[] =>
+  choices.map(
+    ([each, shown]) => html`<option value="${each}"${each === value ? html` selected` : ''}>${shown}</option>`,
+  );
+
+const NOT_FILTERS = ['notice', 'count', 'after', 'balance', 'undo', 'part'];
+
+/**
+ * The row above a list: tabs, the other fields of the filter folded up, and buttons. The fields are
+ * a GET form, so that a filtered list has an address. `kept` are fields that the tabs stand for.
+ */
+export const filters = (
+  request: PageRequest,
+  fields: readonly Html[],
+  {
+    before = '',
+    after = '',
+    kept = [],
+  }: { before?: Html | string; after?: Html | string; kept?: readonly string[] } = {},
+): Html => {
+  const used = [...request.query].filter(([name, value]) => value !== '' && ![...NOT_FILTERS, ...kept].includes(name));
+  const stay = hidden(Object.fromEntries(kept.map((name) => [name, request.query.get(name) ?? ''])));
+  const clear = used.length === 0 ? '' : linkButton(request.path, texts.clear, { look: 'ghost s' });
+  return html`<div class="filters">${before}<details class="menu"><summary class="btn s">${icon('filter')}${used.length === 0 ? texts.filters : texts.filtersUsed(used.length)}</summary><div><form method="get" action="${request.path}" class="stack tight" role="search" aria-label="${texts.filters}">${stay}${fields}
+<div class="row">${button(texts.filter, { look: 's' })}</div></form></div></details>${clear}${after}</div>`;
+};
 
 export const hidden = (fields: Readonly<Record<string, string>>): Html[] =>
   Object.entries(fields).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`);
@@ -251,8 +356,12 @@ export interface Confirmation {
   readonly back: string;
 }
 
-function confirmation(given: Confirmation): Html {
-  return html`<h1>${texts.confirm}</h1><p class="lead">${given.question}</p>${given.details ? html`<div>${given.details}</div>` : ''}
-<form method="post" action="${given.action}">${given.fields ?? []}<input type="hidden" name="confirmed" value="yes">
-<p class="buttons"><button class="danger">${given.submit}</button> <a href="${given.back}">${texts.goBack}</a></p></form>`;
-}
+const confirmation = (given: Confirmation): Html => html`${head(texts.confirm)}
+<section class="panel"><form class="in" method="post" action="${given.action}"><p><strong>${given.question}</strong></p>${
+  given.details ? html`<div>${given.details}</div>` : ''
+}${given.fields ?? []}<input type="hidden" name="confirmed" value="yes">
+<div class="row">${button(given.submit, { look: 'danger' })} <a class="btn" href="${given.back}">${texts.goBack}</a></div></form></section>`;
+
+/** Whether something is switched on. */
+export const onOff = (isOn: boolean, on: string, off: string): Cell =>
+  isOn ? chip('good', 'tick', on) : chip('off', 'pause', off);

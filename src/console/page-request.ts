@@ -78,8 +78,13 @@ export const redirect = (to: string, cookie?: string): View =>
   cookie === undefined ? { kind: 'redirect', to } : { kind: 'redirect', to, cookie };
 
 /** Redirects to a screen, which says what was done: `notice` is a key of its texts. */
-export function noticed(to: string, notice: string, count?: number | bigint): View {
-  const query = new URLSearchParams({ notice });
+export function noticed(
+  to: string,
+  notice: string,
+  count?: number | bigint,
+  more: Readonly<Record<string, string>> = {},
+): View {
+  const query = new URLSearchParams({ notice, ...more });
   if (count !== undefined) query.set('count', String(count));
   return redirect(`${to}${to.includes('?') ? '&' : '?'}${query}`);
 }

@@ -21,6 +21,7 @@ import { contactRoutes } from './contacts/contacts.ts';
 import { groupRoutes } from './contacts/groups.ts';
 import { importRoutes } from './contacts/import.ts';
 import { templateRoutes } from './contacts/templates.ts';
+import type { IconName } from './icons.ts';
 import { composeRoutes } from './messages/compose.ts';
 import { conversationRoutes } from './messages/conversation.ts';
 import { inboxRoutes } from './messages/inbox.ts';
@@ -34,52 +35,78 @@ interface Screen {
   readonly routes: readonly Route[];
   readonly key?: string;
   readonly name?: string;
+  readonly icon?: IconName;
+  /** The first screen of a group has its title; '' for a group without a title. */
+  readonly group?: string;
 }
 
 /** Every screen of a customer. Operators see them below the account's name. */
 const ofCustomer: readonly Screen[] = [
-  { routes: overviewRoutes, key: 'overview', name: 'Overview' },
-  { routes: inboxRoutes, key: 'inbox', name: 'Inbox' },
+  { routes: overviewRoutes, key: 'overview', name: 'Overview', icon: 'home', group: '' },
+  { routes: inboxRoutes, key: 'inbox', name: 'Inbox', icon: 'chat', group: 'Messages' },
   { routes: conversationRoutes },
-  { routes: sentRoutes, key: 'sent', name: 'Sent' },
+  { routes: sentRoutes, key: 'sent', name: 'Sent', icon: 'send' },
   { routes: messageRoutes },
-  { routes: scheduledRoutes, key: 'scheduled', name: 'Scheduled' },
-  { routes: composeRoutes, key: 'compose', name: 'Compose' },
-  { routes: contactRoutes, key: 'contacts', name: 'Contacts' },
-  { routes: groupRoutes, key: 'groups', name: 'Groups' },
+  { routes: scheduledRoutes, key: 'scheduled', name: 'Scheduled', icon: 'calendar' },
+  { routes: composeRoutes },
+  { routes: contactRoutes, key: 'contacts', name: 'Contacts', icon: 'people', group: 'People' },
+  { routes: groupRoutes, key: 'groups', name: 'Groups', icon: 'group' },
   { routes: importRoutes },
-  { routes: templateRoutes, key: 'templates', name: 'Templates' },
-  { routes: blacklistRoutes, key: 'blacklist', name: 'Blacklist' },
-  { routes: creditRoutes, key: 'credits', name: 'Credits' },
-  { routes: customerAccessRoutes, key: 'access', name: 'Access' },
+  { routes: blacklistRoutes, key: 'blacklist', name: 'Blacklist', icon: 'block' },
+  { routes: templateRoutes, key: 'templates', name: 'Templates', icon: 'page', group: 'Account' },
+  { routes: creditRoutes, key: 'credits', name: 'Credits', icon: 'coin' },
+  { routes: customerAccessRoutes, key: 'access', name: 'Access', icon: 'key' },
 ];
 
 /** Every screen of the operator. */
 const ofOperator: readonly Screen[] = [
-  { routes: operatorOverviewRoutes, key: 'overview', name: 'Overview' },
-  { routes: accountListRoutes, key: 'accounts', name: 'Accounts' },
+  { routes: operatorOverviewRoutes, key: 'overview', name: 'Overview', icon: 'pulse', group: 'Now' },
+  { routes: queueRoutes, key: 'queue', name: 'Queue', icon: 'queue' },
+  { routes: unroutedRoutes, key: 'unrouted', name: 'Unrouted', icon: 'box' },
+  { routes: accountListRoutes, key: 'accounts', name: 'Accounts', icon: 'people', group: 'Accounts' },
   { routes: accountRoutes },
-  { routes: queueRoutes, key: 'queue', name: 'Queue' },
-  { routes: unroutedRoutes, key: 'unrouted', name: 'Unrouted' },
-  { routes: connectorRoutes, key: 'connectors', name: 'Connectors' },
-  { routes: webhookRoutes, key: 'webhooks', name: 'Webhooks' },
-  { routes: auditRoutes, key: 'audit', name: 'Audit' },
-  { routes: retentionRoutes, key: 'retention', name: 'Retention' },
-  { routes: migrationRoutes, key: 'migration', name: 'Migration' },
+  { routes: migrationRoutes, key: 'migration', name: 'Migration', icon: 'move' },
   { routes: migrationClientRoutes },
-  { routes: tokenRoutes, key: 'tokens', name: 'Tokens' },
-  { routes: operatorListRoutes, key: 'operators', name: 'Operators' },
+  { routes: connectorRoutes, key: 'connectors', name: 'Connectors', icon: 'plug', group: 'Carriers' },
+  { routes: webhookRoutes, key: 'webhooks', name: 'Webhooks', icon: 'hook', group: 'Service' },
+  { routes: auditRoutes, key: 'audit', name: 'Audit', icon: 'log' },
+  { routes: retentionRoutes, key: 'retention', name: 'Retention', icon: 'shield' },
+  { routes: tokenRoutes, key: 'tokens', name: 'Tokens', icon: 'key' },
+  { routes: operatorListRoutes, key: 'operators', name: 'Operators', icon: 'user' },
   {
     routes: ownAccessRoutes((request, problem) => accessPage(request, html``, problem)),
     key: 'access',
     name: 'Access',
+    icon: 'key',
   },
 ];
 
 export const customerRoutes = ofCustomer.flatMap(({ routes }) => routes);
 export const operatorRoutes = ofOperator.flatMap(({ routes }) => routes);
 
+export interface MenuItem {
+  readonly key: string;
+  readonly name: string;
+  readonly icon: IconName;
+}
+export interface MenuGroup {
+  readonly name: string;
+  readonly items: readonly MenuItem[];
+}
+
+/** The screens of the navigation in their groups. */
+function menuOf(screens: readonly Screen[]): MenuGroup[] {
+  const groups: { name: string; items: MenuItem[] }[] = [];
+  for (const { key, name, icon, group } of screens) {
+    if (key === undefined || name === undefined || icon === undefined) continue;
+    if (group !== undefined) groups.push({ name: group, items: [] });
+    groups.at(-1)?.items.push({ key, name, icon });
+  }
+  return groups;
+}
+export const menus = { customer: menuOf(ofCustomer), operator: menuOf(ofOperator) };
+
 /** The names of screens by their keys, in the order of the navigation. */
-const namesOf = (screens: readonly Screen[]): ReadonlyMap<string, string> =>
-  new Map(screens.flatMap(({ key, name }) => (key === undefined || name === undefined ? [] : [[key, name] as const])));
-export const navigation = { customer: namesOf(ofCustomer), operator: namesOf(ofOperator) };
+const namesOf = (groups: readonly MenuGroup[]): ReadonlyMap<string, string> =>
+  new Map(groups.flatMap(({ items }) => items.map(({ key, name }) => [key, name] as const)));
+export const navigation = { customer: namesOf(menus.customer), operator: namesOf(menus.operator) };

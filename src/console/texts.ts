@@ -1,5 +1,6 @@
 import type { DELIVERY_STATUSES } from '../domain/messages/statuses.ts';
-import { counted, grouped } from './words.ts';
+import type { IconName } from './icons.ts';
+import { counted, grouped, type Tone } from './words.ts';
 
 /** The words that several screens share. Those of one screen are in its own file. */
 
@@ -8,14 +9,47 @@ export const frameTexts = {
   product: 'Columba',
   skip: 'To the content',
   screens: 'Screens',
+  mainScreens: 'Main screens',
+  firstPage: 'Columba, overview',
+  more: 'More',
+  menu: 'Account menu',
+  access: 'Password and second step',
+  unread: 'unread',
+  zone: (zone: string) => `All times ${zone}`,
   signedInAs: 'Signed in as',
   signOut: 'Sign out',
   viewing: (username: string) => `You see the account ${username} as the customer does. The audit records this.`,
   back: 'Back to all accounts',
   help: 'Keys',
+  /** The shell of each side: its first button, its searches by screen, and the bar of a phone. */
+  shell: {
+    customer: {
+      main: { href: 'compose', name: 'New message', icon: 'pen' },
+      searches: [
+        ['inbox', 'Search received messages'],
+        ['sent', 'Search sent messages'],
+        ['contacts', 'Search contacts'],
+      ],
+      bar: [
+        ['inbox', 'Messages', 'chat'],
+        ['compose', 'New', 'pen'],
+        ['contacts', 'People', 'people'],
+      ],
+    },
+    operator: {
+      main: { href: 'accounts#add', name: 'Add an account', icon: 'plus' },
+      searches: [['accounts', 'Search accounts']],
+      bar: [
+        ['overview', 'Now', 'pulse'],
+        ['accounts', 'Accounts', 'people'],
+        ['queue', 'Queue', 'queue'],
+      ],
+    },
+  },
   /** The keys after g, and the screen that each leads to. The script reads them from the page. */
   places: {
     customer: [
+      ['o', 'overview'],
       ['i', 'inbox'],
       ['s', 'sent'],
       ['h', 'scheduled'],
@@ -23,6 +57,7 @@ export const frameTexts = {
       ['p', 'compose'],
     ],
     operator: [
+      ['o', 'overview'],
       ['a', 'accounts'],
       ['q', 'queue'],
       ['u', 'unrouted'],
@@ -49,6 +84,7 @@ export const frameTexts = {
   /** For the script, as data attributes of the body. */
   script: {
     'say-signed-out': 'You were signed out. What you have typed is still here. Sign in in another tab, then continue.',
+    'say-away': 'No connection since {time}. What you see may be old. Trying again.',
     'say-show': '{count} new – show',
     'say-new-one': '1 new message',
     'say-new-many': '{count} new messages',
@@ -69,6 +105,8 @@ export const frameTexts = {
 export const listTexts = {
   acts: 'What you can do',
   filter: 'Show',
+  filters: 'Filter',
+  filtersUsed: (count: number) => `Filter (${count})`,
   clear: 'Show all',
   search: 'Search',
   next: 'Next page',
@@ -76,9 +114,8 @@ export const listTexts = {
   pages: 'Pages',
   select: (what: string) => `Select ${what}`,
   selectPage: 'Select all on this page',
-  onSelected: 'the selected ones',
-  onAll: (count: number | string) => `all ${typeof count === 'number' ? grouped(count) : count} that match`,
   actOn: 'Act on',
+  onAll: (count: number | string) => `all ${typeof count === 'number' ? grouped(count) : count} that match`,
   readFar: (read: number) => `The search read the newest ${grouped(read)} entries and stopped there.`,
   readOn: 'Search further back',
   goBack: 'Go back',
@@ -101,21 +138,48 @@ export const listTexts = {
   optional: '(optional)',
 } as const;
 
-/** Delivery statuses in plain words, and what to do about them. The type requires every one. */
+/**
+ * Delivery statuses in plain words, what to do about them, and their colour and icon. The type
+ * requires every one.
+ */
 export const statuses: Readonly<
-  Record<(typeof DELIVERY_STATUSES)[number], { readonly words: string; readonly hint: string }>
+  Record<
+    (typeof DELIVERY_STATUSES)[number],
+    { readonly words: string; readonly hint: string; readonly look: readonly [Tone, IconName] }
+  >
 > = {
-  QUEUED: { words: 'Waiting', hint: 'It waits to be submitted to the carrier.' },
-  SUBMITTED: { words: 'With the carrier', hint: 'The carrier has it and has not reported yet.' },
-  ENROUTE: { words: 'On its way', hint: 'The carrier tries to deliver it.' },
-  ACCEPTED: { words: 'Accepted', hint: 'The carrier has accepted it and has not delivered it yet.' },
-  DELIVERED: { words: 'Delivered', hint: 'It has arrived on the phone.' },
-  EXPIRED: { words: 'Too late', hint: 'It could not be delivered in time. Send it again if it still matters.' },
-  DELETED: { words: 'Deleted by the carrier', hint: 'The carrier has deleted it. Send it again if it still matters.' },
-  UNDELIVERABLE: { words: 'Not deliverable', hint: 'The number cannot get it. Check the number.' },
+  QUEUED: { words: 'Waiting', hint: 'It waits to be submitted to the carrier.', look: ['wait', 'clock'] },
+  SUBMITTED: { words: 'With the carrier', hint: 'The carrier has it and has not reported yet.', look: ['', 'tick'] },
+  ENROUTE: { words: 'On its way', hint: 'The carrier tries to deliver it.', look: ['', 'tick'] },
+  ACCEPTED: {
+    words: 'Accepted',
+    hint: 'The carrier has accepted it and has not delivered it yet.',
+    look: ['', 'tick'],
+  },
+  DELIVERED: { words: 'Delivered', hint: 'It has arrived on the phone.', look: ['good', 'ticks'] },
+  EXPIRED: {
+    words: 'Too late',
+    hint: 'It could not be delivered in time. Send it again if it still matters.',
+    look: ['bad', 'clock'],
+  },
+  DELETED: {
+    words: 'Deleted by the carrier',
+    hint: 'The carrier has deleted it. Send it again if it still matters.',
+    look: ['bad', 'cross'],
+  },
+  UNDELIVERABLE: {
+    words: 'Not delivered',
+    hint: 'The number cannot get it. Check the number.',
+    look: ['bad', 'cross'],
+  },
   UNKNOWN: {
     words: 'Not known',
     hint: 'The carrier did not answer or never reported, so nobody knows whether it arrived. Ask the recipient before you send it again.',
+    look: ['off', 'question'],
   },
-  REJECTED: { words: 'Refused', hint: 'The carrier has refused it. The reason is on the page of the message.' },
+  REJECTED: {
+    words: 'Refused',
+    hint: 'The carrier has refused it. The reason is on the page of the message.',
+    look: ['bad', 'block'],
+  },
 };

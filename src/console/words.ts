@@ -3,6 +3,14 @@ import { type Html, html } from '../base/html.ts';
 
 /** How values are shown to people: times in a zone, grouped numbers, texts of strangers. */
 
+/** The colour of a state. Its icon and its word say the same. */
+export type Tone = '' | 'good' | 'wait' | 'bad' | 'off';
+
+/** What a cell of a table holds, which decides its place and its shape. */
+export interface Cell extends Html {
+  readonly kind: 'who' | 'wide' | 'num' | 'time' | 'chip' | 'acts';
+}
+
 export const grouped = (value: number | bigint | string): string => BigInt(value).toLocaleString('en');
 
 /** `1 message`, `2,000 messages`. */
@@ -32,14 +40,19 @@ const offsetAt = (at: number, zone: string): number =>
 
 const two = (value: number): string => (value < 10 ? `0${value}` : String(value));
 
-/** An instant, or its RFC 3339 form, as `16 Nov 2026, 14:05:00`. */
-export function time(at: number | string | null, zone: string): Html {
-  if (at === null) return html`<span class="quiet">–</span>`;
+const NO_TIME: Cell = { html: '<span class="quiet">–</span>', kind: 'time' };
+
+/**
+ * An instant, or its RFC 3339 form, as `16 Nov 2026, 14:05:00`. Where the script runs, it leaves
+ * out the year, the day and the seconds that say nothing.
+ */
+export function time(at: number | string | null, zone: string): Cell {
+  if (at === null) return NO_TIME;
   const date = new Date(at);
-  if (Number.isNaN(date.getTime())) return html`<span class="quiet">–</span>`;
+  if (Number.isNaN(date.getTime())) return NO_TIME;
   const local = new Date(date.getTime() + offsetOf(date.getTime(), zone));
   const day = `${local.getUTCDate()} ${MONTHS[local.getUTCMonth()] ?? ''} ${local.getUTCFullYear()}`;
-  return html`<time datetime="${rfc3339(date)}">${day}, ${clockOf(local)}</time>`;
+  return { ...html`<time datetime="${rfc3339(date)}">${day}, ${clockOf(local)}</time>`, kind: 'time' };
 }
 
 const clockOf = (date: Date): string =>
@@ -53,15 +66,15 @@ function rfc3339(date: Date): string {
 }
 
 /** A day that is known without its time, as `16 Nov 2026`. */
-export function day(at: string | null): Html {
-  if (at === null) return html`<span class="quiet">–</span>`;
+export function day(at: string | null): Cell {
+  if (at === null) return NO_TIME;
   const shown = new Date(at).toLocaleDateString('en-GB', {
     timeZone: 'UTC',
     year: 'numeric',
     month: 'short',
     day: 'numeric',
   });
-  return html`<time datetime="${at.slice(0, 10)}">${shown}</time>`;
+  return { ...html`<time datetime="${at.slice(0, 10)}">${shown}</time>`, kind: 'time' };
 }
 
 /** Formats a time in a zone for a field of the type datetime-local: `2026-11-16T14:05`. */
@@ -127,8 +140,14 @@ export const listOf = (text: string): string[] =>
     .map((each) => each.trim())
     .filter(Boolean);
 
-/** The name of a zone for people. */
-export const zoneName = (zone: string): string => zone.replaceAll('_', ' ');
+/** A zone for people, such as `Johannesburg (UTC+2)`: its city, and its distance from UTC. */
+export function zoneName(zone: string, at: number): string {
+  if (zone === 'UTC') return zone;
+  const minutes = offsetOf(at, zone) / MINUTE_MS;
+  const [hours, rest] = [Math.floor(Math.abs(minutes) / 60), Math.abs(minutes) % 60];
+  const city = (zone.split('/').at(-1) ?? zone).replaceAll('_', ' ');
+  return `${city} (UTC${minutes < 0 ? '−' : '+'}${hours}${rest === 0 ? '' : `:${two(rest)}`})`;
+}
 
 // Control characters except line ends and tabs, marks of direction, and U+FFFD for damaged text.
 const UNSHOWN = /(?![\n\r\t])[\p{Cc}\p{Cs}\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff\ufffd]/u;
@@ -155,6 +174,12 @@ function unshown(character: string): Html {
   const code = `U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`;
   return html`<mark class="unshown" title="A character that cannot be shown">${code}</mark>`;
 }
+
+/** The text of a message in a row: two lines of it. */
+export const clamped = (text: string | null, lengthMax = 300): Cell => ({
+  ...html`<span class="clamp" dir="auto">${messageText(text, lengthMax)}</span>`,
+  kind: 'wide',
+});
 
 /** A number or a name of a sender, which may be missing. */
 export const party = (text: string | null): Html =>

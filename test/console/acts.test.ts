@@ -232,7 +232,7 @@ onEveryEngine('acts of the console', (engine) => {
     const recipients = Array.from({ length: 60 }, (_, index) => `+2782555${String(1_000 + index)}`);
     await act(api, 'message send', { params, body: { recipients, text: 'Hi' } });
     const { text } = await client.get('/console/credits?kind=grant');
-    assert.match(text, new RegExp(`${Number(before).toLocaleString('en')}</td><td data-label="Cause">first of all`));
+    assert.match(text, new RegExp(`${Number(before).toLocaleString('en')}</td><td data-l="Cause">first of all`));
     assert.doesNotMatch(text, /do not add up/);
     const first = await client.get('/console/credits');
     const [, next = ''] = /rel="next" href="([^"]+)"/.exec(first.text) ?? [];
@@ -269,7 +269,7 @@ onEveryEngine('acts of the console', (engine) => {
     const page = await client.upload('/console/import', data);
     assert.equal(page.status, 200, page.text);
     assert.match(page.text, /The file has 2 rows/);
-    assert.match(page.text, /data-label="Row">2<.*digits are lost.*type the number again/s);
+    assert.match(page.text, /<th class="who" scope="row">2<.*digits are lost.*type the number again/s);
     const [, kept = ''] = /name="kept" value="([^"]+)"/.exec(page.text) ?? [];
     const file = kept.replace(/&#(\d+);/g, (_, code) => String.fromCharCode(Number(code)));
     const refused = await client.post('/console/import', { kept: file, act: 'import' });
@@ -298,7 +298,7 @@ onEveryEngine('acts of the console', (engine) => {
     const { client } = await opened(t);
     const { text } = await client.post('/console/scheduled', { act: 'delete', scope: 'selected', id: '3001' });
     assert.match(text, /Cancel 1 scheduled message\? Its credits are free again\./);
-    assert.match(text, />Cancel 1 message<\/button> <a href="\/console\/scheduled">Go back<\/a>/);
+    assert.match(text, />Cancel 1 message<\/button> <a class="btn" href="\/console\/scheduled">Go back<\/a>/);
   });
 
   test('a user_id and a token are shown once; the last user_id warns before it is revoked', async (t) => {
@@ -308,7 +308,7 @@ onEveryEngine('acts of the console', (engine) => {
     assert.notEqual(token, '');
     assert.ok(!(await client.get('/console/access')).text.includes(token));
     const [hash = ''] = /[0-9a-f]{64}/.exec((await client.get('/console/access')).text) ?? [];
-    assert.match((await client.get('/console/access')).text, /data-label="Last used"/);
+    assert.match((await client.get('/console/access')).text, /data-l="Last used"/);
     assert.match((await client.post('/console/access/user-ids/revoke', { hash })).text, /It is the last valid user_id/);
   });
 

@@ -57,7 +57,7 @@ describe('signing in to the console', () => {
     ]) {
       const { status, text } = await createConsoleClient(api.address).post('/console/sign-in', fields);
       assert.equal(status, 401);
-      texts.add(/role="alert">([^<]+)</.exec(text)?.[1] ?? '');
+      texts.add(/role="alert">.*?<p>([^<]+)</.exec(text)?.[1] ?? '');
     }
     assert.deepEqual([...texts], ['The name or the password is wrong.']);
     const client = createConsoleClient(api.address);

@@ -4,6 +4,7 @@ import { Problem } from '../../base/problem.ts';
 import { otpauthUri } from '../../domain/access/totp.ts';
 import { field, hidden, noticeOf, problemNote, refusalOf, screen, table } from '../lists.ts';
 import { get, noticed, type PageRequest, page, post, redirect, type View } from '../page-request.ts';
+import { acts, button, chip, formPanel, head, named, note, panel, tablePanel } from '../parts.ts';
 import { sessionCookie } from '../session.ts';
 import { browserName, time } from '../words.ts';
 
@@ -11,10 +12,11 @@ import { browserName, time } from '../words.ts';
 
 const texts = {
   title: 'Access',
+  lead: 'Programs and people that can use this account',
   tokenName: 'Purpose',
   tokenScopes: 'What it may do',
   sessions: 'Where you are signed in',
-  sessionColumns: ['Since', 'Last seen', 'From', 'Browser', ''],
+  sessionColumns: ['Where', 'Since', 'Last seen', ''],
   thisSession: 'this one',
   endSession: 'End',
   endOthers: 'End all others',
@@ -24,8 +26,10 @@ const texts = {
   nextHint: 'At least 12 characters. A new password ends all other sessions.',
   setPassword: 'Set the password',
   factor: 'Second step at sign-in',
-  factorOff: 'Off. If you turn it on, signing in also needs a code from your phone.',
-  factorOn: (left: number) => `On. Recovery codes left: ${left}.`,
+  factorOff: 'Off',
+  factorOffLead: 'If you turn it on, signing in also needs a code from your phone.',
+  factorOn: 'On',
+  factorOnLead: (left: number) => `Recovery codes left: ${left}.`,
   beginFactor: 'Turn on',
   factorTitle: 'Turn on the second step',
   factorSteps:
@@ -72,7 +76,7 @@ async function confirmSelf(request: PageRequest): Promise<void> {
 const currentField = (request: PageRequest, name: string): Html =>
   isFresh(request)
     ? html``
-    : html`<p><label for="${name}">${texts.current}</label><input id="${name}" name="current" type="password" required autocomplete="current-password" maxlength="200"></p>`;
+    : html`<div class="field"><label for="${name}">${texts.current}</label><input id="${name}" name="current" type="password" required autocomplete="current-password" maxlength="200"></div>`;
 
 /** The part of the page that customers and operators share. */
 async function ownAccess(request: PageRequest): Promise<Html> {
@@ -81,34 +85,38 @@ async function ownAccess(request: PageRequest): Promise<Html> {
   const sessions = (await signIn.sessionsOf(session.owner)).map((each) => ({
     key: each.id.toString(),
     cells: [
+      named(html`<span title="${each.agent.slice(0, 200)}">${browserName(each.agent)}</span>`, each.address),
       time(each.createdAt, zone),
       time(each.seenAt, zone),
-      html`<span class="whole">${each.address}</span>`,
-      html`<span title="${each.agent.slice(0, 200)}">${browserName(each.agent)}</span>`,
       each.id === session.id
-        ? html`<span class="quiet">${texts.thisSession}</span>`
-        : html`<form method="post" action="/console/access/sessions">${hidden({ session: each.id.toString() })}<button aria-label="${texts.endSession} ${each.address}">${texts.endSession}</button></form>`,
+        ? chip('', 'user', texts.thisSession)
+        : acts(
+            html`<form method="post" action="/console/access/sessions">${hidden({ session: each.id.toString() })}${button(texts.endSession, { look: 's', label: `${texts.endSession} ${each.address}` })}</form>`,
+          ),
     ],
   }));
-  return html`<h2>${texts.password}</h2>
-<form method="post" action="/console/access/password" class="fields"><input type="hidden" name="username" autocomplete="username" value="${session.owner.name}">${currentField(request, 'current-password')}
-${field({ name: 'password', label: texts.next, type: 'password', hint: texts.nextHint, isRequired: true, autocomplete: 'new-password', lengthMax: 200 })}
-<button class="main">${texts.setPassword}</button></form>
-<h2>${texts.factor}</h2><p>${isOn ? texts.factorOn(recoveryCodesLeft) : texts.factorOff}</p>
-<form method="post" action="/console/access/factor" class="fields">${currentField(request, 'current-factor')}<p class="buttons">${
+  const others =
+    sessions.length > 1
+      ? html`<form method="post" action="/console/access/sessions"><button class="btn s" name="session" value="others">${texts.endOthers}</button></form>`
+      : '';
+  const password = html`<input type="hidden" name="username" autocomplete="username" value="${session.owner.name}">${currentField(request, 'current-password')}
+${field({ name: 'password', label: texts.next, type: 'password', hint: texts.nextHint, isRequired: true, autocomplete: 'new-password', lengthMax: 200 })}`;
+  const factor = html`<form class="stack" method="post" action="/console/access/factor"><p class="small quiet">${isOn ? texts.factorOnLead(recoveryCodesLeft) : texts.factorOffLead}</p>${currentField(request, 'current-factor')}<div class="row">${
     isOn
-      ? html`<button name="act" value="renew">${texts.renewCodes}</button><button name="act" value="remove" class="danger">${texts.removeFactor}</button>`
-      : html`<button name="act" value="begin">${texts.beginFactor}</button>`
-  }</p></form>
-<h2>${texts.sessions}</h2>${table({ caption: texts.sessions, columns: texts.sessionColumns, rows: sessions })}
-${sessions.length > 1 ? html`<form method="post" action="/console/access/sessions" class="buttons"><button name="session" value="others">${texts.endOthers}</button></form>` : ''}`;
+      ? html`${button(texts.renewCodes, { act: 'renew' })}${button(texts.removeFactor, { act: 'remove', look: 'danger' })}`
+      : button(texts.beginFactor, { act: 'begin' })
+  }</div></form>`;
+  const state = isOn ? chip('good', 'tick', texts.factorOn) : chip('off', 'shield', texts.factorOff);
+  return html`<div class="cols even">${formPanel({ title: texts.password, action: '/console/access/password', fields: password, submit: texts.setPassword })}
+${panel({ title: texts.factor, acts: state, content: factor })}</div>
+${tablePanel(texts.sessions, table({ caption: texts.sessions, columns: texts.sessionColumns, rows: sessions }), others)}`;
 }
 
 export const accessPage = (request: PageRequest, more: Html, problem: Problem | null): Promise<View> =>
   ownAccess(request).then((own) =>
     page(
       texts.title,
-      html`<h1>${texts.title}</h1>${noticeOf(request, texts.notices)}${problemNote(problem, ACCESS_LABELS)}${more}${own}`,
+      html`${head(texts.title, request.isOperator ? '' : texts.lead)}${noticeOf(request, texts.notices)}${problemNote(problem, ACCESS_LABELS)}${more}${own}`,
       {
         current: 'access',
         ...(problem ? { status: 400 } : {}),
@@ -172,19 +180,19 @@ function factorPage({ session, site }: PageRequest, secret: string, problem: Pro
   const key = secret.replace(/[^A-Z2-7]/g, '').slice(0, 100);
   const issuer = new URL(site.origin).hostname;
   const uri = otpauthUri(key, issuer, session.owner.name);
-  const main = html`<h1>${texts.factorTitle}</h1><p class="lead">${texts.factorSteps}</p>${problemNote(problem, ACCESS_LABELS)}
-<div class="qr" role="img" aria-label="${texts.factorPicture}">${{ html: renderSVG(uri) }}</div>
-<p>${texts.key}: <code data-copy>${key}</code></p>
-<form method="post" action="/console/access/factor" class="fields">${hidden({ secret: key, act: 'confirm' })}
-${field({ name: 'code', label: texts.code, isRequired: true, autocomplete: 'one-time-code', lengthMax: 20 })}<button class="main">${texts.confirmFactor}</button></form>`;
+  const fields = html`<div class="qr" role="img" aria-label="${texts.factorPicture}">${{ html: renderSVG(uri) }}</div>
+<p>${texts.key}: <code data-copy>${key}</code></p>${hidden({ secret: key, act: 'confirm' })}
+${field({ name: 'code', label: texts.code, isRequired: true, autocomplete: 'one-time-code', lengthMax: 20 })}`;
+  const form = { title: texts.factor, action: '/console/access/factor', submit: texts.confirmFactor, isPrimary: true };
+  const main = html`${head(texts.factorTitle, texts.factorSteps)}${problemNote(problem, ACCESS_LABELS)}${formPanel({ ...form, fields })}`;
   return screen(texts.factorTitle, 'access', main, problem);
 }
 
 const recoveryPage = (codes: readonly string[]): View =>
   page(
     texts.recovery,
-    html`<h1>${texts.recovery}</h1><p class="lead">${texts.recoveryLead}</p><pre data-copy>${codes.join('\n')}</pre>
-<p><a href="/console/access">${texts.done}</a></p>`,
+    html`${head(texts.recovery)}${note('wait', html`<p>${texts.recoveryLead}</p><pre data-copy>${codes.join('\n')}</pre>`, 'key')}
+<p><a class="btn" href="/console/access">${texts.done}</a></p>`,
     { current: 'access' },
   );
 

@@ -3,8 +3,9 @@ import type { Problem } from '../../base/problem.ts';
 import { accountRecord } from '../../domain/accounts/accounts.ts';
 import { accountTokenAdd, accountTokenList, accountTokenRevoke } from '../../operator/actions/tokens.ts';
 import { userIdAdd, userIdList, userIdRevoke } from '../../operator/actions/user-ids.ts';
-import { asking, empty, field, hidden, problemNote, refusalOf, screen, table } from '../lists.ts';
+import { asking, check, checks, field, hidden, problemNote, refusalOf, screen, table } from '../lists.ts';
 import { noticed, type PageRequest, page, post, type View } from '../page-request.ts';
+import { acts, button, chip, empty, formPanel, head, secretPage, tablePanel } from '../parts.ts';
 import { day, time } from '../words.ts';
 import { ACCESS_LABELS, accessPage, ownAccessRoutes } from './access.ts';
 
@@ -24,6 +25,7 @@ const texts = {
   valid: 'valid',
   revoked: 'revoked',
   revoke: 'Revoke',
+  revokeAct: 'Revoke…',
   revokeUserId: (hash: string) => `Revoke the user_id ${hash}? Programs that use it are refused from the next call on.`,
   lastUserId: 'It is the last valid user_id: no program can use the account afterwards.',
   tokens: 'Tokens of the JSON API',
@@ -64,16 +66,19 @@ async function userIds(request: PageRequest): Promise<Html> {
       time(createdAt, zone),
       day(lastUsedAt),
       revokedAt === null
-        ? html`${texts.valid}`
-        : html`<span class="quiet">${texts.revoked} ${time(revokedAt, zone)}</span>`,
+        ? chip('good', 'tick', texts.valid)
+        : html`${chip('off', 'block', texts.revoked)} <span class="small quiet">${time(revokedAt, zone)}</span>`,
       revokedAt !== null
         ? html``
-        : html`<form method="post" action="${base}/access/user-ids/revoke">${hidden({ hash })}<button aria-label="${texts.revoke} ${hash.slice(0, SHORT)}">${texts.revoke}</button></form>`,
+        : acts(
+            html`<form method="post" action="${base}/access/user-ids/revoke">${hidden({ hash })}${button(texts.revokeAct, { look: 's danger', label: `${texts.revoke} ${hash.slice(0, SHORT)}` })}</form>`,
+          ),
     ],
   }));
   const { allowedNetworks } = await accountRecord(request.services.database, request.account.username);
-  return html`<h2>${texts.userIds}</h2><p>${texts.userIdLead}</p><p>${texts.networks(allowedNetworks)}</p>${table({ caption: texts.userIds, columns: texts.userIdColumns, rows })}
-<form method="post" action="${base}/access/user-ids" class="buttons"><button>${texts.newUserId}</button></form>`;
+  const list = html`${table({ caption: texts.userIds, columns: texts.userIdColumns, rows })}<footer>${texts.userIdLead} ${texts.networks(allowedNetworks)}</footer>`;
+  const add = html`<form method="post" action="${base}/access/user-ids">${button(texts.newUserId, { look: 's', icon: 'plus' })}</form>`;
+  return tablePanel(texts.userIds, list, add);
 }
 
 async function tokens(request: PageRequest): Promise<Html> {
@@ -87,21 +92,22 @@ async function tokens(request: PageRequest): Promise<Html> {
       time(createdAt, zone),
       time(lastUsedAt, zone),
       revokedAt !== null
-        ? html`<span class="quiet">${texts.revoked}</span>`
-        : html`<form method="post" action="${base}/access/tokens/revoke">${hidden({ token: id, name })}<button aria-label="${texts.revoke} ${name}">${texts.revoke}</button></form>`,
+        ? chip('off', 'block', texts.revoked)
+        : acts(
+            html`<form method="post" action="${base}/access/tokens/revoke">${hidden({ token: id, name })}${button(texts.revokeAct, { look: 's danger', label: `${texts.revoke} ${name}` })}</form>`,
+          ),
     ],
   }));
-  const choices = Object.entries(texts.scopes).map(
-    ([scope, said]) =>
-      html`<label class="choice"><input type="checkbox" name="scope" value="${scope}"${form.all('scope').includes(scope) ? html` checked` : ''}> ${said}</label>`,
+  const choices = Object.entries(texts.scopes).map(([scope, said]) =>
+    check('scope', said, scope, form.all('scope').includes(scope)),
   );
   const list =
     rows.length > 0
       ? table({ caption: texts.tokens, columns: texts.tokenColumns, rows })
-      : empty(texts.noTokens, texts.noTokensHint);
-  return html`<h2>${texts.tokens}</h2><p>${texts.tokenLead}</p>${list}
-<form method="post" action="${base}/access/tokens" class="fields">${field({ name: 'tokenName', label: ACCESS_LABELS.name, value: form.text('tokenName'), isRequired: true, lengthMax: 100 })}
-<fieldset><legend>${ACCESS_LABELS.scope}</legend>${choices}</fieldset><button>${texts.newToken}</button></form>`;
+      : empty(texts.noTokens, texts.noTokensHint, '', 'key');
+  const fields = html`${field({ name: 'tokenName', label: ACCESS_LABELS.name, value: form.text('tokenName'), isRequired: true, lengthMax: 100 })}${checks(ACCESS_LABELS.scope, choices)}`;
+  return html`${tablePanel(texts.tokens, list)}
+${formPanel({ title: texts.newToken, action: `${base}/access/tokens`, lead: texts.tokenLead, fields, submit: texts.newToken })}`;
 }
 
 /** An operator who looks at an account sees its keys, but no sessions or passwords. */
@@ -111,21 +117,19 @@ const show = async (request: PageRequest, problem: Problem | null): Promise<View
   return screen(
     texts.title,
     'access',
-    html`<h1>${texts.title}</h1>${problemNote(problem, ACCESS_LABELS)}${keys}`,
+    html`${head(texts.title)}${problemNote(problem, ACCESS_LABELS)}${keys}`,
     problem,
   );
 };
 
-const secretPage = ({ base }: PageRequest, title: string, secret: string): View =>
-  page(
-    title,
-    html`<h1>${title}</h1><p class="note problem">${texts.shownOnce}</p><pre><code data-copy>${secret}</code></pre><p><a href="${base}/access">${texts.done}</a></p>`,
-    { current: 'access' },
-  );
+const shownOnce = ({ base }: PageRequest, title: string, secret: string): View =>
+  page(title, secretPage(title, texts.shownOnce, secret, { href: `${base}/access`, words: texts.done }), {
+    current: 'access',
+  });
 
 const addUserId = async (request: PageRequest): Promise<View> => {
   const { userId } = await request.act.run(userIdAdd, { params: paramsOf(request), body: {} });
-  return secretPage(request, texts.newUserId, userId);
+  return shownOnce(request, texts.newUserId, userId);
 };
 
 const revokeUserId = async (request: PageRequest): Promise<View> => {
@@ -153,7 +157,7 @@ const addToken = async (request: PageRequest): Promise<View> => {
   try {
     const body = { name: form.text('tokenName'), scope: form.all('scope') };
     const { token } = await act.run(accountTokenAdd, { params: paramsOf(request), body });
-    return secretPage(request, texts.newToken, token);
+    return shownOnce(request, texts.newToken, token);
   } catch (thrown) {
     return show(request, refusalOf(thrown));
   }

@@ -7,8 +7,9 @@ import {
   operatorRemove,
   operatorSignInLink,
 } from '../../operator/actions/operators.ts';
-import { asking, field, hidden, noticeOf, pageQuery, pagerOf, problemNote, screen, table } from '../lists.ts';
+import { asking, field, hidden, noticeOf, onOff, pageQuery, pagerOf, problemNote, screen, table } from '../lists.ts';
 import { get, noticed, type PageRequest, page, post, type View } from '../page-request.ts';
+import { acts, button, chip, formPanel, head, secretPage } from '../parts.ts';
 import { time } from '../words.ts';
 import { refusal } from './access.ts';
 
@@ -18,8 +19,8 @@ const texts = {
   title: 'Operators',
   lead: 'People who sign in here for the whole service.',
   columns: ['Name', 'State', 'Password', 'Made', 'Last sign-in', ''],
-  enabled: 'enabled',
-  disabled: 'disabled',
+  enabled: 'Enabled',
+  disabled: 'Disabled',
   hasPassword: 'chosen',
   noPassword: 'none yet',
   enable: 'Enable',
@@ -47,35 +48,43 @@ const show = async (request: PageRequest, problem: Problem | null = null): Promi
   const { items, next } = await act.run(operatorList, {
     query: pageQuery(request),
   });
-  const button = (value: string, label: string, name: string) =>
-    html`<button name="act" value="${value}" aria-label="${label} ${name}">${label}</button>`;
+  const press = (value: string, label: string, name: string) =>
+    button(label, { act: value, look: 's', label: `${label} ${name}` });
   const rows = items.map(({ name, state, hasPassword, createdAt, lastSignInAt }) => ({
     key: name,
     cells: [
       html`<bdi>${name}</bdi>`,
-      html`${texts[state]}`,
+      onOff(state === 'enabled', texts.enabled, texts.disabled),
       html`${hasPassword ? texts.hasPassword : texts.noPassword}`,
       time(createdAt, zone),
       time(lastSignInAt, zone),
-      html`<form method="post" action="${HERE}" class="buttons">${hidden({ name })}${
-        state === 'disabled'
-          ? button('enable', texts.enable, name)
-          : html`${button('link', texts.link, name)}${button('reset', texts.reset, name)}${name === session.owner.name ? html`<span class="quiet">${texts.self}</span>` : button('disable', texts.disable, name)}`
-      }</form>`,
+      acts(
+        html`<form class="row" method="post" action="${HERE}">${hidden({ name })}${
+          state === 'disabled'
+            ? press('enable', texts.enable, name)
+            : html`${press('link', texts.link, name)}${press('reset', texts.reset, name)}${name === session.owner.name ? chip('', 'user', texts.self) : press('disable', texts.disable, name)}`
+        }</form>`,
+      ),
     ],
   }));
-  const main = html`<h1>${texts.title}</h1><p class="lead">${texts.lead}</p>${noticeOf(request, texts.notices)}${problemNote(problem, { name: texts.name, code: texts.code })}
-${table({ caption: texts.title, columns: texts.columns, rows })}${pagerOf(request, next)}
-<h2>${texts.add}</h2><form method="post" action="${HERE}" class="fields">${field({ name: 'name', label: texts.name, value: form.text('name'), isRequired: true, lengthMax: 100, autocomplete: 'off' })}<button class="main" name="act" value="add">${texts.submit}</button></form>`;
+  const fields = field({
+    name: 'name',
+    label: texts.name,
+    value: form.text('name'),
+    isRequired: true,
+    lengthMax: 100,
+    autocomplete: 'off',
+  });
+  const main = html`${head(texts.title, texts.lead)}${noticeOf(request, texts.notices)}${problemNote(problem, { name: texts.name, code: texts.code })}
+<section class="panel" aria-label="${texts.title}">${table({ caption: texts.title, columns: texts.columns, rows })}</section>${pagerOf(request, next)}
+${formPanel({ title: texts.add, action: HERE, fields, submit: texts.submit, act: 'add' })}`;
   return screen(texts.title, 'operators', main, problem);
 };
 
 const linkPage = (link: string): View =>
-  page(
-    texts.linkTitle,
-    html`<h1>${texts.linkTitle}</h1><p>${texts.linkLead}</p><pre><code data-copy>${link}</code></pre><p><a href="${HERE}">${texts.done}</a></p>`,
-    { current: 'operators' },
-  );
+  page(texts.linkTitle, secretPage(texts.linkTitle, texts.linkLead, link, { href: HERE, words: texts.done }), {
+    current: 'operators',
+  });
 
 /** Only for an operator who gives a code of their own; without one the action refuses it. */
 const resetFactor = async (

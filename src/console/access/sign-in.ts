@@ -4,7 +4,9 @@ import type { Origin, Session } from '../../domain/access/sessions.ts';
 import type { SignedIn, SignIn } from '../../domain/access/sign-in.ts';
 import { STATUS } from '../../operator/problem-json.ts';
 import { createForm, type Form, readForm, type SentForm } from '../form.ts';
+import { bullets, field, withFirstLine } from '../lists.ts';
 import { page, redirect, type View } from '../page-request.ts';
+import { button, gate, linkButton, note } from '../parts.ts';
 import { noCookie, type Site, sessionCookie } from '../session.ts';
 
 /** Signing in and out: what somebody without a session can do. */
@@ -13,7 +15,7 @@ const texts = {
   title: 'Sign in',
   lead: 'This is the console of the message service.',
   kind: 'Who are you?',
-  kinds: { account: 'Customer', operator: 'Operator of the service' },
+  kinds: { account: 'Customer', operator: 'Operator' },
   name: 'Name',
   nameHint: 'The username of the account, or the name of the operator.',
   password: 'Password',
@@ -168,8 +170,12 @@ async function linkPage(signIn: SignIn, token: string): Promise<View> {
   const { title, lead, once, submit } = texts.link;
   return page(
     title,
-    html`<h1>${title}</h1><p class="lead">${lead(owner.name)}</p><p>${once}</p>
-<form method="post"><button class="main">${submit}</button></form>`,
+    gate(
+      title,
+      lead(owner.name),
+      html`<form class="stack" method="post">${button(submit, { look: 'primary' })}</form>`,
+      once,
+    ),
   );
 }
 
@@ -178,56 +184,43 @@ const searchOf = (request: Request): string => new URL(request.url).search;
 /** A sign-in leads only to addresses below the console. */
 const localPath = (next: string): string => (/^\/console\/(?!\/)[^\\\p{Cc}]*$/u.test(next) ? next : '/console/');
 
-const problemNote = (problem: Problem | undefined): Html =>
-  problem ? html`<p class="note problem" role="alert">${problem.message}</p>` : html``;
+const problemNote = (problem: Problem | undefined): Html => (problem ? note('bad', problem.message) : html``);
 
 function passwordPage({ query, site }: Guest, form?: Form, problem?: Problem): View {
   if (!site.isUsable) return tlsPage();
   const next = form?.text('next') ?? localPath(query.get('next') ?? '');
   const isOperator = form?.text('kind') === 'operator';
   const radio = (kind: 'account' | 'operator', isChecked: boolean) =>
-    html`<label class="choice"><input type="radio" name="kind" value="${kind}"${isChecked ? html` checked` : ''}> ${texts.kinds[kind]}</label>`;
-  const main = html`<h1>${texts.title}</h1><p class="lead">${texts.lead}</p>
-${query.has('out') && !problem ? html`<p class="note" role="status">${texts.signedOut}</p>` : ''}
-${problemNote(problem)}
-<form method="post" action="${SIGN_IN}"${form ? encodingOf(form) : ''} class="fields">
-<fieldset><legend>${texts.kind}</legend>${radio('account', !isOperator)}${radio('operator', isOperator)}</fieldset>
-<p><label for="name">${texts.name}</label><input id="name" name="name" required maxlength="200" autocomplete="username" aria-describedby="name-hint" value="${form?.text('name') ?? ''}">
-<span class="hint" id="name-hint">${texts.nameHint}</span></p>
-<p><label for="password">${texts.password}</label><input id="password" name="password" type="password" required maxlength="200" autocomplete="current-password"></p>
+    html`<label><input type="radio" name="kind" value="${kind}"${isChecked ? html` checked` : ''}>${texts.kinds[kind]}</label>`;
+  const content = html`${query.has('out') && !problem ? note('good', texts.signedOut) : ''}${problemNote(problem)}
+<form class="stack" method="post" action="${SIGN_IN}"${form ? encodingOf(form) : ''}>
+<fieldset><legend class="unseen">${texts.kind}</legend><div class="seg">${radio('account', !isOperator)}${radio('operator', isOperator)}</div></fieldset>
+${field({ name: 'name', label: texts.name, value: form?.text('name') ?? '', hint: texts.nameHint, isRequired: true, lengthMax: 200, autocomplete: 'username' })}
+${field({ name: 'password', label: texts.password, type: 'password', isRequired: true, lengthMax: 200, autocomplete: 'current-password' })}
 <input type="hidden" name="next" value="${next}">${form ? keptFields(form) : ''}
-<button class="main">${texts.submit}</button>
-</form>
-<p class="quiet">${texts.noPassword}</p>`;
+${button(texts.submit, { look: 'primary' })}</form>`;
+  const main = gate(texts.title, texts.lead, content, texts.noPassword);
   return page(texts.title, main, { status: problem ? STATUS[problem.kind] : 200 });
 }
 
 function codePage(problem?: Problem): View {
   const { title, lead, code, submit, cancel } = texts.code;
-  const main = html`<h1>${title}</h1><p class="lead">${lead}</p>${problemNote(problem)}
-<form method="post" action="${CODE}" class="fields">
-<p><label for="code">${code}</label><input id="code" name="code" required maxlength="100" autocomplete="one-time-code" autofocus></p>
-<button class="main">${submit}</button></form>
-<form method="post" action="/console/sign-out"><button class="plain">${cancel}</button></form>`;
-  return page(title, main, { status: problem ? STATUS[problem.kind] : 200 });
+  const content = html`${problemNote(problem)}<form class="stack" method="post" action="${CODE}">
+<div class="field"><label for="code">${code}</label><input id="code" name="code" required maxlength="100" autocomplete="one-time-code" autofocus></div>
+${button(submit, { look: 'primary' })}</form>
+<form class="stack" method="post" action="/console/sign-out">${button(cancel, { look: 'ghost s' })}</form>`;
+  return page(title, gate(title, lead, content), { status: problem ? STATUS[problem.kind] : 200 });
 }
 
 function invalidLink(): View {
   const { title, invalid } = texts.link;
-  const main = html`<h1>${title}</h1><p class="note problem" role="alert">${invalid}</p>
-<p><a href="${SIGN_IN}">${texts.title}</a></p>`;
+  const main = gate(title, '', html`${note('bad', invalid)}${linkButton(SIGN_IN, texts.title)}`);
   return page(title, main, { status: 404 });
 }
 
 function tlsPage(): View {
   const { title, lead, steps } = texts.tls;
-  return page(
-    title,
-    html`<h1>${title}</h1><p class="lead">${lead}</p><ul>${steps.map((step) => html`<li>${step}</li>`)}</ul>`,
-    {
-      status: 403,
-    },
-  );
+  return page(title, gate(title, lead, bullets(steps)), { status: 403 });
 }
 
 /** Keeps the fields of a form that came after its session had ended in the sign-in form. */
@@ -260,18 +253,14 @@ const encodingOf = (form: Form): Html =>
 const keptFields = ({ fields }: Form): Html[] =>
   fields
     .filter(([name]) => name === 'resume' || name.startsWith('kept.'))
-    .map(([name, value]) => html`<textarea hidden name="${name}">${newlineFirst(value)}</textarea>`);
-
-/** Doubles the first line end, because an HTML parser drops the first one of a text area. */
-const newlineFirst = (value: string): string => (value.startsWith('\n') ? `\n${value}` : value);
+    .map(([name, value]) => html`<textarea hidden name="${name}">${withFirstLine(value)}</textarea>`);
 
 function resumePage(form: Form, cookie: string): View {
   const { title, lead, submit, drop } = texts.resume;
   const fields = form.fields
     .filter(([name]) => name.startsWith('kept.'))
-    .map(([name, value]) => html`<textarea hidden name="${name.slice(5)}">${newlineFirst(value)}</textarea>`);
-  const main = html`<h1>${title}</h1><p class="lead">${lead}</p>
-<form method="post" action="${localPath(form.text('resume'))}"${encodingOf(form)}>${fields}<button class="main">${submit}</button></form>
-<p><a href="/console/">${drop}</a></p>`;
-  return page(title, main, { cookie });
+    .map(([name, value]) => html`<textarea hidden name="${name.slice(5)}">${withFirstLine(value)}</textarea>`);
+  const content = html`<form class="stack" method="post" action="${localPath(form.text('resume'))}"${encodingOf(form)}>${fields}${button(submit, { look: 'primary' })}</form>
+${linkButton('/console/', drop)}`;
+  return page(title, gate(title, lead, content), { cookie });
 }

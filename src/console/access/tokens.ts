@@ -4,9 +4,12 @@ import { tokenAdd, tokenList, tokenRevoke } from '../../operator/actions/tokens.
 import { scopes } from '../../operator/actor.ts';
 import {
   asking,
+  check,
+  checks,
   field,
+  fieldRow,
   hidden,
-  listOf,
+  listPanel,
   noticeOf,
   pageQuery,
   pagerOf,
@@ -15,6 +18,7 @@ import {
   screen,
 } from '../lists.ts';
 import { get, noticed, type PageRequest, page, post, type View } from '../page-request.ts';
+import { acts, button, chip, formPanel, head, secretPage } from '../parts.ts';
 import { time } from '../words.ts';
 
 /** Bearer tokens of the JSON API, of operators and of accounts. */
@@ -26,6 +30,7 @@ const texts = {
   all: 'all accounts',
   revoked: 'revoked',
   revoke: 'Revoke',
+  revokeAct: 'Revoke…',
   question: (name: string) => `Revoke the token ${name}? Every process refuses it from the next request on.`,
   empty: 'There are no tokens yet.',
   emptyHint: 'The JSON API answers only if there is a token.',
@@ -69,18 +74,29 @@ const show = async (request: PageRequest, problem: Problem | null = null): Promi
       time(token.lastUsedAt, zone),
       time(token.expiresAt, zone),
       token.revokedAt !== null
-        ? html`<span class="quiet">${texts.revoked}</span>`
-        : html`<form method="post" action="${HERE}/revoke">${hidden({ token: token.id, name: token.name })}<button aria-label="${texts.revoke} ${token.name}">${texts.revoke}</button></form>`,
+        ? chip('off', 'block', texts.revoked)
+        : acts(
+            html`<form method="post" action="${HERE}/revoke">${hidden({ token: token.id, name: token.name })}${button(texts.revokeAct, { look: 's danger', label: `${texts.revoke} ${token.name}` })}</form>`,
+          ),
     ],
   }));
-  const list = listOf(texts, rows);
-  const choices = scopes.map(
-    (scope) =>
-      html`<label class="choice"><input type="checkbox" name="scope" value="${scope}"${form.all('scope').includes(scope) ? html` checked` : ''}> ${texts.scopeWords[scope] ?? scope} <span class="quiet">${scope}</span></label>`,
-  );
-  const main = html`<h1>${texts.title}</h1><p class="lead">${texts.lead}</p>${noticeOf(request, texts.notices)}${problemNote(problem, LABELS)}${list}${pagerOf(request, next)}
-<h2>${texts.add}</h2><form method="post" action="${HERE}" class="fields">${field({ name: 'name', label: texts.name, value: form.text('name'), isRequired: true, lengthMax: 100 })}
-${field({ name: 'username', label: texts.username, value: form.text('username'), lengthMax: 200, autocomplete: 'off' })}<fieldset><legend>${texts.scopes}</legend>${choices}</fieldset><button class="main">${texts.submit}</button></form>`;
+  const choices = scopes.map((scope) => {
+    const said = html`${texts.scopeWords[scope] ?? scope} <span class="small quiet">${scope}</span>`;
+    return check('scope', said, scope, form.all('scope').includes(scope));
+  });
+  const names = fieldRow([
+    field({ name: 'name', label: texts.name, value: form.text('name'), isRequired: true, lengthMax: 100 }),
+    field({
+      name: 'username',
+      label: texts.username,
+      value: form.text('username'),
+      lengthMax: 200,
+      autocomplete: 'off',
+    }),
+  ]);
+  const fields = html`${names}${checks(texts.scopes, choices)}`;
+  const main = html`${head(texts.title, texts.lead)}${noticeOf(request, texts.notices)}${problemNote(problem, LABELS)}${listPanel(texts, rows)}${pagerOf(request, next)}
+${formPanel({ title: texts.add, action: HERE, fields, submit: texts.submit })}`;
   return screen(texts.title, 'tokens', main, problem);
 };
 
@@ -90,11 +106,8 @@ const add = async (request: PageRequest): Promise<View> => {
   try {
     const body = { name: form.text('name'), scope: form.all('scope'), ...(username === '' ? {} : { username }) };
     const { token } = await act.run(tokenAdd, { body });
-    return page(
-      texts.shown,
-      html`<h1>${texts.shown}</h1><pre><code data-copy>${token}</code></pre><p><a href="${HERE}">${texts.done}</a></p>`,
-      { current: 'tokens' },
-    );
+    const shown = secretPage(texts.shown, '', token, { href: HERE, words: texts.done });
+    return page(texts.shown, shown, { current: 'tokens' });
   } catch (thrown) {
     return show(request, refusalOf(thrown, 'not-found'));
   }

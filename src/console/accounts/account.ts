@@ -13,15 +13,30 @@ import {
 import { connectorList } from '../../operator/actions/connectors.ts';
 import { creditsAdd } from '../../operator/actions/credits.ts';
 import { accountSignInLink } from '../../operator/actions/operators.ts';
-import { asking, field, noticeOf, problemNote, refusalOf, screen, select } from '../lists.ts';
+import {
+  area,
+  asking,
+  check,
+  field,
+  fieldRow,
+  noticeOf,
+  onOff,
+  problemNote,
+  refusalOf,
+  screen,
+  select,
+} from '../lists.ts';
 import { get, noticed, type PageRequest, page, post, type View } from '../page-request.ts';
+import { backLink, button, formPanel, head, linkButton, panel, secretPage } from '../parts.ts';
 import { grouped, listOf, time } from '../words.ts';
 
 /** One account: its settings, its credits, its sign-in link, switching it off, removing it. */
 
 const texts = {
-  stateWords: { enabled: 'enabled', disabled: 'disabled' } as Readonly<Record<string, string>>,
-  open: 'Open as the customer sees it',
+  enabled: 'Enabled',
+  disabled: 'Disabled',
+  accounts: 'Accounts',
+  open: 'Open as the customer',
   settings: 'Settings',
   done: 'Go on',
   fields: {
@@ -60,9 +75,12 @@ const texts = {
   grantSubmit: 'Move credits',
   enable: 'Enable',
   disable: 'Disable',
+  disableAct: 'Disable…',
+  close: 'Close it',
   disableQuestion: (username: string) =>
     `Disable ${username}? Its calls are denied and its sessions end until it is enabled again.`,
   remove: 'Remove with all its data',
+  removeAct: 'Remove with all its data…',
   removeQuestion: (username: string) => `Remove ${username} with all of its data? This cannot be undone.`,
   removeType: 'Type the username to confirm',
   removeWrong: 'The username does not match, so nothing was removed.',
@@ -107,32 +125,40 @@ const show = async (request: PageRequest, problem: Problem | null = null): Promi
   const inputs = FIELDS.map(([name, label]) => {
     const value = problem && form.has(name) ? typed(request, name) : fieldValue(account, name);
     if (ANSWERS.includes(name)) {
-      return html`<p><label for="${name}">${label} <span class="quiet">${texts.optional}</span></label><textarea id="${name}" name="${name}" rows="2" maxlength="1000">${value}</textarea></p>`;
+      const optional = html`${label} <span class="quiet">${texts.optional}</span>`;
+      return area({ name, label: optional, value, rows: 2, lengthMax: 1_000 });
     }
     if (name !== 'connector') return field({ name, label, value, lengthMax: 1_000 });
     const names = value === '' || connectors.includes(value) ? connectors : [...connectors, value];
     return select({ name, label, value, choices: [['', texts.usual], ...names.map((each) => [each, each] as const)] });
   });
   const isEnabled = account.state === 'enabled';
-  const main = html`<h1>${account.username}</h1>${noticeOf(request, texts.notices)}${problemNote(problem, LABELS)}
-<p><span class="${isEnabled ? 'good' : 'bad'}">${texts.stateWords[account.state] ?? ''}</span> · ${texts.since} ${time(account.createdAt, zone)} · ${texts.lastLogin} ${time(account.lastLoginAt, zone)}</p>
-<p><a href="${here}/">${texts.open}</a></p>
-<h2>${texts.link}</h2><p>${texts.linkLead}</p><form method="post" action="${here}/sign-in-link" class="fields"><p><label class="choice"><input type="checkbox" name="reset"> ${texts.linkReset}</label></p><button>${texts.linkSubmit}</button></form>
-<h2>${texts.grant}</h2><p>${texts.grantLead(grouped(account.credits), grouped(account.usedCredits))}</p>${grantForm(request, here)}
-<h2>${texts.settings}</h2><form method="post" action="${here}/settings" class="fields">${inputs}<button class="main">${texts.save}</button></form>
-<div class="buttons"><form method="post" action="${here}/${isEnabled ? 'disable' : 'enable'}"><button class="${isEnabled ? 'danger' : ''}">${isEnabled ? texts.disable : texts.enable}</button></form>
-${isEnabled ? '' : html`<form method="post" action="${here}/remove"><button class="danger">${texts.remove}</button></form>`}</div>`;
+  const lead = html`${account.company === null ? '' : `${account.company} · `}${texts.since} ${time(account.createdAt, zone)} · ${texts.lastLogin} ${time(account.lastLoginAt, zone)}`;
+  const top = html`${onOff(isEnabled, texts.enabled, texts.disabled)}${linkButton(`${here}/`, texts.open, { icon: 'user' })}`;
+  const toggle = isEnabled ? button(texts.disableAct, { look: 'danger' }) : button(texts.enable);
+  const close = html`<div class="row"><form method="post" action="${here}/${isEnabled ? 'disable' : 'enable'}">${toggle}</form>
+${isEnabled ? '' : html`<form method="post" action="${here}/remove">${button(texts.removeAct, { look: 'danger' })}</form>`}</div>`;
+  const link = {
+    title: texts.link,
+    action: `${here}/sign-in-link`,
+    lead: texts.linkLead,
+    fields: check('reset', texts.linkReset),
+    submit: texts.linkSubmit,
+  };
+  const settings = { title: texts.settings, action: `${here}/settings`, submit: texts.save, isPrimary: true };
+  const main = html`${backLink('/console/accounts', texts.accounts)}${head(account.username, lead, top)}${noticeOf(request, texts.notices)}${problemNote(problem, LABELS)}
+<div class="cols">${formPanel({ ...settings, fields: fieldRow(inputs) })}
+<div class="stack">${grantForm(request, here, texts.grantLead(grouped(account.credits), grouped(account.usedCredits)))}${formPanel(link)}${panel({ title: texts.close, content: close })}</div></div>`;
   return screen(account.username, 'accounts', main, problem);
 };
 
-const grantForm = (
-  { form }: PageRequest,
-  here: string,
-): Html => html`<form method="post" action="${here}/credits" class="fields"><input type="hidden" name="key" value="${form.text('key') || newKey()}">
+const grantForm = ({ form }: PageRequest, here: string, lead: string): Html => {
+  const fields = html`<input type="hidden" name="key" value="${form.text('key') || newKey()}">
 ${field({ name: 'amount', label: texts.amount, value: form.text('amount'), isRequired: true, lengthMax: 20 })}
 ${field({ name: 'reason', label: texts.reason, value: form.text('reason'), isRequired: true, lengthMax: 200 })}
-${field({ name: 'reference', label: texts.reference, value: form.text('reference'), lengthMax: 200 })}
-<button>${texts.grantSubmit}</button></form>`;
+${field({ name: 'reference', label: texts.reference, value: form.text('reference'), lengthMax: 200 })}`;
+  return formPanel({ title: texts.grant, action: `${here}/credits`, lead, fields, submit: texts.grantSubmit });
+};
 
 /** Shows the page again if the person can correct something. */
 const acting =
@@ -177,7 +203,7 @@ const grant = acting(async (request) => {
 const link = acting(async (request) => {
   const body = { resetSecondFactor: request.form.has('reset') };
   const made = await request.act.run(accountSignInLink, { params: paramsOf(request), body });
-  const main = html`<h1>${texts.linkTitle}</h1><p>${texts.linkLead}</p><pre><code data-copy>${made.link}</code></pre><p><a href="${addressOf(request)}">${texts.done}</a></p>`;
+  const main = secretPage(texts.linkTitle, texts.linkLead, made.link, { href: addressOf(request), words: texts.done });
   return page(texts.linkTitle, main, { current: 'accounts' });
 });
 

@@ -3,35 +3,39 @@ import type { Problem } from '../../base/problem.ts';
 import { accountAdd, accountList } from '../../operator/actions/accounts.ts';
 import {
   field,
-  filterSelect,
+  fieldRow,
   filters,
   isFilteredBy,
-  listOf,
+  listPanel,
   noticeOf,
+  onOff,
   pageQuery,
   pagerOf,
   problemNote,
   refusalOf,
   screen,
   searchField,
+  tabs,
 } from '../lists.ts';
 import { get, type PageRequest, page, post, type View } from '../page-request.ts';
-import { counted, grouped, listOf as typedList } from '../words.ts';
+import { acts, formPanel, head, linkButton, named, num, secretPage } from '../parts.ts';
+import { counted, listOf as typedList } from '../words.ts';
 
 /** All accounts, and a form for a new one. */
 
 const texts = {
   title: 'Accounts',
-  columns: ['Username', 'Company', 'Free credits', 'State', ''],
+  columns: ['Account', 'Free credits', 'State', ''],
   search: 'Search in names and e-mail',
   state: 'State',
   states: [
-    ['', 'all'],
-    ['enabled', 'enabled'],
-    ['disabled', 'disabled'],
+    ['', 'All'],
+    ['enabled', 'Enabled'],
+    ['disabled', 'Disabled'],
   ] as readonly (readonly [string, string])[],
-  stateWords: { enabled: 'enabled', disabled: 'disabled' } as Readonly<Record<string, string>>,
-  open: 'Open as the customer sees it',
+  enabled: 'Enabled',
+  disabled: 'Disabled',
+  open: 'Open as the customer',
   empty: 'There is no account yet.',
   emptyHint: 'Create the first one below.',
   noMatch: 'No account matches.',
@@ -70,26 +74,36 @@ const show = async (request: PageRequest, problem: Problem | null = null): Promi
   const rows = items.map(({ username, company, credits, state }) => ({
     key: username,
     cells: [
-      html`<a href="/console/accounts/${encodeURIComponent(username)}">${username}</a>`,
-      html`${company ?? ''}`,
-      html`${grouped(credits)}`,
-      html`<span class="${state === 'disabled' ? 'bad' : ''}">${texts.stateWords[state] ?? state}</span>`,
-      html`<a href="/console/accounts/${encodeURIComponent(username)}/">${texts.open}<span class="unseen">: ${username}</span></a>`,
+      named(
+        html`<a href="/console/accounts/${encodeURIComponent(username)}"><bdi>${username}</bdi></a>`,
+        company ?? '',
+      ),
+      num(credits),
+      onOff(state === 'enabled', texts.enabled, texts.disabled),
+      acts(
+        linkButton(`/console/accounts/${encodeURIComponent(username)}/`, texts.open, {
+          icon: 'user',
+          look: 'ghost s',
+          about: username,
+        }),
+      ),
     ],
   }));
-  const list = listOf(texts, rows, isFilteredBy(request, 'q', 'state'));
-  const filtersForm = filters(request, [
-    searchField(request, texts.search),
-    filterSelect(request, { name: 'state', label: texts.state, choices: texts.states }),
+  const list = listPanel(texts, rows, isFilteredBy(request, 'q', 'state'), linkButton('#add', texts.add));
+  const filtersForm = filters(request, [searchField(request, texts.search)], {
+    before: tabs(request, { name: 'state', label: texts.state, choices: texts.states }),
+    kept: ['state'],
+  });
+  const value = (name: string) => ({ name, value: form.text(name) });
+  const fields = fieldRow([
+    field({ ...value('username'), label: texts.username, isRequired: true, lengthMax: 200, autocomplete: 'off' }),
+    field({ ...value('company'), label: texts.company, lengthMax: 200 }),
+    field({ ...value('region'), label: texts.region, hint: texts.regionHint, lengthMax: 2 }),
+    field({ ...value('credits'), label: texts.credits, lengthMax: 19 }),
+    field({ ...value('stopWords'), label: texts.stopWords, hint: texts.stopWordsHint, lengthMax: 1_000 }),
   ]);
-  const main = html`<h1>${texts.title}</h1>${noticeOf(request, texts.notices)}${problemNote(problem, LABELS)}${filtersForm}${list}${pagerOf(request, next)}
-<h2>${texts.add}</h2><form method="post" action="/console/accounts" class="fields">
-${field({ name: 'username', label: texts.username, value: form.text('username'), isRequired: true, lengthMax: 200, autocomplete: 'off' })}
-${field({ name: 'company', label: texts.company, value: form.text('company'), lengthMax: 200 })}
-${field({ name: 'region', label: texts.region, value: form.text('region'), hint: texts.regionHint, lengthMax: 2 })}
-${field({ name: 'credits', label: texts.credits, value: form.text('credits'), lengthMax: 19 })}
-${field({ name: 'stopWords', label: texts.stopWords, value: form.text('stopWords'), hint: texts.stopWordsHint, lengthMax: 1_000 })}
-<button class="main">${texts.addSubmit}</button></form>`;
+  const main = html`${head(texts.title, '', linkButton('#add', texts.add, { icon: 'plus' }))}${noticeOf(request, texts.notices)}${problemNote(problem, LABELS)}${filtersForm}${list}${pagerOf(request, next)}
+${formPanel({ title: texts.add, id: 'add', action: '/console/accounts', fields, submit: texts.addSubmit })}`;
   return screen(texts.title, 'accounts', main, problem);
 };
 
@@ -102,8 +116,8 @@ const add = async (request: PageRequest): Promise<View> => {
     const { username, userId } = await act.run(accountAdd, {
       body: { username: form.text('username'), ...optional, stopWords: typedList(form.text('stopWords')) },
     });
-    const main = html`<h1>${texts.added(username)}</h1><p>${texts.userId}</p><pre><code data-copy>${userId}</code></pre>
-<p><a href="/console/accounts/${encodeURIComponent(username)}">${texts.done}</a></p>`;
+    const onward = { href: `/console/accounts/${encodeURIComponent(username)}`, words: texts.done };
+    const main = secretPage(texts.added(username), texts.userId, userId, onward);
     return page(texts.added(username), main, { current: 'accounts' });
   } catch (thrown) {
     return show(request, refusalOf(thrown));

@@ -2,8 +2,9 @@ import { html } from '../../base/html.ts';
 import type { Output } from '../../operator/action.ts';
 import { auditList } from '../../operator/actions/service.ts';
 import { CSV_START, csvLine } from '../../transfer/csv.ts';
-import { csvLink, filterField, filters, isFilteredBy, listOf, pagerOf } from '../lists.ts';
+import { csvLink, fieldRow, filterField, filters, isFilteredBy, listPanel, pagerOf } from '../lists.ts';
 import { get, type PageRequest, page, type View } from '../page-request.ts';
+import { head, named } from '../parts.ts';
 import { EXPORTED_AT_ONCE, PAGE_ROWS, SEARCHED_ROWS_MAX } from '../scan.ts';
 import { endOfDay, instantOf, time } from '../words.ts';
 
@@ -11,7 +12,7 @@ import { endOfDay, instantOf, time } from '../words.ts';
 
 const texts = {
   title: 'Audit',
-  columns: ['When', 'Who', 'From', 'What', 'On what', 'Fields'],
+  columns: ['Who', 'What', 'On what', 'Fields', 'From', 'When'],
   account: 'Account',
   actor: 'Who',
   action: 'What',
@@ -58,25 +59,26 @@ const show = async (request: PageRequest): Promise<View> => {
   const rows = items.map((entry) => ({
     key: entry.id,
     cells: [
-      time(entry.at, zone),
-      html`<bdi>${entry.actorName}</bdi> <span class="quiet">${texts.kinds[entry.actorKind] ?? entry.actorKind}</span>`,
-      html`${entry.address ?? ''}`,
+      named(html`<bdi>${entry.actorName}</bdi>`, texts.kinds[entry.actorKind] ?? entry.actorKind),
       html`${entry.action}`,
       html`<bdi>${entry.target}</bdi>`,
       html`${entry.fields.join(', ')}`,
+      html`<span class="num">${entry.address ?? ''}</span>`,
+      time(entry.at, zone),
     ],
   }));
-  const list = listOf(texts, rows, isFilteredBy(request, ...FIELDS));
-  const filter = filters(request, [
+  const isFiltered = isFilteredBy(request, ...FIELDS);
+  const list = listPanel(texts, rows, isFiltered);
+  const fields = [
     filterField(request, 'account', texts.account),
     filterField(request, 'actor', texts.actor),
     filterField(request, 'action', texts.action),
-    filterField(request, 'from', texts.from, 'date'),
-    filterField(request, 'to', texts.to, 'date'),
-  ]);
+    fieldRow([filterField(request, 'from', texts.from, 'date'), filterField(request, 'to', texts.to, 'date')]),
+  ];
+  const filter = filters(request, fields, { after: csvLink(request, isFiltered) });
   // Fewer rows than a page although more follow: a search has ended at its limit.
   const searched = next !== null && rows.length < PAGE_ROWS ? SEARCHED_ROWS_MAX : null;
-  const main = html`<h1>${texts.title}</h1>${filter}${list}${pagerOf(request, next, searched)}<p>${csvLink(request, isFilteredBy(request, ...FIELDS))}</p>`;
+  const main = html`${head(texts.title)}${filter}${list}${pagerOf(request, next, searched)}`;
   return page(texts.title, main, { current: 'audit' });
 };
 

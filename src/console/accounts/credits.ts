@@ -1,10 +1,11 @@
 import { html } from '../../base/html.ts';
 import type { Movement } from '../../domain/accounts/ledger.ts';
 import { CSV_START, csvLine } from '../../transfer/csv.ts';
-import { csvLink, filterSelect, filters, listOf, pager } from '../lists.ts';
+import { csvLink, listPanel, pager, tabs } from '../lists.ts';
 import { get, type PageRequest, page, type View } from '../page-request.ts';
+import { head, note, num, tile } from '../parts.ts';
 import { EXPORTED_AT_ONCE, readCursor, scan } from '../scan.ts';
-import { grouped, time } from '../words.ts';
+import { type Cell, grouped, time } from '../words.ts';
 
 /** The credits of an account, and every movement with the balance after it. */
 
@@ -14,7 +15,7 @@ const texts = {
   held: 'Held for messages that are not sent yet',
   used: 'Used',
   movements: 'Movements',
-  columns: ['When', 'What', 'Change', 'Free afterwards', 'Cause'],
+  columns: ['What', 'Change', 'Free afterwards', 'Cause', 'When'],
   kinds: {
     grant: 'Granted',
     hold: 'Held for a message',
@@ -24,7 +25,7 @@ const texts = {
   } as Readonly<Record<string, string>>,
   begunWith: { held: 'Held from the beginning', used: 'Used before' } as Readonly<Record<string, string>>,
   kind: 'Show',
-  allKinds: 'everything',
+  allKinds: 'All',
   message: (id: string) => `message ${id}`,
   empty: 'No credits have moved yet.',
   emptyHint: 'Ask the operator for credits.',
@@ -40,7 +41,7 @@ const changeOf = ({ from, to, amount }: Movement): bigint => (to === 'free' ? am
 const kindOf = ({ kind, to }: Movement): string =>
   (kind === 'grant' ? texts.begunWith[to] : undefined) ?? texts.kinds[kind] ?? kind;
 
-const signed = (amount: bigint): string => (amount > 0n ? `+${grouped(amount)}` : grouped(amount));
+const signed = (amount: bigint): Cell => ({ html: amount > 0n ? `+${grouped(amount)}` : grouped(amount), kind: 'num' });
 
 /** The address has the balance at the newest row of the page, so a page reads only its rows. */
 const balanceText = (query: URLSearchParams): bigint | null =>
@@ -83,32 +84,25 @@ const show = async (request: PageRequest): Promise<View> => {
   const lines = rows.map(({ movement, after }) => ({
     key: movement.id.toString(),
     cells: [
-      time(movement.at, zone),
-      html`${kindOf(movement)} <span class="quiet">${grouped(movement.amount)}</span>`,
-      html`${signed(changeOf(movement))}`,
-      html`${after === null ? '–' : grouped(after)}`,
+      html`${kindOf(movement)} <span class="quiet num">${grouped(movement.amount)}</span>`,
+      signed(changeOf(movement)),
+      after === null ? html`–` : num(after),
       html`${movement.reason ?? ''} ${movement.reference ?? ''} ${movement.messageId === null ? '' : html`<a href="${base}/messages/${movement.messageId.toString()}">${texts.message(movement.messageId.toString())}</a>`}`,
+      time(movement.at, zone),
     ],
   }));
-  const filter = filters(request, [
-    filterSelect(request, {
-      name: 'kind',
-      label: texts.kind,
-      choices: [['', texts.allKinds], ...Object.entries(texts.kinds)],
-    }),
-  ]);
+  const choices = [['', texts.allKinds] as const, ...Object.entries(texts.kinds)];
+  const filter = html`<div class="filters">${tabs(request, { name: 'kind', label: texts.kind, choices })}${csvLink(request, kind !== '')}</div>`;
   const withBalance = new URLSearchParams(query);
   if (balance !== null) withBalance.set('balance', balance.toString());
   const pages = pager({ ...request, query: withBalance }, { next, isCut, read });
-  const main = html`<h1>${texts.title}</h1><ul class="tiles" data-live="${request.path}?part=counts" data-mode="whole">${tiles(balances)}</ul>
-${isWrong ? html`<p class="note problem" role="alert">${texts.wrong}</p>` : ''}
-<h2>${texts.movements}</h2>${filter}${listOf({ ...texts, title: texts.movements }, lines, kind !== '')}${pages}
-<p>${csvLink(request, kind !== '')}</p>`;
+  const main = html`${head(texts.title)}<ul class="tiles" aria-label="${texts.title}" data-live="${request.path}?part=counts" data-mode="whole">${tiles(balances)}</ul>
+${isWrong ? note('bad', texts.wrong) : ''}${filter}${listPanel({ ...texts, title: texts.movements }, lines, kind !== '')}${pages}`;
   return page(texts.title, main, { current: 'credits' });
 };
 
 const tiles = ({ free, held, used }: { free: bigint; held: bigint; used: bigint }) =>
-  html`<li><strong>${grouped(free)}</strong>${texts.free}</li><li><strong>${grouped(held)}</strong>${texts.held}</li><li><strong>${grouped(used)}</strong>${texts.used}</li>`;
+  html`${tile({ key: 'free', label: texts.free, figure: grouped(free) })}${tile({ key: 'held', label: texts.held, figure: grouped(held) })}${tile({ key: 'used', label: texts.used, figure: grouped(used) })}`;
 
 async function* lines({ domain, account, query, signal }: PageRequest): AsyncGenerator<string> {
   const wanted = query.get('kind') ?? '';

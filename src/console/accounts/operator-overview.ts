@@ -5,6 +5,7 @@ import { status as serviceStatus } from '../../operator/actions/service.ts';
 import { unroutedList } from '../../operator/actions/unrouted.ts';
 import { type Connector, connectorTable, texts as connectorTexts } from '../carriers/connectors.ts';
 import { get, type PageRequest, page, type View } from '../page-request.ts';
+import { head, linkButton, need, note, panel, tablePanel, tile } from '../parts.ts';
 import { counted, grouped } from '../words.ts';
 
 /** The first screen of the operator: what needs attention, in words. */
@@ -30,11 +31,12 @@ const texts = {
       : `${counted(count, 'message waits', 'messages wait')} for the connector ${connector}, which does not exist.`,
   late: (seconds: number) =>
     `The oldest message that is due has waited for ${counted(Math.round(seconds / 60), 'minute')}.`,
-  due: 'Messages that are due',
-  submitting: 'Messages on their way to a carrier',
+  due: 'Messages due',
+  submitting: 'On their way to a carrier',
   accounts: 'Accounts',
   database: 'Database',
-  version: 'Version',
+  version: 'version',
+  figures: 'Now',
   bytes: (bytes: number) => `${grouped(Math.round(bytes / 1_048_576))} MiB`,
 } as const;
 
@@ -43,25 +45,23 @@ const COUNTED_MAX = 500;
 /** If a message is due for this long, something is wrong. */
 const LATE_SECONDS = 120;
 
+const toConnectors = linkButton('/console/connectors', connectorTexts.title, { look: 's' });
+
 async function needs({ act }: PageRequest, connectors: readonly Connector[]): Promise<Html[]> {
   const found: Html[] = [];
-  if (connectors.length === 0) found.push(html`<li>${texts.noConnector}</li>`);
+  if (connectors.length === 0) found.push(need('bad', 'alert', texts.noConnector));
   for (const { name, state, downReason } of connectors) {
-    if (state === 'down')
-      found.push(
-        html`<li class="bad">${texts.down(name, downReason ?? '')} <a href="/console/connectors">${connectorTexts.title}</a></li>`,
-      );
-    if (state === 'paused')
-      found.push(html`<li>${texts.paused(name)} <a href="/console/connectors">${connectorTexts.title}</a></li>`);
+    if (state === 'down') found.push(need('bad', 'cross', texts.down(name, downReason ?? ''), toConnectors));
+    if (state === 'paused') found.push(need('wait', 'pause', texts.paused(name), toConnectors));
   }
   const unknown = await act.run(queueList, { query: { open: 'true', limit: String(COUNTED_MAX) } });
-  if (unknown.items.length > 0)
-    found.push(
-      html`<li class="bad">${texts.unknownOutcome(unknown.items.length, unknown.next !== null)} <a href="/console/queue?show=open">${texts.decide}</a></li>`,
-    );
+  if (unknown.items.length > 0) {
+    const said = texts.unknownOutcome(unknown.items.length, unknown.next !== null);
+    found.push(need('bad', 'question', said, linkButton('/console/queue?show=open', texts.decide, { look: 's' })));
+  }
   const unrouted = await act.run(unroutedList, { query: { limit: '1' } });
   if (unrouted.items.length > 0)
-    found.push(html`<li>${texts.unrouted} <a href="/console/unrouted">${texts.route}</a></li>`);
+    found.push(need('wait', 'box', texts.unrouted, linkButton('/console/unrouted', texts.route, { look: 's' })));
   return found;
 }
 
@@ -72,22 +72,31 @@ async function content(request: PageRequest): Promise<Html> {
   const status = await act.run(serviceStatus);
   const { due, submitting, oldestDueSeconds, unconnected } = status.sending;
   for (const { connector, waiting } of unconnected)
-    found.push(
-      html`<li class="bad">${texts.unconnected(connector, waiting)} <a href="/console/connectors">${connectorTexts.title}</a></li>`,
-    );
-  if (oldestDueSeconds > LATE_SECONDS) found.push(html`<li class=\"bad\">${texts.late(oldestDueSeconds)}</li>`);
-  return html`<h2>${texts.needs}</h2>${found.length === 0 ? html`<p class="note done">${texts.nothing}</p>` : html`<ul>${found}</ul>`}
-<ul class="tiles"><li><a href="/console/accounts"><strong>${grouped(status.accounts)}</strong>${texts.accounts}</a></li>
-<li><a href="/console/queue"><strong>${grouped(due)}</strong>${texts.due}</a></li><li><strong>${grouped(submitting)}</strong>${texts.submitting}</li>
-<li><strong>${texts.bytes(status.database.bytes)}</strong>${texts.database} (${status.database.engine})</li>
-<li><strong>${status.version}</strong>${texts.version}</li></ul>
-${connectors.length === 0 ? '' : html`<h2>${connectorTexts.title}</h2>${connectorTable(request, connectors)}`}`;
+    found.push(need('bad', 'alert', texts.unconnected(connector, waiting), toConnectors));
+  if (oldestDueSeconds > LATE_SECONDS) found.push(need('bad', 'clock', texts.late(oldestDueSeconds)));
+  const figures = [
+    tile({ key: 'due', label: texts.due, figure: grouped(due), href: '/console/queue' }),
+    tile({ key: 'submitting', label: texts.submitting, figure: grouped(submitting) }),
+    tile({ key: 'accounts', label: texts.accounts, figure: grouped(status.accounts), href: '/console/accounts' }),
+    tile({
+      key: 'database',
+      label: texts.database,
+      figure: texts.bytes(status.database.bytes),
+      more: `${status.database.engine}, ${texts.version} ${status.version}`,
+    }),
+  ];
+  return html`${
+    found.length === 0
+      ? note('good', texts.nothing)
+      : panel({ title: texts.needs, content: html`<ul class="needs">${found}</ul>`, isFlush: true })
+  }<ul class="tiles" aria-label="${texts.figures}">${figures}</ul>
+${connectors.length === 0 ? '' : tablePanel(connectorTexts.title, connectorTable(request, connectors))}`;
 }
 
 const show = async (request: PageRequest): Promise<View> => {
   const shown = await content(request);
   if (request.query.get('part') === 'counts') return { kind: 'fragment', html: shown };
-  const main = html`<h1>${texts.title}</h1><div data-live="/console/?part=counts" data-mode="whole">${shown}</div>`;
+  const main = html`${head(texts.title)}<div class="stack" data-live="/console/?part=counts" data-mode="whole">${shown}</div>`;
   return page(texts.title, main, { current: 'overview' });
 };
 

@@ -5,29 +5,33 @@ import { contactNames, withLink } from '../contacts/contact-names.ts';
 import { type Row, table } from '../lists.ts';
 import { isFailed, statusCell } from '../messages/status-cell.ts';
 import { get, type PageRequest, page } from '../page-request.ts';
+import { empty, head, linkButton, note, panel, person, tablePanel, tile, unreadBadge } from '../parts.ts';
 import { scan } from '../scan.ts';
-import { counted, grouped, instantOf, localTime, messageText, party, time } from '../words.ts';
+import { clamped, counted, grouped, instantOf, localTime, time } from '../words.ts';
 
 /** The first screen of the customer. */
 
 const texts = {
   title: 'Overview',
+  figures: 'Now',
   unread: 'Unread messages',
   failed: 'Failed today',
-  scheduled: 'Scheduled in the next 24 hours',
+  scheduled: 'Scheduled, next 24 hours',
   free: 'Credits free',
-  held: 'Credits held',
+  held: (credits: bigint) => `${grouped(credits)} held for scheduled ones`,
   received: {
     title: 'Last received',
     columns: ['From', 'Text', 'Received'],
     none: 'No message has arrived yet.',
-    more: 'All received messages',
+    hint: 'When somebody answers, it appears here.',
+    more: 'All received',
   },
   sent: {
     title: 'Last sent',
     columns: ['To', 'Text', 'State', 'Sent'],
     none: 'No message has been sent yet.',
-    more: 'All sent messages',
+    hint: 'What you send appears here, with what became of it.',
+    more: 'All sent',
   },
   stopped: 'Nothing is being sent now. The connection to the carrier has not worked since',
   nothingLost: 'Nothing is lost. Your messages are sent when it works again.',
@@ -59,10 +63,6 @@ async function failedToday({ domain, account, zone, now }: PageRequest) {
 }
 const UNUSED_SENT = { reference: null, recipient: null, text: null, status: '', updatedAt: 0, marked: false };
 
-/** A long number breaks after a comma. */
-const breakable = (count: string) =>
-  count.split(',').map((part, index) => html`${index > 0 ? html`,<wbr>` : ''}${part}`);
-
 async function tiles(request: PageRequest) {
   const { domain, account, base, now } = request;
   const unread = await domain.received.countUnread(account.id);
@@ -71,14 +71,14 @@ async function tiles(request: PageRequest) {
     ({ scheduledAt }) => scheduledAt <= now + DAY_MS,
   );
   const { free, held } = await domain.ledger.balances(account.id);
-  const tile = (key: string, count: string, name: string, href: string) =>
-    html`<li data-key="${key}"><a href="${href}"><strong>${breakable(count)}</strong>${name}</a></li>`;
   const atLeast = (count: number) => `${grouped(count)}${count >= COUNTED_MAX ? '+' : ''}`;
-  return html`${tile('unread', grouped(unread), texts.unread, `${base}/inbox?state=unread`)}
-${tile('failed', `${grouped(failed.rows.length)}${failed.isCut ? '+' : ''}`, texts.failed, `${base}/sent?state=failed`)}
-${tile('scheduled', atLeast(soon.length), texts.scheduled, `${base}/scheduled`)}
-${tile('free', grouped(free), texts.free, `${base}/credits`)}
-${tile('held', grouped(held), texts.held, `${base}/credits`)}`;
+  const failures = `${grouped(failed.rows.length)}${failed.isCut ? '+' : ''}`;
+  return html`${[
+    tile({ key: 'unread', label: texts.unread, figure: grouped(unread), href: `${base}/inbox?state=unread` }),
+    tile({ key: 'failed', label: texts.failed, figure: failures, href: `${base}/sent?state=failed` }),
+    tile({ key: 'scheduled', label: texts.scheduled, figure: atLeast(soon.length), href: `${base}/scheduled` }),
+    tile({ key: 'free', label: texts.free, figure: grouped(free), href: `${base}/credits`, more: texts.held(held) }),
+  ]}`;
 }
 
 /** Says in words why the connector of the account does not work, without its secrets. */
@@ -90,9 +90,8 @@ async function stopped({ services, account, zone, domain }: PageRequest) {
   const since = own?.pausedAt ?? own?.downSince ?? null;
   if (since === null) return html``;
   const waiting = (await domain.sent.newest(account.id, LOOKED_AT)).filter(({ status }) => status === 'QUEUED');
-  return html`<div class="note problem"><p>${texts.stopped} ${time(since, zone)}. ${texts.nothingLost}</p>${
-    waiting.length > 0 ? html`<p>${texts.waiting(waiting.length)}</p>` : ''
-  }</div>`;
+  const said = html`<p>${texts.stopped} ${time(since, zone)}. ${texts.nothingLost}</p>`;
+  return note('wait', html`${said}${waiting.length > 0 ? html`<p>${texts.waiting(waiting.length)}</p>` : ''}`, 'pause');
 }
 const LOOKED_AT = 500;
 
@@ -104,8 +103,8 @@ async function lastReceived(request: PageRequest): Promise<Row[]> {
   );
   return messages.map(({ id, sender, text, receivedAt, read }) => ({
     key: id.toString(),
-    cells: [withLink(request.base, sender, names), messageText(text, 160), time(receivedAt, request.zone)],
-    isStrong: !read,
+    cells: [withLink(request.base, sender, names), clamped(text, 160), time(receivedAt, request.zone)],
+    isFresh: !read,
   }));
 }
 
@@ -118,8 +117,8 @@ async function lastSent(request: PageRequest): Promise<Row[]> {
   return messages.map(({ id, recipient, text, status, sentAt }) => ({
     key: id.toString(),
     cells: [
-      html`<a href="${request.base}/messages/${id.toString()}">${party(names(recipient) ?? recipient)}</a>`,
-      messageText(text, 160),
+      person(recipient, names(recipient), `${request.base}/messages/${id}`),
+      clamped(text, 160),
       statusCell(status),
       time(sentAt, request.zone),
     ],
@@ -134,25 +133,30 @@ async function isNew({ domain, account }: PageRequest): Promise<boolean> {
 }
 
 const lastOf = (href: string, words: typeof texts.received | typeof texts.sent, rows: readonly Row[]): Html =>
-  html`<h2>${words.title}</h2>${
+  tablePanel(
+    words.title,
     rows.length === 0
-      ? html`<p class="quiet">${words.none}</p>`
-      : html`${table({ caption: words.title, columns: words.columns, rows })}<p><a href="${href}">${words.more}</a></p>`
-  }`;
+      ? empty(words.none, words.hint, '', 'chat')
+      : table({ caption: words.title, columns: words.columns, rows }),
+    html`<a class="small" href="${href}">${words.more}</a>`,
+  );
 
 const show = async (request: PageRequest) => {
-  const { base, query } = request;
+  const { base, query, domain, account } = request;
+  if (query.get('part') === 'unread')
+    return { kind: 'fragment', html: unreadBadge(await domain.received.countUnread(account.id)) } as const;
   if (query.get('part') === 'counts') return { kind: 'fragment', html: await tiles(request) } as const;
   const [received, sent] = [await lastReceived(request), await lastSent(request)];
   const isEmpty = received.length === 0 && sent.length === 0 && (await isNew(request));
   const steps = Object.entries(texts.steps).map(
-    ([screen, [name, what]]) => html`<li><a href="${base}/${screen}">${name}</a>: ${what}.</li>`,
+    ([screen, [name, what]], index) =>
+      html`<li><span class="face" aria-hidden="true">${index + 1}</span><div><strong>${name}</strong><p>${what}.</p></div>${linkButton(`${base}/${screen}`, name, { look: 's' })}</li>`,
   );
-  const main = html`<h1>${texts.title}</h1>${await stopped(request)}
-<ul class="tiles" data-live="${base}/?part=counts" data-mode="whole">${await tiles(request)}</ul>
+  const main = html`${head(texts.title)}${await stopped(request)}
+<ul class="tiles" aria-label="${texts.figures}" data-live="${base}/?part=counts" data-mode="whole">${await tiles(request)}</ul>
 ${
   isEmpty
-    ? html`<h2>${texts.stepsTitle}</h2><ol>${steps}</ol>`
+    ? panel({ title: texts.stepsTitle, content: html`<ol class="needs">${steps}</ol>`, isFlush: true })
     : html`${lastOf(`${base}/inbox`, texts.received, received)}${lastOf(`${base}/sent`, texts.sent, sent)}`
 }`;
   return page(texts.title, main, { current: 'overview' });

@@ -4,8 +4,9 @@ import { RETENTION_KINDS } from '../../domain/privacy/retention.ts';
 import type { Output } from '../../operator/action.ts';
 import { personErase } from '../../operator/actions/persons.ts';
 import { retentionSet, retentionShow } from '../../operator/actions/retention.ts';
-import { asking, field, hidden, noticeOf, problemNote, refusalOf, screen } from '../lists.ts';
+import { asking, bullets, field, fieldRow, hidden, noticeOf, problemNote, refusalOf, screen } from '../lists.ts';
 import { get, noticed, type PageRequest, post, type View } from '../page-request.ts';
+import { formPanel, head, note, panel, tile } from '../parts.ts';
 import { reporting } from '../progress.ts';
 import { counted, grouped } from '../words.ts';
 
@@ -13,6 +14,7 @@ import { counted, grouped } from '../words.ts';
 
 const texts = {
   title: 'Retention and erasure',
+  keep: 'How long data is kept',
   lead: 'For how many days data is kept. Empty: for ever.',
   kinds: {
     inbox: 'Received messages',
@@ -64,7 +66,7 @@ const LABELS = { ...Object.fromEntries(DAYS), number: texts.number, account: tex
 
 /** The numbers of rows that are too old, which shrink while the service removes them. */
 const tooOld = (older: Output<typeof retentionShow>['older']): Html =>
-  html`${RETENTION_KINDS.map((kind) => html`<li data-key="${kind}"><strong>${grouped(older[kind])}</strong>${texts.kinds[kind]}</li>`)}`;
+  html`${RETENTION_KINDS.map((kind) => tile({ key: kind, label: texts.kinds[kind], figure: grouped(older[kind]) }))}`;
 
 const show = async (request: PageRequest, problem: Problem | null = null): Promise<View> => {
   const { act, form, query } = request;
@@ -78,12 +80,23 @@ const show = async (request: PageRequest, problem: Problem | null = null): Promi
       type: 'number',
     }),
   );
-  const main = html`<h1>${texts.title}</h1>${noticeOf(request, texts.notices)}${problemNote(problem, LABELS)}<p class="lead">${texts.lead}</p>
-<form method="post" action="${HERE}" class="fields">${inputs}<button class="main">${texts.preview}</button></form>
-<h2>${texts.progress}</h2><p>${texts.progressLead}</p><ul class="tiles" data-live="${HERE}?part=counts" data-mode="whole">${tooOld(older)}</ul>
-<h2>${texts.person}</h2><p>${texts.personLead}</p><form method="post" action="${HERE}/person" class="fields">
-${field({ name: 'number', label: texts.number, type: 'tel', value: form.text('number'), hint: texts.numberHint, isRequired: true, lengthMax: 50 })}
-${field({ name: 'account', label: texts.account, value: form.text('account'), lengthMax: 200 })}<button>${texts.count}</button></form>`;
+  const who = fieldRow([
+    field({
+      name: 'number',
+      label: texts.number,
+      type: 'tel',
+      value: form.text('number'),
+      hint: texts.numberHint,
+      isRequired: true,
+      lengthMax: 50,
+    }),
+    field({ name: 'account', label: texts.account, value: form.text('account'), lengthMax: 200 }),
+  ]);
+  const old = html`<p class="small quiet">${texts.progressLead}</p><ul class="tiles" aria-label="${texts.progress}" data-live="${HERE}?part=counts" data-mode="whole">${tooOld(older)}</ul>`;
+  const main = html`${head(texts.title)}${noticeOf(request, texts.notices)}${problemNote(problem, LABELS)}
+${formPanel({ title: texts.keep, action: HERE, lead: texts.lead, fields: fieldRow(inputs), submit: texts.preview })}
+${panel({ title: texts.progress, content: old })}
+${formPanel({ title: texts.person, action: `${HERE}/person`, lead: texts.personLead, fields: who, submit: texts.count })}`;
   return screen(texts.title, 'retention', main, problem);
 };
 
@@ -100,9 +113,9 @@ const set = async (request: PageRequest): Promise<View> => {
     });
     if (isConfirmed) return noticed(HERE, 'set');
     const lines = RETENTION_KINDS.flatMap((kind) =>
-      older[kind] > 0 ? [html`<li>${texts.line(texts.kinds[kind], older[kind])}</li>`] : [],
+      older[kind] > 0 ? [texts.line(texts.kinds[kind], older[kind])] : [],
     );
-    const details = lines.length > 0 ? html`<ul>${lines}</ul>` : texts.nothing;
+    const details = lines.length > 0 ? bullets(lines) : texts.nothing;
     const fields = hidden(Object.fromEntries(RETENTION_KINDS.map((kind) => [kind, form.text(kind)])));
     const given = { question: texts.question, details, action: HERE, fields, submit: texts.save, back: HERE };
     return asking('retention', given);
@@ -130,12 +143,10 @@ const person = async (request: PageRequest): Promise<View> => {
       query: { dry_run: 'true', ...query },
     });
     if (counts.accounts === 0 && rowsOf(counts) === 0) throw new Problem('bad-argument', texts.unknown);
-    const lines = COUNTED.flatMap(([name, said]) =>
-      counts[name] > 0 ? [html`<li>${texts.line(said, counts[name])}</li>`] : [],
-    );
+    const lines = COUNTED.flatMap(([name, said]) => (counts[name] > 0 ? [texts.line(said, counts[name])] : []));
     return asking('retention', {
       question: texts.eraseQuestion(counts.accounts),
-      details: html`<ul>${lines}</ul>`,
+      details: bullets(lines),
       action: `${HERE}/person`,
       fields: hidden({ number, account }),
       submit: texts.erase(rowsOf(counts)),
@@ -148,15 +159,15 @@ const person = async (request: PageRequest): Promise<View> => {
 
 /** Every account is searched, which may take a while, so the page says so before it begins. */
 async function* erasing({ act }: PageRequest, number: string, query: Record<string, string>): AsyncGenerator<Html> {
-  yield html`<h1>${texts.person}</h1><p role="status">${texts.erasing}</p>`;
+  yield head(texts.person, texts.erasing);
   try {
     const given = { params: { number }, query: { dry_run: 'false', ...query } };
     const counts = yield* reporting((progress) => act.run(personErase, { ...given, progress }));
-    yield html`<p class="note done" role="status">${texts.erased(rowsOf(counts))}</p>`;
+    yield note('good', texts.erased(rowsOf(counts)));
   } catch (thrown) {
     yield problemNote(toProblem(thrown, ''), LABELS);
   }
-  yield html`<p><a href="${HERE}">${texts.back}</a></p>`;
+  yield html`<p><a class="btn" href="${HERE}">${texts.back}</a></p>`;
 }
 
 export const retentionRoutes = [

@@ -13,10 +13,11 @@ import {
 } from '../../operator/actions/webhooks.ts';
 import {
   asking,
-  empty,
+  check,
+  checks,
   field,
   hidden,
-  listOf,
+  listPanel,
   noticeOf,
   pageQuery,
   pagerOf,
@@ -26,6 +27,7 @@ import {
   table,
 } from '../lists.ts';
 import { get, noticed, type PageRequest, page, post, type View } from '../page-request.ts';
+import { acts, backLink, button, chip, empty, formPanel, head, named, num, secretPage } from '../parts.ts';
 import { time } from '../words.ts';
 
 /** The addresses to which events are delivered, and every attempt. */
@@ -34,10 +36,10 @@ const texts = {
   title: 'Webhooks',
   lead: 'URLs to which events are posted, signed as Standard Webhooks describes.',
   columns: ['Address', 'Events', 'Account', 'State', ''],
-  attemptColumns: ['When', 'Event', 'Attempt', 'Answer', 'Next', ''],
+  attemptColumns: ['Event', 'When', 'Attempt', 'Answer', 'Next', ''],
   all: 'all accounts',
-  enabled: 'enabled',
-  disabled: 'switched off',
+  enabled: 'Enabled',
+  disabled: 'Switched off',
   attempts: 'Attempts',
   remove: 'Remove',
   question: (url: string) => `Remove the webhook ${url} with its events and attempts?`,
@@ -82,36 +84,35 @@ const show = async (request: PageRequest, problem: Problem | null = null): Promi
   const { items, next } = await act.run(webhookList, {
     query: pageQuery(request),
   });
-  const button = (value: string, label: string, url: string) =>
-    html`<button name="act" value="${value}" aria-label="${label}: ${url}">${label}</button>`;
+  const press = (value: string, label: string, url: string) =>
+    button(label, { act: value, look: 's', label: `${label}: ${url}` });
   const rows = items.map(({ id, url, events, username, state, disabledReason }) => ({
     key: id,
     cells: [
       html`<a href="${HERE}/${id}">${url}</a>`,
       html`${events.join(', ')}`,
       html`${username ?? texts.all}`,
-      html`<span class="${state === 'disabled' ? 'bad' : ''}">${texts[state]}</span> ${disabledReason ?? ''}`,
-      html`<form method="post" action="${HERE}" class="buttons">${hidden({ id, url })}${state === 'disabled' ? button('enable', texts.enable, url) : button('test', texts.test, url)}${button('rotate', texts.rotate, url)}${button('remove', texts.remove, url)}</form>`,
+      state === 'enabled'
+        ? chip('good', 'tick', texts.enabled)
+        : html`${chip('bad', 'pause', texts.disabled)}<span class="why quiet">${disabledReason ?? ''}</span>`,
+      acts(
+        html`<form class="row" method="post" action="${HERE}">${hidden({ id, url })}${state === 'disabled' ? press('enable', texts.enable, url) : press('test', texts.test, url)}${press('rotate', texts.rotate, url)}${press('remove', texts.remove, url)}</form>`,
+      ),
     ],
   }));
-  const list = listOf(texts, rows);
-  const choices = EVENT_TYPES.map(
-    (event) =>
-      html`<label class="choice"><input type="checkbox" name="event" value="${event}"${form.has('event') && !form.all('event').includes(event) ? '' : html` checked`}> ${texts.eventWords[event] ?? event} <span class="quiet">${event}</span></label>`,
-  );
-  const main = html`<h1>${texts.title}</h1><p class="lead">${texts.lead}</p>${noticeOf(request, texts.notices)}${problemNote(problem, LABELS)}${list}${pagerOf(request, next)}
-<h2>${texts.add}</h2><form method="post" action="${HERE}" class="fields">${field({ name: 'url', label: texts.url, type: 'url', value: form.text('url'), isRequired: true, lengthMax: 2_000 })}
-<fieldset><legend>${texts.events}</legend>${choices}</fieldset>${field({ name: 'username', label: texts.username, value: form.text('username'), lengthMax: 200, autocomplete: 'off' })}
-<p><label class="choice"><input type="checkbox" name="full"> ${texts.full}</label></p><button class="main" name="act" value="add">${texts.submit}</button></form>`;
+  const choices = EVENT_TYPES.map((event) => {
+    const said = html`${texts.eventWords[event] ?? event} <span class="small quiet">${event}</span>`;
+    return check('event', said, event, !form.has('event') || form.all('event').includes(event));
+  });
+  const fields = html`${field({ name: 'url', label: texts.url, type: 'url', value: form.text('url'), isRequired: true, lengthMax: 2_000 })}
+${checks(texts.events, choices)}${field({ name: 'username', label: texts.username, value: form.text('username'), lengthMax: 200, autocomplete: 'off' })}${check('full', texts.full)}`;
+  const main = html`${head(texts.title, texts.lead)}${noticeOf(request, texts.notices)}${problemNote(problem, LABELS)}${listPanel(texts, rows)}${pagerOf(request, next)}
+${formPanel({ title: texts.add, action: HERE, fields, submit: texts.submit, act: 'add' })}`;
   return screen(texts.title, 'webhooks', main, problem);
 };
 
-const secretPage = (secret: string): View =>
-  page(
-    texts.secret,
-    html`<h1>${texts.secret}</h1><pre><code data-copy>${secret}</code></pre><p><a href="${HERE}">${texts.done}</a></p>`,
-    { current: 'webhooks' },
-  );
+const shownOnce = (secret: string): View =>
+  page(texts.secret, secretPage(texts.secret, '', secret, { href: HERE, words: texts.done }), { current: 'webhooks' });
 
 const act = async (request: PageRequest): Promise<View> => {
   const { act: acting, form } = request;
@@ -126,10 +127,10 @@ const act = async (request: PageRequest): Promise<View> => {
           full: form.has('full'),
           ...(username === '' ? {} : { username }),
         };
-        return secretPage((await acting.run(webhookAdd, { body })).secret);
+        return shownOnce((await acting.run(webhookAdd, { body })).secret);
       }
       case 'rotate':
-        return secretPage((await acting.run(webhookRotate, { params })).secret);
+        return shownOnce((await acting.run(webhookRotate, { params })).secret);
       case 'test':
         await acting.run(webhookTest, { params });
         return noticed(`${HERE}/${params.id}`, 'tested');
@@ -166,21 +167,23 @@ const attempts = async (request: PageRequest): Promise<View> => {
   const rows = items.map(({ eventId, type, number, at, status, error, nextAt }) => ({
     key: `${eventId}/${number}`,
     cells: [
+      named(type, eventId),
       time(at, zone),
-      html`${type} <span class="quiet">${eventId}</span>`,
-      html`${number}`,
+      num(number),
       html`${status ?? error ?? ''}`,
       time(nextAt, zone),
-      html`<form method="post" action="${HERE}/${id}">${hidden({ event: eventId })}<button aria-label="${texts.resend} ${eventId}">${texts.resend}</button></form>`,
+      acts(
+        html`<form method="post" action="${HERE}/${id}">${hidden({ event: eventId })}${button(texts.resend, { look: 's', label: `${texts.resend} ${eventId}` })}</form>`,
+      ),
     ],
   }));
   const list =
     rows.length > 0
       ? table({ caption: texts.attempts, columns: texts.attemptColumns, rows })
-      : empty(texts.noAttempts, texts.noAttemptsHint);
+      : empty(texts.noAttempts, texts.noAttemptsHint, '', 'hook');
   if (request.query.get('part') === 'rows') return { kind: 'fragment', html: list };
   const live = request.query.has('after') ? '' : html` data-live="${request.path}?part=rows" data-mode="whole"`;
-  const main = html`<h1>${texts.attempts}</h1>${noticeOf(request, texts.notices)}<div${live}>${list}</div>${pagerOf(request, next)}`;
+  const main = html`${backLink(HERE, texts.title)}${head(texts.attempts)}${noticeOf(request, texts.notices)}<section class="panel" aria-label="${texts.attempts}"${live}>${list}</section>${pagerOf(request, next)}`;
   return page(texts.attempts, main, { current: 'webhooks' });
 };
 

@@ -6,6 +6,43 @@ const live = one('#live');
 /** Texts for people are with all other texts, on the server. */
 const words = document.body.dataset;
 
+const zoned = (options) => {
+  try {
+    return new Intl.DateTimeFormat(undefined, { ...options, timeZone: words.zone });
+  } catch {
+    return new Intl.DateTimeFormat(undefined, options);
+  }
+};
+const MINUTE = { hour: '2-digit', minute: '2-digit' };
+const clock = zoned(MINUTE);
+const calendar = zoned({ year: 'numeric', month: 'numeric', day: 'numeric' });
+const dayAndTime = zoned({ day: 'numeric', month: 'short', ...MINUTE });
+const yearAndTime = zoned({ day: 'numeric', month: 'short', year: 'numeric', ...MINUTE });
+const yearOf = zoned({ year: 'numeric' });
+const relative = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto' });
+
+/**
+ * Times in the way of the browser's language, without what goes without saying: the day if it is
+ * today, the year if it is this one. The whole time and how long ago it was are in the title.
+ */
+function shortTimes(within) {
+  const now = new Date();
+  for (const time of all('time[datetime*=T]:not([title])', within)) {
+    const at = new Date(time.dateTime);
+    const seconds = (at - now) / 1000;
+    const [value, unit] =
+      Math.abs(seconds) < 3600
+        ? [seconds / 60, 'minute']
+        : Math.abs(seconds) < 86_400
+          ? [seconds / 3600, 'hour']
+          : [seconds / 86_400, 'day'];
+    time.title = `${time.textContent}, ${relative.format(Math.round(value), unit)}`;
+    const isToday = calendar.format(at) === calendar.format(now);
+    const format = isToday ? clock : yearOf.format(at) === yearOf.format(now) ? dayAndTime : yearAndTime;
+    if (!time.closest('.timeline')) time.textContent = format.format(at);
+  }
+}
+
 const POLL_MS = 5_000;
 const POLL_MS_MAX = 60_000;
 
@@ -21,9 +58,22 @@ function say(count) {
   live.textContent = count === 1 ? words.sayNewOne : words.sayNewMany.replace('{count}', count);
 }
 
-function signedOut() {
-  live.textContent = words.saySignedOut;
-  live.className = 'note problem';
+/** A note that stays on the page: the session has ended, or the server does not answer. */
+function warn(text, tone) {
+  live.textContent = text;
+  live.className = text === '' ? '' : `note ${tone}`;
+}
+const signedOut = () => warn(words.saySignedOut, 'bad');
+
+/** What a request that failed or succeeded says about the server. */
+let awaySince = null;
+function answered(isThere) {
+  if (isThere && awaySince) warn('', '');
+  if (isThere) awaySince = null;
+  else if (!awaySince) {
+    awaySince = new Date();
+    warn(words.sayAway.replace('{time}', clock.format(awaySince)), 'wait');
+  }
 }
 
 function poll(container) {
@@ -35,13 +85,14 @@ function poll(container) {
   const show = document.createElement('button');
   show.type = 'button';
   show.hidden = true;
-  container.closest('table, ol, ul, div')?.before(show);
+  container.closest('table, ol, ul, div, section')?.before(show);
+  show.className = 'btn s';
   show.addEventListener('click', () => {
     if (mode === 'first') return location.reload();
     container.prepend(...held);
     held = [];
     show.hidden = true;
-    relativeTimes(container);
+    shortTimes(container);
   });
 
   function offer(count) {
@@ -95,6 +146,7 @@ function poll(container) {
         cache: 'no-store',
         redirect: 'error',
       });
+      answered(true);
       if (reply.status === 401) return signedOut();
       if (reply.status === 304 || !reply.ok) wait = Math.min(wait * 1.5, POLL_MS_MAX);
       else {
@@ -103,10 +155,11 @@ function poll(container) {
         const content = parsed(await reply.text());
         if (mode !== 'whole') merge(content);
         else if (!container.contains(document.activeElement)) container.replaceChildren(content);
-        relativeTimes(container);
+        shortTimes(container);
         wait = isFirst ? wait : POLL_MS;
       }
     } catch {
+      answered(false);
       wait = Math.min(wait * 2, POLL_MS_MAX);
     }
     timer = setTimeout(ask, wait);
@@ -121,7 +174,45 @@ function poll(container) {
     }
   });
 }
+shortTimes(document);
 all('[data-live]').forEach(poll);
+
+/** The unread messages, in the navigation and in the title. */
+function pollCounts({ dataset: { counts } }) {
+  let wait = POLL_MS;
+  let etag = null;
+  async function ask() {
+    if (!document.hidden) {
+      const headers = etag ? { 'If-None-Match': etag } : {};
+      const reply = await fetch(counts, { headers, cache: 'no-store', redirect: 'error' }).catch(() => null);
+      if (reply?.status === 401) return;
+      wait = Math.min(wait * 1.5, POLL_MS_MAX);
+      if (reply?.ok) {
+        if (etag !== null) wait = POLL_MS;
+        etag = reply.headers.get('ETag');
+        const badge = parsed(await reply.text());
+        const count = badge.querySelector('.badge')?.firstChild.textContent ?? '';
+        document.title = (count === '' ? '' : `(${count}) `) + document.title.replace(/^\([\d,+]+\) /, '');
+        for (const each of all('[data-unread]')) each.replaceChildren(badge.cloneNode(true));
+      }
+    }
+    setTimeout(ask, wait);
+  }
+  setTimeout(ask, wait);
+}
+all('[data-counts]').forEach(pollCounts);
+
+// A toast goes when it has been read, and the address no longer asks for it.
+for (const toast of all('.toast')) {
+  const address = new URL(location.href);
+  for (const name of ['notice', 'count', 'undo']) address.searchParams.delete(name);
+  history.replaceState(null, '', address);
+  const hide = () => {
+    if (toast.matches(':hover, :focus-within')) setTimeout(hide, 2_000);
+    else toast.remove();
+  };
+  setTimeout(hide, 6_000);
+}
 
 // The server counts parts: there is one counter.
 for (const area of all('textarea[data-count]')) {
@@ -156,6 +247,7 @@ window.addEventListener('pageshow', () => {
 for (const copied of navigator.clipboard ? all('[data-copy]') : []) {
   const button = document.createElement('button');
   button.type = 'button';
+  button.className = 'btn s';
   button.textContent = words.sayCopy;
   button.addEventListener('click', async () => {
     button.textContent = await navigator.clipboard.writeText(copied.textContent).then(
@@ -173,27 +265,29 @@ for (const box of all('[data-select-page]')) {
   });
 }
 
-const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
-function relativeTimes(within) {
-  for (const time of all('time', within)) {
-    const seconds = (Date.parse(time.dateTime) - Date.now()) / 1000;
-    const [value, unit] =
-      Math.abs(seconds) < 3600
-        ? [seconds / 60, 'minute']
-        : Math.abs(seconds) < 86_400
-          ? [seconds / 3600, 'hour']
-          : [seconds / 86_400, 'day'];
-    time.title = relative.format(Math.round(value), unit);
-  }
-}
-relativeTimes(document);
+// Open menus close with Escape and with a click elsewhere.
+const openMenus = () => all('details.menu[open]');
+document.addEventListener('click', ({ target }) => {
+  for (const menu of openMenus()) if (!menu.contains(target)) menu.open = false;
+});
+
+// A click on a row opens it, as Enter does, unless it is meant for something in the row.
+document.addEventListener('click', (event) => {
+  const row = event.target.closest?.('tbody tr[data-key]');
+  if (!row || event.target.closest('a, button, input, select, label, summary, textarea')) return;
+  if (event.defaultPrevented || event.button !== 0 || getSelection().toString() !== '') return;
+  const href = linkOf(row, '.open') ?? linkOf(row, '[href]');
+  if (!href) return;
+  if (event.ctrlKey || event.metaKey) open(href, '_blank', 'noopener');
+  else location.assign(href);
+});
 
 // Customers and operators have different screens: the list of keys on the page says where each leads.
 const places = new Map(all('#keys [data-go]').map(({ dataset }) => [dataset.go, dataset.place]));
 let awaitsPlace = false;
 
 function rowsOf() {
-  return all('tbody tr[data-key], ol.conversation li[data-key]');
+  return all('tbody tr[data-key], .thread li[data-key]');
 }
 function currentRow() {
   return one('.current[data-key]');
@@ -217,6 +311,19 @@ function press(value) {
   button.click();
 }
 const linkOf = (row, kind) => row?.querySelector(`a${kind}`)?.href;
+for (const link of all('a[href="#keys"]')) {
+  link.addEventListener('click', (event) => {
+    event.preventDefault();
+    one('#keys').showModal();
+  });
+}
+for (const link of all('#keys a')) {
+  link.addEventListener('click', (event) => {
+    if (!one('#keys').open) return;
+    event.preventDefault();
+    one('#keys').close();
+  });
+}
 const KEYS = {
   '?': () => one('#keys')?.showModal(),
   '/': () => one('input[type=search]')?.focus(),
@@ -233,6 +340,7 @@ const KEYS = {
 };
 document.addEventListener('keydown', (event) => {
   const { target, key } = event;
+  if (key === 'Escape') for (const menu of openMenus()) menu.open = false;
   if (event.ctrlKey || event.metaKey || event.altKey || one('dialog[open]')) return;
   if (target.matches('textarea, select, input:not([type=checkbox], [type=radio])')) return;
   if (awaitsPlace) {

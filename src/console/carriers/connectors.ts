@@ -1,8 +1,9 @@
 import { type Html, html } from '../../base/html.ts';
 import type { Item, Output } from '../../operator/action.ts';
 import { connectorList, connectorPause, connectorResume, connectorTest } from '../../operator/actions/connectors.ts';
-import { empty, hidden, noticeOf, table } from '../lists.ts';
+import { bullets, hidden, noticeOf, table } from '../lists.ts';
 import { get, noticed, type PageRequest, page, post, type View } from '../page-request.ts';
+import { acts, button, chip, empty, head, named, note } from '../parts.ts';
 import { grouped, time } from '../words.ts';
 
 /** The connectors to carriers and their state. */
@@ -18,7 +19,9 @@ const seconds = (ms: number): string =>
 export const texts = {
   title: 'Connectors',
   columns: ['Connector', 'State', 'Waiting', 'Rate', 'Accepted', 'Refused', 'Receipts after', 'Last error', ''],
-  states: { working: 'works', paused: 'paused', down: 'does not work' } as Readonly<Record<string, string>>,
+  working: 'Works',
+  paused: 'Paused',
+  down: 'Down',
   since: 'since',
   default: 'default',
   oldest: 'the oldest since',
@@ -44,8 +47,8 @@ export function connectorTable({ zone }: PageRequest, connectors: readonly Conne
   const rows = connectors.map((each) => ({
     key: each.name,
     cells: [
-      html`<strong>${each.name}</strong> <span class="quiet">${each.kind}${each.isDefault ? `, ${texts.default}` : ''}</span>`,
-      html`<span class="${each.state === 'down' ? 'bad' : ''}">${texts.states[each.state] ?? each.state}</span> ${each.downReason ?? ''} ${each.downSince === null ? '' : html`${texts.since} ${time(each.downSince, zone)}`}`,
+      named(each.name, `${each.kind}${each.isDefault ? `, ${texts.default}` : ''}`),
+      stateOf(each, zone),
       html`${grouped(each.waiting)} ${each.oldestDueAt === null ? '' : html`<span class="quiet">${texts.oldest} ${time(each.oldestDueAt, zone)}</span>`}`,
       html`${texts.rate(each.lastMinute, each.ratePerSecond)}`,
       html`${grouped(each.accepted)} <span class="quiet">${texts.last} ${time(each.lastAcceptedAt, zone)}</span>`,
@@ -54,25 +57,37 @@ export function connectorTable({ zone }: PageRequest, connectors: readonly Conne
       each.lastError === null
         ? html`<span class="quiet">–</span>`
         : html`${each.lastError} <span class="quiet">${time(each.lastErrorAt, zone)}</span>`,
-      html`<form method="post" action="/console/connectors">${hidden({ name: each.name })}${
-        each.state === 'paused'
-          ? html`<button name="act" value="resume" aria-label="${texts.resume} ${each.name}">${texts.resume}</button>`
-          : html`<button name="act" value="pause" aria-label="${texts.pause} ${each.name}">${texts.pause}</button>`
-      } <button name="act" value="test" aria-label="${texts.test} ${each.name}">${texts.test}</button></form>`,
+      acts(
+        html`<form class="row" method="post" action="/console/connectors">${hidden({ name: each.name })}${
+          each.state === 'paused'
+            ? button(texts.resume, { act: 'resume', look: 's', icon: 'play', label: `${texts.resume} ${each.name}` })
+            : button(texts.pause, { act: 'pause', look: 's', icon: 'pause', label: `${texts.pause} ${each.name}` })
+        }${button(texts.test, { act: 'test', look: 's', label: `${texts.test} ${each.name}` })}</form>`,
+      ),
     ],
   }));
   return table({ caption: texts.title, columns: texts.columns, rows });
 }
 
+/** Works, paused or down, with the reason and since when. */
+function stateOf({ state, downReason, downSince }: Connector, zone: string): Html {
+  if (state === 'working') return chip('good', 'tick', texts.working);
+  if (state === 'paused') return chip('off', 'pause', texts.paused);
+  const since = downSince === null ? '' : html` ${texts.since} ${time(downSince, zone)}`;
+  return html`${chip('bad', 'cross', texts.down)}<span class="why quiet">${downReason ?? ''}${since}</span>`;
+}
+
 const testedOf = ({ name, works, mistakes, notes }: Output<typeof connectorTest>): Html =>
-  html`<div class="note${works ? ' done' : ''}" role="status"><p>${works ? texts.works(name) : texts.worksNot(name)}</p>
-<ul>${mistakes.map((each) => html`<li class="bad">${each}</li>`)}${notes.map((each) => html`<li>${each}</li>`)}</ul></div>`;
+  note(
+    works ? 'good' : 'bad',
+    html`<p>${works ? texts.works(name) : texts.worksNot(name)}</p>${bullets([...mistakes, ...notes])}`,
+  );
 
 const show = async (request: PageRequest, tested: Html = html``): Promise<View> => {
   const { items } = await request.act.run(connectorList);
-  const list = items.length > 0 ? connectorTable(request, items) : empty(texts.empty, texts.emptyHint);
+  const list = items.length > 0 ? connectorTable(request, items) : empty(texts.empty, texts.emptyHint, '', 'plug');
   if (request.query.get('part') === 'counts') return { kind: 'fragment', html: list };
-  const main = html`<h1>${texts.title}</h1>${noticeOf(request, texts.notices)}${tested}<div data-live="/console/connectors?part=counts" data-mode="whole">${list}</div>`;
+  const main = html`${head(texts.title)}${noticeOf(request, texts.notices)}${tested}<section class="panel" aria-label="${texts.title}" data-live="/console/connectors?part=counts" data-mode="whole">${list}</section>`;
   return page(texts.title, main, { current: 'connectors' });
 };
 

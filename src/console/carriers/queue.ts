@@ -4,42 +4,33 @@ import type { Item } from '../../operator/action.ts';
 import { queueList } from '../../operator/actions/queue.ts';
 import { messageDecide } from '../../operator/actions/sending.ts';
 import { type SelectableList, selectableList } from '../bulk.ts';
-import {
-  addressWith,
-  asking,
-  emptyNote,
-  filterSelect,
-  filters,
-  noticeOf,
-  pagerOf,
-  type Row,
-  table,
-  tableRows,
-} from '../lists.ts';
+import type { IconName } from '../icons.ts';
+import { addressWith, asking, emptyNote, noticeOf, pagerOf, type Row, table, tableRows, tabs } from '../lists.ts';
 import { get, noticed, type PageRequest, page, post, type View } from '../page-request.ts';
+import { button, chip, head, named, num } from '../parts.ts';
 import { PAGE_ROWS, SEARCHED_ROWS_MAX } from '../scan.ts';
 import { listTexts } from '../texts.ts';
-import { counted, grouped, time } from '../words.ts';
+import { type Cell, counted, type Tone, time } from '../words.ts';
 
 /** Messages on their way out, and decisions about those with an unknown outcome. */
 
 const texts = {
   title: 'Queue',
-  columns: ['Account', 'Message', 'State', 'Due', 'Attempts', 'Credits held', 'Connector', 'Reason'],
+  columns: ['Message', 'State', 'Due', 'Attempts', 'Credits held', 'Connector', 'Reason'],
   filter: 'Show',
   filters: [
-    ['', 'all on their way'],
-    ['due', 'due now'],
-    ['claimed', 'being submitted to a carrier'],
-    ['retrying', 'to be tried again'],
-    ['open', 'unknown outcome'],
+    ['', 'All on their way'],
+    ['due', 'Due now'],
+    ['claimed', 'Being submitted'],
+    ['retrying', 'To be tried again'],
+    ['open', 'Unknown outcome'],
   ] as readonly (readonly [string, string])[],
   states: {
-    waiting: 'waits',
-    submitting: 'is being submitted to the carrier',
-    'unknown-outcome': 'unknown outcome: the carrier has not answered',
-    'needs-decision': 'needs a decision',
-  } as Readonly<Record<string, string>>,
+    waiting: ['wait', 'clock', 'Waiting'],
+    submitting: ['', 'pulse', 'Being submitted'],
+    'unknown-outcome': ['off', 'question', 'Unknown outcome'],
+    'needs-decision': ['bad', 'question', 'Needs a decision'],
+  } as Readonly<Record<string, readonly [Tone, IconName, string]>>,
   message: (username: string, id: string) => `message ${id} of ${username}`,
   empty: 'No message is on its way.',
   emptyHint: 'Messages appear here from the moment they are accepted until the carrier has them.',
@@ -56,7 +47,7 @@ const texts = {
   submit: (count: number) => `Decide about ${counted(count, 'message')}`,
   acting: 'Deciding',
   notices: {
-    nothing: 'Nothing was selected, so nothing was done.',
+    nothing: { nothingDone: 'Nothing was selected, so nothing was done.' },
     decided: (count: bigint) =>
       `Decided ${counted(count, 'message')}. Messages that were decided in the meantime are not counted.`,
   },
@@ -122,14 +113,14 @@ const show = async (request: PageRequest): Promise<View> => {
     : ({ url: addressWith(request, { part: 'rows' }), mode: 'replace' } as const);
   const list =
     choice === 'open'
-      ? html`<p>${texts.lead}</p>${await openList(request, rows, live)}`
-      : rows.length === 0
-        ? emptyNote(texts, choice !== '')
-        : table({ caption: texts.title, columns: texts.columns, rows, ...(live ? { live } : {}) });
-  const filter = filters(request, [
-    filterSelect(request, { name: 'show', label: texts.filter, choices: texts.filters }),
-  ]);
-  const main = html`<h1>${texts.title}</h1>${noticeOf(request, texts.notices)}${filter}${list}${pagerOf(request, next, searched)}`;
+      ? await openList(request, rows, live)
+      : html`<section class="panel" aria-label="${texts.title}">${
+          rows.length === 0
+            ? emptyNote(texts, choice !== '')
+            : table({ caption: texts.title, columns: texts.columns, rows, ...(live ? { live } : {}) })
+        }</section>`;
+  const filter = tabs(request, { name: 'show', label: texts.filter, choices: texts.filters });
+  const main = html`${head(texts.title, choice === 'open' ? texts.lead : '')}${noticeOf(request, texts.notices)}<div class="filters">${filter}</div>${list}${pagerOf(request, next, searched)}`;
   return page(texts.title, main, { current: 'queue' });
 };
 
@@ -141,7 +132,7 @@ async function openList(request: PageRequest, rows: readonly Row[], live: Select
     rows,
     isFiltered: true,
     all: all.next === null ? listTexts.onAll(all.items.length) : texts.firstOfAll(all.items.length),
-    buttons: html`${texts.decisions.map(([value, name]) => html`<button name="act" value="${value}">${name}</button>`)}`,
+    buttons: html`${texts.decisions.map(([value, name]) => button(name, { act: value, look: 's' }))}`,
     live,
   });
 }
@@ -151,16 +142,23 @@ const rowsOf = ({ zone }: PageRequest, items: readonly Queued[]): Row[] =>
     key: `${username}/${id}`,
     name: texts.message(username, id),
     cells: [
-      html`<a href="/console/accounts/${encodeURIComponent(username)}/">${username}</a>`,
-      html`<a class="open" href="/console/accounts/${encodeURIComponent(username)}/messages/${id}">${id}</a>`,
-      html`<span class="${state === 'needs-decision' ? 'bad' : ''}">${texts.states[state] ?? state}</span>`,
+      named(
+        html`<a class="open" href="/console/accounts/${encodeURIComponent(username)}/messages/${id}">${id}</a>`,
+        html`<a href="/console/accounts/${encodeURIComponent(username)}/">${username}</a>`,
+      ),
+      stateCell(state),
       time(dueAt, zone),
-      html`${grouped(attempts)}`,
-      html`${grouped(held)}`,
+      num(attempts),
+      num(held),
       html`${connector ?? ''}`,
       html`${reason ?? ''}`,
     ],
   }));
+
+function stateCell(state: string): Cell {
+  const [tone, shape, words] = texts.states[state] ?? ['off', 'question', state];
+  return chip(tone, shape, words);
+}
 
 const decide = async (request: PageRequest): Promise<View> => {
   const { form, act } = request;

@@ -4,8 +4,8 @@ import { routeList, routePut, routeRemove } from '../../operator/actions/routes.
 import { unroutedAssign, unroutedList, unroutedRemove, unroutedReplay } from '../../operator/actions/unrouted.ts';
 import {
   asking,
-  empty,
   field,
+  fieldRow,
   hidden,
   noticeOf,
   pageQuery,
@@ -16,17 +16,19 @@ import {
   table,
 } from '../lists.ts';
 import { get, noticed, type PageRequest, post, type View } from '../page-request.ts';
-import { counted, messageText, party, time } from '../words.ts';
+import { acts, button, empty, formPanel, head, named, num, tablePanel } from '../parts.ts';
+import { clamped, counted, party, time } from '../words.ts';
 
 /** Incoming messages without a route, and the routes. */
 
 const texts = {
   title: 'Unrouted',
   lead: 'Messages that people have sent to numbers for which there is no route. None is lost.',
-  columns: ['Received', 'From', 'To', 'Text', 'Connector', ''],
+  columns: ['From', 'To', 'Text', 'Connector', 'Received', ''],
   assign: 'Give to account',
   assignSubmit: 'Give',
   remove: 'Delete',
+  removeAct: 'Delete…',
   removeQuestion: 'Delete this message for good?',
   replay: 'Apply the routes again to all of them',
   empty: 'Every message has found its account.',
@@ -43,6 +45,7 @@ const texts = {
   username: 'Account',
   save: 'Save the route',
   removeRoute: 'Remove',
+  removeRouteAct: 'Remove…',
   removeRouteQuestion: (name: string) => `Remove the route ${name}? Messages that it matches will have no route.`,
   notices: {
     assigned: 'The message is in the inbox of the account.',
@@ -71,20 +74,20 @@ const show = async (request: PageRequest, problem: Problem | null = null): Promi
   const rows = items.map(({ id, connector, sender, destination, text, receivedAt }) => ({
     key: id,
     cells: [
-      time(receivedAt, zone),
-      party(sender),
-      party(destination),
-      messageText(text, 200),
+      named(html`<span class="tel">${party(sender)}</span>`),
+      html`<span class="tel">${party(destination)}</span>`,
+      clamped(text, 200),
       html`${connector}`,
-      html`<form method="post" action="${HERE}" class="row-form"><label for="to-${id}">${texts.assign}</label><input id="to-${id}" name="username" required maxlength="200" value="${form.text('id') === id ? form.text('username') : ''}">${hidden({ id })}
-<button name="act" value="assign">${texts.assignSubmit}</button></form><form method="post" action="${HERE}">${hidden({ id })}<button name="act" value="remove" class="danger" aria-label="${texts.remove} ${id}">${texts.remove}</button></form>`,
+      time(receivedAt, zone),
+      acts(html`<form class="row" method="post" action="${HERE}"><label class="small" for="to-${id}">${texts.assign}</label><input id="to-${id}" name="username" required maxlength="200" value="${form.text('id') === id ? form.text('username') : ''}">${hidden({ id })}
+${button(texts.assignSubmit, { act: 'assign', look: 's' })}</form><form method="post" action="${HERE}">${hidden({ id })}${button(texts.removeAct, { act: 'remove', look: 's danger', label: `${texts.remove} ${id}` })}</form>`),
     ],
   }));
   const list =
     rows.length === 0
-      ? empty(texts.empty, texts.emptyHint)
-      : html`${table({ caption: texts.title, columns: texts.columns, rows })}<form method="post" action="${HERE}" class="buttons"><button name="act" value="replay">${texts.replay}</button></form>`;
-  const main = html`<h1>${texts.title}</h1><p class="lead">${texts.lead}</p>${noticeOf(request, texts.notices)}${problemNote(problem, LABELS)}${list}${pagerOf(request, next)}${await routes(request)}`;
+      ? empty(texts.empty, texts.emptyHint, '', 'tick')
+      : html`${table({ caption: texts.title, columns: texts.columns, rows })}<footer><form method="post" action="${HERE}">${button(texts.replay, { act: 'replay', look: 's', icon: 'again' })}</form></footer>`;
+  const main = html`${head(texts.title, texts.lead)}${noticeOf(request, texts.notices)}${problemNote(problem, LABELS)}<section class="panel" aria-label="${texts.title}">${list}</section>${pagerOf(request, next)}${await routes(request)}`;
   return screen(texts.title, 'unrouted', main, problem);
 };
 
@@ -96,22 +99,26 @@ async function routes({ act, form }: PageRequest): Promise<Html> {
       html`${name}`,
       html`${destination ?? '*'}`,
       html`${keyword ?? '*'}`,
-      html`${priority}`,
+      num(priority),
       html`<a href="/console/accounts/${encodeURIComponent(username)}/">${username}</a>`,
-      html`<form method="post" action="${HERE}">${hidden({ name })}<button name="act" value="remove-route" aria-label="${texts.removeRoute} ${name}">${texts.removeRoute}</button></form>`,
+      acts(
+        html`<form method="post" action="${HERE}">${hidden({ name })}${button(texts.removeRouteAct, { act: 'remove-route', look: 's danger', label: `${texts.removeRoute} ${name}` })}</form>`,
+      ),
     ],
   }));
   const list =
     rows.length > 0
       ? table({ caption: texts.routes, columns: texts.routeColumns, rows })
-      : empty(texts.noRoutes, texts.noRoutesHint);
-  return html`<h2>${texts.routes}</h2>${list}<h2>${texts.addRoute}</h2><form method="post" action="${HERE}" class="fields">
-${field({ name: 'name', label: texts.name, value: form.text('name'), isRequired: true, lengthMax: 64 })}
-${field({ name: 'destination', label: texts.destination, value: form.text('destination'), lengthMax: 50 })}
-${field({ name: 'keyword', label: texts.keyword, value: form.text('keyword'), lengthMax: 50 })}
-${field({ name: 'priority', label: texts.priority, type: 'number', value: form.text('priority') })}
-${field({ name: 'routeTo', label: texts.username, value: form.text('routeTo'), isRequired: true, lengthMax: 200 })}
-<button class="main" name="act" value="save-route">${texts.save}</button></form>`;
+      : empty(texts.noRoutes, texts.noRoutesHint, '', 'hook');
+  const fields = fieldRow([
+    field({ name: 'name', label: texts.name, value: form.text('name'), isRequired: true, lengthMax: 64 }),
+    field({ name: 'destination', label: texts.destination, value: form.text('destination'), lengthMax: 50 }),
+    field({ name: 'keyword', label: texts.keyword, value: form.text('keyword'), lengthMax: 50 }),
+    field({ name: 'priority', label: texts.priority, type: 'number', value: form.text('priority') }),
+    field({ name: 'routeTo', label: texts.username, value: form.text('routeTo'), isRequired: true, lengthMax: 200 }),
+  ]);
+  return html`${tablePanel(texts.routes, list)}
+${formPanel({ title: texts.addRoute, action: HERE, fields, submit: texts.save, act: 'save-route' })}`;
 }
 
 const act = async (request: PageRequest): Promise<View> => {

@@ -5,7 +5,7 @@ import {
   asking,
   field,
   hidden,
-  listOf,
+  listPanel,
   noticeOf,
   pageQuery,
   pagerOf,
@@ -14,7 +14,8 @@ import {
   screen,
 } from '../lists.ts';
 import { get, noticed, type PageRequest, post, type View } from '../page-request.ts';
-import { messageText, time } from '../words.ts';
+import { button, formPanel, head, linkButton, named } from '../parts.ts';
+import { clamped, time } from '../words.ts';
 
 /** Numbers to which nothing is sent, with the reason. */
 
@@ -27,10 +28,12 @@ const texts = {
   empty: 'No number is on the blacklist.',
   emptyHint: 'People who ask not to get messages belong here.',
   add: 'Put a number on the blacklist',
+  addAct: 'Add a number',
   addHint: 'Messages that wait for this number are cancelled, and their credits are free again.',
   number: 'Number',
   submit: 'Put on the blacklist',
   remove: 'Remove',
+  removeAct: 'Remove…',
   question: (number: string) => `Allow messages to ${number} again? Make sure that the person wants them.`,
   notices: {
     added: (count: bigint) =>
@@ -51,19 +54,29 @@ const show = async (request: PageRequest, problem: Problem | null = null): Promi
   const rows = items.map(({ number, origin, evidence, blockedAt }, index) => ({
     key: number ?? `erased-${index}`,
     cells: [
-      html`${number ?? html`<span class="quiet">${texts.erased}</span>`}`,
+      named(
+        number === null ? html`<span class="quiet">${texts.erased}</span>` : html`<span class="tel">${number}</span>`,
+      ),
       html`${texts.origins[origin] ?? origin}`,
-      evidence === null ? html`` : messageText(evidence, 200),
+      evidence === null ? html`` : clamped(evidence, 200),
       time(blockedAt, zone),
       number === null
         ? html``
-        : html`<form method="post" action="${base}/blacklist/remove">${hidden({ number })}<button aria-label="${texts.remove} ${number}">${texts.remove}</button></form>`,
+        : html`<form method="post" action="${base}/blacklist/remove">${hidden({ number })}${button(texts.removeAct, { look: 's', label: `${texts.remove} ${number}` })}</form>`,
     ],
   }));
-  const list = listOf(texts, rows);
-  const main = html`<h1>${texts.title}</h1><p class="lead">${texts.lead}</p>${noticeOf(request, texts.notices)}${problemNote(problem, { number: texts.number })}${list}${pagerOf(request, next)}
-<h2>${texts.add}</h2><form method="post" action="${base}/blacklist" class="fields">
-${field({ name: 'number', label: texts.number, type: 'tel', value: form.text('number') || (query.get('number') ?? ''), hint: texts.addHint, isRequired: true, lengthMax: 200 })}<button class="main">${texts.submit}</button></form>`;
+  const value = form.text('number') || (query.get('number') ?? '');
+  const fields = field({
+    name: 'number',
+    label: texts.number,
+    type: 'tel',
+    value,
+    hint: texts.addHint,
+    isRequired: true,
+    lengthMax: 200,
+  });
+  const main = html`${head(texts.title, texts.lead, linkButton('#add', texts.addAct, { icon: 'plus' }))}${noticeOf(request, texts.notices)}${problemNote(problem, { number: texts.number })}${listPanel(texts, rows)}${pagerOf(request, next)}
+${formPanel({ title: texts.add, id: 'add', action: `${base}/blacklist`, fields, submit: texts.submit })}`;
   return screen(texts.title, 'blacklist', main, problem);
 };
 

@@ -1,7 +1,7 @@
-import { type Html, html } from '../../base/html.ts';
 import { createContacts } from '../../domain/contacts/contacts.ts';
 import type { PageRequest } from '../page-request.ts';
-import { party } from '../words.ts';
+import { person } from '../parts.ts';
+import type { Cell } from '../words.ts';
 
 /** The names of numbers among the account's contacts. All are looked up at once. */
 export type ContactNames = (number: string | null) => string | null;
@@ -26,11 +26,8 @@ export async function contactNames(
 export const conversationWith = (base: string, number: string): string =>
   `${base}/conversation?with=${encodeURIComponent(number)}`;
 
-/** A link to the conversation with a number, which shows the contact's name if there is one. */
-export function withLink(base: string, number: string | null, names: ContactNames): Html {
-  if (number === null || !/\d/.test(number)) return party(number);
-  const name = names(number);
-  const shown =
-    name === null ? party(number) : html`<bdi>${name}</bdi> <span class="quiet"><bdi>${number}</bdi></span>`;
-  return html`<a href="${conversationWith(base, number)}">${shown}</a>`;
-}
+/** The person in a row, with a link to the conversation. A sender without a number has none. */
+export const withLink = (base: string, number: string | null, names: ContactNames): Cell =>
+  number === null || !/\d/.test(number)
+    ? person(number, null, null)
+    : person(number, names(number), conversationWith(base, number));

@@ -11,7 +11,7 @@ import {
   csvLink,
   download,
   field,
-  filterSelect,
+  fieldRow,
   filters,
   isFilteredBy,
   keptAddress,
@@ -24,8 +24,10 @@ import {
   screen,
   searchField,
   select,
+  tabs,
 } from '../lists.ts';
 import { get, noticed, type PageRequest, post, redirect, type View } from '../page-request.ts';
+import { acts, backLink, button, type FormPanel, formPanel, head, linkButton, person } from '../parts.ts';
 import { EXPORTED_AT_ONCE } from '../scan.ts';
 import { counted, grouped } from '../words.ts';
 import { conversationWith } from './contact-names.ts';
@@ -34,32 +36,33 @@ import { conversationWith } from './contact-names.ts';
 
 const texts = {
   title: 'Contacts',
-  columns: ['Name', 'Number', 'Group', ''],
+  columns: ['Name', 'Group', ''],
   search: 'Search in names and numbers',
   group: 'Group',
-  allGroups: 'all groups',
+  allGroups: 'All',
   noGroup: 'no group',
+  openConversation: 'Conversation',
+  back: 'Contacts',
   number: 'Number',
   name: 'First name',
   surname: 'Surname',
   add: 'Add a contact',
   addSubmit: 'Add',
-  change: 'Change',
   changeTitle: 'Change a contact',
   changeSubmit: 'Save',
   remove: 'Remove',
   removeQuestion: (name: string) => `Remove the contact ${name}?`,
-  import: 'Import from a CSV file',
+  import: 'Import',
   empty: 'There are no contacts yet.',
   emptyHint: 'Add the first one below, or import a CSV file.',
   noMatch: 'No contact matches.',
   noMatchHint: 'Shorten the search.',
-  write: 'Write',
   contact: (name: string) => `the contact ${name}`,
-  total: (said: string, count: number) => `${said} ${count === 1 ? 'contact' : 'contacts'} in all.`,
+  total: (said: string, count: number) => `${said} ${count === 1 ? 'contact' : 'contacts'} in all`,
   writeAll: 'Write to the selected contacts',
   moveTo: 'Group',
   move: 'Move to the group',
+  removeAct: 'Remove…',
   removeMany: (count: number) => `Remove ${counted(count, 'contact')}? This cannot be undone.`,
   removeSubmit: (count: number) => `Remove ${counted(count, 'contact')}`,
   notices: {
@@ -67,7 +70,7 @@ const texts = {
     twice: 'The contact is added. Another contact has the same number, which is allowed.',
     changed: 'The contact is changed.',
     removed: 'The contact is removed.',
-    nothing: 'Nothing was selected, so nothing was done.',
+    nothing: { nothingDone: 'Nothing was selected, so nothing was done.' },
     moved: (count: bigint) => `Moved ${counted(count, 'contact')}.`,
     removedMany: (count: bigint) =>
       `Removed ${counted(count, 'contact')}. Contacts that were removed before are not counted.`,
@@ -123,11 +126,14 @@ const show = async (request: PageRequest, problem: Problem | null = null): Promi
     all: null,
     kept: keptFields(request, FILTER),
     buttons: selectionButtons(groups),
+    step: linkButton(`${base}/import`, texts.import, { icon: 'upload' }),
   });
-  const filtersForm = filters(request, [
-    searchField(request, texts.search),
-    filterSelect(request, { name: 'group', label: texts.group, choices: [['', texts.allGroups], ...groups] }),
-  ]);
+  const filtersForm = filters(request, [searchField(request, texts.search)], {
+    before: tabs(request, { name: 'group', label: texts.group, choices: [['', texts.allGroups], ...groups] }),
+    after: csvLink(request, isFilteredBy(request, ...FILTER)),
+    kept: ['group'],
+  });
+  const buttons = html`${linkButton(`${base}/import`, texts.import, { icon: 'upload' })}${linkButton('#add', texts.add, { icon: 'plus' })}`;
   const typed = {
     mobile: form.text('mobile') || (query.get('mobile') ?? ''),
     name: form.text('name'),
@@ -135,10 +141,9 @@ const show = async (request: PageRequest, problem: Problem | null = null): Promi
     groupId: form.text('groupId'),
   };
   const said = `${grouped(total)}${total >= COUNTED_CONTACTS_MAX ? '+' : ''}`;
-  const main = html`<h1>${texts.title}</h1>${noticeOf(request, texts.notices)}${problemNote(problem, LABELS)}<p class="quiet">${texts.total(said, total)}</p>
+  const main = html`${head(texts.title, texts.total(said, total), buttons)}${noticeOf(request, texts.notices)}${problemNote(problem, LABELS)}
 ${filtersForm}${list}${pagerOf(request, next)}
-<p class="buttons"><a href="${base}/import">${texts.import}</a> ${csvLink(request, isFilteredBy(request, ...FILTER))}</p>
-<h2 id="add">${texts.add}</h2>${contactForm(`${base}/contacts`, typed, groups, texts.addSubmit)}`;
+${contactForm({ title: texts.add, id: 'add', action: `${base}/contacts`, submit: texts.addSubmit }, typed, groups)}`;
   return screen(texts.title, 'contacts', main, problem);
 };
 
@@ -147,14 +152,23 @@ const rowsOf = ({ base }: PageRequest, items: readonly Contact[], groupNames: Re
     key: contact.id,
     name: texts.contact(nameOf(contact)),
     cells: [
-      html`<bdi>${[contact.name, contact.surname].filter(Boolean).join(' ')}</bdi>`,
-      contact.mobile ? html`<a href="${conversationWith(base, contact.mobile)}">${contact.mobile}</a>` : html``,
-      html`${contact.groupId === null ? html`<span class="quiet">${texts.noGroup}</span>` : (groupNames.get(contact.groupId) ?? contact.groupId)}`,
-      html`<a class="open" href="${base}/contacts/${contact.id}">${texts.change}<span class="unseen"> ${nameOf(contact)}</span></a>${
-        contact.mobile
-          ? html` · <a href="${base}/compose?${new URLSearchParams({ to: contact.mobile }).toString()}">${texts.write}<span class="unseen"> ${nameOf(contact)}</span></a>`
-          : ''
-      }`,
+      person(
+        contact.mobile,
+        [contact.name, contact.surname].filter(Boolean).join(' ') || null,
+        `${base}/contacts/${contact.id}`,
+      ),
+      contact.groupId === null
+        ? html``
+        : html`<span class="tag"><bdi>${groupNames.get(contact.groupId) ?? contact.groupId}</bdi></span>`,
+      contact.mobile
+        ? acts(
+            linkButton(conversationWith(base, contact.mobile), texts.openConversation, {
+              icon: 'chat',
+              look: 'ghost s',
+              about: nameOf(contact),
+            }),
+          )
+        : html``,
     ],
   }));
 
@@ -162,9 +176,9 @@ const selectionButtons = (groups: readonly (readonly [string, string])[]): Html 
   const options = [['', texts.noGroup] as const, ...groups].map(
     ([value, name]) => html`<option value="${value}">${name}</option>`,
   );
-  return html`<button name="act" value="write">${texts.writeAll}</button>
-<label for="moveTo">${texts.moveTo}</label> <select id="moveTo" name="moveTo">${options}</select><button name="act" value="move">${texts.move}</button>
-<button name="act" value="delete" class="danger">${texts.remove}</button>`;
+  return html`${button(texts.writeAll, { act: 'write', look: 's', icon: 'pen' })}
+<label for="moveTo">${texts.moveTo}</label> <select id="moveTo" name="moveTo">${options}</select>${button(texts.move, { act: 'move', look: 's' })}
+${button(texts.removeAct, { act: 'delete', look: 's danger' })}`;
 };
 
 /** Writes to the chosen contacts, moves them to a group, or removes them. */
@@ -225,17 +239,26 @@ interface Typed {
 }
 
 const contactForm = (
-  action: string,
+  form: Pick<FormPanel, 'title' | 'action' | 'submit' | 'id'>,
   typed: Typed,
   groups: readonly (readonly [string, string])[],
-  submit: string,
 ): Html =>
-  html`<form method="post" action="${action}" class="fields">
-${field({ name: 'mobile', label: texts.number, type: 'tel', value: typed.mobile, isRequired: true, lengthMax: 200 })}
-${field({ name: 'name', label: texts.name, value: typed.name, lengthMax: 200 })}
-${field({ name: 'surname', label: texts.surname, value: typed.surname, lengthMax: 200 })}
-${select({ name: 'groupId', label: texts.group, value: typed.groupId, choices: [['', texts.noGroup], ...groups] })}
-<button class="main">${submit}</button></form>`;
+  formPanel({
+    ...form,
+    fields: fieldRow([
+      field({
+        name: 'mobile',
+        label: texts.number,
+        type: 'tel',
+        value: typed.mobile,
+        isRequired: true,
+        lengthMax: 200,
+      }),
+      field({ name: 'name', label: texts.name, value: typed.name, lengthMax: 200 }),
+      field({ name: 'surname', label: texts.surname, value: typed.surname, lengthMax: 200 }),
+      select({ name: 'groupId', label: texts.group, value: typed.groupId, choices: [['', texts.noGroup], ...groups] }),
+    ]),
+  });
 
 const bodyOf = ({ form }: PageRequest) => ({
   mobile: form.text('mobile'),
@@ -276,9 +299,12 @@ const edit = async (request: PageRequest, problem: Problem | null = null): Promi
         groupId: contact.groupId ?? '',
       };
   const address = `${base}/contacts/${params.id ?? ''}`;
-  const main = html`<h1>${texts.changeTitle}</h1>${problemNote(problem, LABELS)}
-${contactForm(address, typed, await groupChoices(request), texts.changeSubmit)}
-<form method="post" action="${address}/remove" class="buttons"><button class="danger">${texts.remove}</button></form>`;
+  const talk = contact.mobile
+    ? linkButton(conversationWith(base, contact.mobile), texts.openConversation, { icon: 'chat' })
+    : '';
+  const main = html`${backLink(`${base}/contacts`, texts.back)}${head(nameOf(contact), contact.mobile ?? '', talk)}${problemNote(problem, LABELS)}
+${contactForm({ title: texts.changeTitle, action: address, submit: texts.changeSubmit }, typed, await groupChoices(request))}
+<form method="post" action="${address}/remove">${button(texts.removeAct, { look: 'danger' })}</form>`;
   return screen(texts.changeTitle, 'contacts', main, problem);
 };
 

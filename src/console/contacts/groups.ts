@@ -1,9 +1,10 @@
 import { html } from '../../base/html.ts';
 import type { Problem } from '../../base/problem.ts';
 import { groupAdd, groupChange, groupList, groupRemove, groupShow } from '../../operator/actions/groups.ts';
-import { asking, field, listOf, noticeOf, pageQuery, pagerOf, problemNote, refusalOf, screen } from '../lists.ts';
+import { asking, field, listPanel, noticeOf, pageQuery, pagerOf, problemNote, refusalOf, screen } from '../lists.ts';
 import { get, noticed, type PageRequest, post, type View } from '../page-request.ts';
-import { counted, grouped } from '../words.ts';
+import { acts, backLink, button, formPanel, head, linkButton, num } from '../parts.ts';
+import { counted } from '../words.ts';
 
 /** Groups of contacts. */
 
@@ -18,6 +19,7 @@ const texts = {
   rename: 'Rename',
   renameSubmit: 'Save the name',
   remove: 'Remove',
+  removeAct: 'Remove…',
   removeQuestion: (name: string, count: number) =>
     count === 0
       ? `Remove the empty group ${name}?`
@@ -42,14 +44,15 @@ const show = async (request: PageRequest, problem: Problem | null = null): Promi
     key: id,
     cells: [
       html`<a href="${base}/contacts?group=${id}"><bdi>${name ?? id}</bdi></a>`,
-      html`${grouped(contacts)}`,
-      html`<a href="${base}/groups/${id}">${texts.rename}<span class="unseen"> ${name ?? id}</span></a> · <a href="${base}/compose?group=${id}">${texts.write}<span class="unseen"> ${name ?? id}</span></a>`,
+      num(contacts),
+      acts(
+        html`${linkButton(`${base}/groups/${id}`, texts.rename, { look: 'ghost s', about: name ?? id })}${linkButton(`${base}/compose?group=${id}`, texts.write, { icon: 'pen', look: 'ghost s', about: name ?? id })}`,
+      ),
     ],
   }));
-  const list = listOf(texts, rows);
-  const main = html`<h1>${texts.title}</h1>${noticeOf(request, texts.notices)}${problemNote(problem, { name: texts.name })}${list}${pagerOf(request, next)}
-<h2>${texts.add}</h2><form method="post" action="${base}/groups" class="fields">
-${field({ name: 'name', label: texts.name, value: form.text('name'), isRequired: true, lengthMax: 200 })}<button class="main">${texts.addSubmit}</button></form>`;
+  const name = field({ name: 'name', label: texts.name, value: form.text('name'), isRequired: true, lengthMax: 200 });
+  const main = html`${head(texts.title)}${noticeOf(request, texts.notices)}${problemNote(problem, { name: texts.name })}${listPanel(texts, rows)}${pagerOf(request, next)}
+${formPanel({ title: texts.add, action: `${base}/groups`, fields: name, submit: texts.addSubmit })}`;
   return screen(texts.title, 'groups', main, problem);
 };
 
@@ -68,10 +71,11 @@ const add = async (request: PageRequest): Promise<View> => {
 const edit = async (request: PageRequest, problem: Problem | null = null): Promise<View> => {
   const { act, base, form } = request;
   const { id, name } = await act.run(groupShow, { params: paramsOf(request) });
-  const main = html`<h1>${texts.rename}</h1>${problemNote(problem, { name: texts.name })}
-<form method="post" action="${base}/groups/${id}" class="fields">
-${field({ name: 'name', label: texts.name, value: problem ? form.text('name') : (name ?? ''), isRequired: true, lengthMax: 200 })}<button class="main">${texts.renameSubmit}</button></form>
-<form method="post" action="${base}/groups/${id}/remove" class="buttons"><button class="danger">${texts.remove}</button></form>`;
+  const value = problem ? form.text('name') : (name ?? '');
+  const fields = field({ name: 'name', label: texts.name, value, isRequired: true, lengthMax: 200 });
+  const main = html`${backLink(`${base}/groups`, texts.title)}${head(name ?? id)}${problemNote(problem, { name: texts.name })}
+${formPanel({ title: texts.rename, action: `${base}/groups/${id}`, fields, submit: texts.renameSubmit })}
+<form method="post" action="${base}/groups/${id}/remove">${button(texts.removeAct, { look: 'danger' })}</form>`;
   return screen(texts.rename, 'groups', main, problem);
 };
 

@@ -5,8 +5,9 @@ import { Problem, toProblem } from '../../base/problem.ts';
 import type { Output } from '../../operator/action.ts';
 import { contactImport } from '../../operator/actions/files.ts';
 import { CSV_BYTES_MAX, readHeader } from '../../transfer/csv.ts';
-import { hidden, problemNote, refusalOf, screen, select, table } from '../lists.ts';
+import { fieldRow, hidden, problemNote, refusalOf, screen, select, table, check as tick } from '../lists.ts';
 import { get, type PageRequest, post, type View } from '../page-request.ts';
+import { backLink, button, head, note, steps, tablePanel, tile } from '../parts.ts';
 import { reporting } from '../progress.ts';
 import { counted, grouped } from '../words.ts';
 
@@ -18,7 +19,9 @@ import { counted, grouped } from '../words.ts';
 
 const texts = {
   title: 'Import contacts',
-  steps: 'File → columns and check → done',
+  steps: ['File', 'Columns and check', 'Done'],
+  back: 'Contacts',
+  counted: 'The rows of the file',
   file: 'CSV file',
   fileHint:
     'At most 10 MiB and 100,000 rows. Commas, semicolons, tabs or vertical bars; UTF-8, UTF-16 or Windows-1252. The first row names the columns.',
@@ -73,10 +76,10 @@ export async function decompressed(text: string): Promise<Uint8Array> {
 }
 
 const fileForm = ({ base }: PageRequest, problem: Problem | null): View => {
-  const main = html`<h1>${texts.title}</h1><p class="quiet">${texts.steps}</p>${problemNote(problem, LABELS)}
-<form method="post" action="${base}/import" enctype="multipart/form-data" class="fields">
-<p><label for="file">${texts.file}</label><input id="file" name="file" type="file" accept=".csv,.txt,text/csv" required aria-describedby="file-hint"><span class="hint" id="file-hint">${texts.fileHint}</span></p>
-<button class="main">${texts.read}</button></form>`;
+  const main = html`${backLink(`${base}/contacts`, texts.back)}${head(texts.title)}${steps(texts.steps, 0)}${problemNote(problem, LABELS)}
+<section class="panel"><form class="in" method="post" action="${base}/import" enctype="multipart/form-data">
+<div class="field"><label for="file">${texts.file}</label><input id="file" name="file" type="file" accept=".csv,.txt,text/csv" required aria-describedby="file-hint"><p class="hint" id="file-hint">${texts.fileHint}</p></div>
+<div class="row">${button(texts.read, { look: 'primary' })}</div></form></section>`;
   return screen(texts.title, 'contacts', main, problem);
 };
 
@@ -142,19 +145,18 @@ async function checkPage(
   const groupNames = groups.map(({ id, name }) => [String(id), name ?? String(id)] as const);
   const groupChoices: (readonly [string, string])[] = [['', texts.noGroup], ...groupNames];
   const canImport = found !== null && found.rows > found.bad;
-  const main = html`<h1>${texts.check}</h1><p class="quiet">${texts.steps}</p>${problemNote(problem, LABELS)}${found ? countsOf(found) : ''}
-<form method="post" action="${base}/import" enctype="multipart/form-data" class="fields">${hidden({ kept: await compressed(upload) })}
-<fieldset><legend>${texts.columns}</legend>${mapping}</fieldset>
-${select({ name: 'group', label: texts.group, value: form.text('group'), choices: groupChoices })}
-${found && found.bad > 0 ? html`<p class="note">${texts.refused}</p><p><label class="choice"><input type="checkbox" name="skip_bad"> ${texts.skip}</label></p>` : ''}
-<p class="buttons"><button name="act" value="check">${texts.again}</button>${canImport ? html`<button name="act" value="import" class="main">${texts.submit}</button>` : ''}</p></form>
+  const skip = found && found.bad > 0 ? html`${note('wait', texts.refused)}${tick('skip_bad', texts.skip)}` : '';
+  const main = html`${backLink(`${base}/contacts`, texts.back)}${head(texts.check)}${steps(texts.steps, 1)}${problemNote(problem, LABELS)}${found ? countsOf(found) : ''}
+<section class="panel"><header><h2>${texts.columns}</h2></header><form class="in" method="post" action="${base}/import" enctype="multipart/form-data">${hidden({ kept: await compressed(upload) })}
+${fieldRow([...mapping, select({ name: 'group', label: texts.group, value: form.text('group'), choices: groupChoices })])}${skip}
+<div class="row">${button(texts.again, { act: 'check' })}${canImport ? button(texts.submit, { act: 'import', look: 'primary' }) : ''}</div></form></section>
 ${found ? errorsOf(found) : ''}`;
   return screen(texts.check, 'contacts', main, problem);
 }
 
 function countsOf(found: Found): Html {
   const names = ['added', 'changed', 'unchanged', 'duplicates', 'bad', 'groupsAdded'] as const;
-  return html`<p>${texts.counts(found.rows)}</p><ul class="tiles">${names.map((name) => html`<li><strong>${grouped(found[name])}</strong>${texts[name]}</li>`)}</ul>`;
+  return html`<p>${texts.counts(found.rows)}</p><ul class="tiles" aria-label="${texts.counted}">${names.map((name) => tile({ key: name, label: texts[name], figure: grouped(found[name]) }))}</ul>`;
 }
 
 function errorsOf({ errors, errorsLeftOut }: Found): Html {
@@ -169,7 +171,7 @@ function errorsOf({ errors, errorsLeftOut }: Found): Html {
     ],
   }));
   const more = errors.length - rows.length + errorsLeftOut;
-  return html`<h2>${texts.errors}</h2>${table({ caption: texts.errors, columns: texts.errorColumns, rows })}${more > 0 ? html`<p>${texts.more(more)}</p>` : ''}`;
+  return html`${tablePanel(texts.errors, table({ caption: texts.errors, columns: texts.errorColumns, rows }))}${more > 0 ? html`<p>${texts.more(more)}</p>` : ''}`;
 }
 
 /** An import may take some seconds, so the page says so before it begins. */
@@ -181,15 +183,15 @@ const importNow = (request: PageRequest, upload: Uint8Array): View => ({
 
 async function* importing(request: PageRequest, upload: Uint8Array): AsyncGenerator<Html> {
   const { act, account, base } = request;
-  yield html`<h1>${texts.title}</h1><p role="status">${texts.importing}</p>`;
+  yield head(texts.title, texts.importing);
   try {
     const given = { params: { username: account.username }, query: queryOf(request, false), upload };
     const { added, changed, bad } = yield* reporting((progress) => act.run(contactImport, { ...given, progress }));
-    yield html`<p class="note done" role="status">${texts.done(added, changed, bad)}</p>`;
+    yield note('good', texts.done(added, changed, bad));
   } catch (thrown) {
     yield problemNote(toProblem(thrown, ''), LABELS);
   }
-  yield html`<p><a href="${base}/contacts">${texts.toContacts}</a></p>`;
+  yield html`<p><a class="btn" href="${base}/contacts">${texts.toContacts}</a></p>`;
 }
 
 export const importRoutes = [

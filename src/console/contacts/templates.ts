@@ -3,8 +3,20 @@ import type { Problem } from '../../base/problem.ts';
 import { TEMPLATE_LENGTH_MAX } from '../../domain/contacts/templates.ts';
 import { templateAdd, templateList, templateRemove } from '../../operator/actions/templates.ts';
 import { partsOf } from '../../sms/parts.ts';
-import { asking, hidden, listOf, noticeOf, pageQuery, pagerOf, problemNote, refusalOf, screen } from '../lists.ts';
+import {
+  area,
+  asking,
+  hidden,
+  listPanel,
+  noticeOf,
+  pageQuery,
+  pagerOf,
+  problemNote,
+  refusalOf,
+  screen,
+} from '../lists.ts';
 import { get, noticed, type PageRequest, post, type View } from '../page-request.ts';
+import { acts, button, formPanel, head, linkButton, num, wide } from '../parts.ts';
 import { messageText } from '../words.ts';
 
 /** Texts that are sent often. */
@@ -18,6 +30,7 @@ const texts = {
   text: 'Text',
   submit: 'Save',
   remove: 'Remove',
+  removeAct: 'Remove…',
   question: 'Remove this template?',
   use: 'Use it',
   notices: {
@@ -38,16 +51,21 @@ const show = async (request: PageRequest, problem: Problem | null = null): Promi
   const rows = items.map(({ id, text }) => ({
     key: id,
     cells: [
-      messageText(text),
-      html`${partsOf(text)}`,
-      html`<div class="buttons"><a href="${base}/compose?template=${id}">${texts.use}<span class="unseen">: ${text.slice(0, 40)}</span></a>
-<form method="post" action="${base}/templates/${id}/remove">${hidden({ text: text.slice(0, SHOWN_MAX) })}<button aria-label="${texts.remove}: ${text.slice(0, 40)}">${texts.remove}</button></form></div>`,
+      wide(messageText(text)),
+      num(partsOf(text)),
+      acts(html`${linkButton(`${base}/compose?template=${id}`, texts.use, { icon: 'pen', look: 's', about: text.slice(0, 40) })}
+<form method="post" action="${base}/templates/${id}/remove">${hidden({ text: text.slice(0, SHOWN_MAX) })}${button(texts.removeAct, { look: 's', label: `${texts.remove}: ${text.slice(0, 40)}` })}</form>`),
     ],
   }));
-  const list = listOf(texts, rows);
-  const main = html`<h1>${texts.title}</h1>${noticeOf(request, texts.notices)}${problemNote(problem, { text: texts.text })}${list}${pagerOf(request, next)}
-<h2>${texts.add}</h2><form method="post" action="${base}/templates" class="fields"><p><label for="text">${texts.text}</label>
-<textarea id="text" name="text" required maxlength="${TEMPLATE_LENGTH_MAX}">${form.raw('text')}</textarea></p><button class="main">${texts.submit}</button></form>`;
+  const fields = area({
+    name: 'text',
+    label: texts.text,
+    value: form.raw('text'),
+    isRequired: true,
+    lengthMax: TEMPLATE_LENGTH_MAX,
+  });
+  const main = html`${head(texts.title)}${noticeOf(request, texts.notices)}${problemNote(problem, { text: texts.text })}${listPanel(texts, rows)}${pagerOf(request, next)}
+${formPanel({ title: texts.add, action: `${base}/templates`, fields, submit: texts.submit })}`;
   return screen(texts.title, 'templates', main, problem);
 };
 

@@ -6,9 +6,10 @@ import { rememberedAt, rememberOnce } from '../../domain/accounts/idempotency.ts
 import { PAST_MAX_MS } from '../../domain/sending/accept.ts';
 import { messageSend } from '../../operator/actions/sending.ts';
 import { CSV_BYTES_MAX } from '../../transfer/csv.ts';
-import { hidden, refusalOf, table } from '../lists.ts';
+import { hidden, refusalOf, table, withFirstLine } from '../lists.ts';
 import { noticed, type PageRequest, page, type View } from '../page-request.ts';
-import { counted, grouped, instantOf, messageText, time, zoneName } from '../words.ts';
+import { button, head, note, panel, steps, tablePanel, tile } from '../parts.ts';
+import { counted, grouped, instantOf, messageText, time } from '../words.ts';
 import { wrongFields } from '../wrong-fields.ts';
 import { type Recipient, type Recipients, readRecipients } from './recipients.ts';
 
@@ -19,6 +20,10 @@ import { type Recipient, type Recipients, readRecipients } from './recipients.ts
 
 const texts = {
   title: 'Check before sending',
+  steps: ['Write', 'Check', 'Sent'],
+  figures: 'What will happen',
+  willGo: 'Will go',
+  willNotGo: 'Will not go',
   texts: 'Text',
   goes: (count: number) => `${counted(count, 'message')} will go.`,
   none: 'No message can be sent.',
@@ -33,7 +38,6 @@ const texts = {
   costSaid: (credits: bigint, parts: number) => `${counted(credits, 'credit')} (${counted(parts, 'part')})`,
   after: 'Credits left afterwards',
   free: 'Credits that you have',
-  inZone: (zone: string) => `(${zone})`,
   missing: (credits: bigint) =>
     `${counted(credits, 'credit is missing', 'credits are missing')}. Ask the operator for more, or send to fewer numbers.`,
   before:
@@ -169,9 +173,6 @@ const contentOf = (text: string, numbers: readonly string[]): string =>
 const contentName = ({ session, account }: PageRequest, content: string): string =>
   hash('sha256', JSON.stringify(['console content', ownerKey(session.owner), account.username, content]));
 
-/** Names the zone, because people in several zones may look at the page. */
-const timeIn = (at: number | string, zone: string): Html => html`${time(at, zone)} ${texts.inZone(zoneName(zone))}`;
-
 async function checkPage(request: PageRequest, key: string, recipients: Recipients, checked: Checked): Promise<View> {
   const { base, form, zone, now, domain, account, services } = request;
   const numbers = recipients.list.map(({ number }) => number);
@@ -182,22 +183,25 @@ async function checkPage(request: PageRequest, key: string, recipients: Recipien
   );
   const { free } = await domain.ledger.balances(account.id);
   const left = free - checked.credits;
-  const row = (name: string, value: Html | string): Html => html`<div><dt>${name}</dt><dd>${value}</dd></div>`;
   const isDelayed = isLater(request, checked.dueAt);
   const notAfter = instantOf(form.text('notAfter'), zone);
   const canSend = checked.accepted > 0 && left >= 0n;
   const lead = checked.accepted === 0 ? texts.none : left < 0n ? texts.lacking : texts.goes(checked.accepted);
-  const main = html`<h1>${texts.title}</h1>
-<p class="lead">${lead}</p>
-${sentBefore === null ? '' : html`<div class="note problem" role="alert"><p>${texts.before} ${timeIn(sentBefore, zone)}</p></div>`}
-${left < 0n ? html`<div class="note problem" role="alert"><p>${texts.missing(-left)}</p></div>` : ''}
-${checked.isPast ? html`<p class="note">${texts.past}</p>` : ''}${checked.isShifted ? html`<p class="note">${texts.shifted} ${timeIn(checked.dueAt, zone)}</p>` : ''}
-<dl class="list">${row(texts.due, isDelayed ? timeIn(checked.dueAt, zone) : texts.atOnce)}${notAfter === null ? '' : row(COMPOSE_LABELS.notAfter, timeIn(notAfter, zone))}
-${row(texts.cost, texts.costSaid(checked.credits, checked.parts))}${left < 0n ? row(texts.free, grouped(free)) : row(texts.after, grouped(left))}</dl>
-<h2>${texts.texts}</h2>${checked.previews.map((recipient) => html`<p><strong>${recipient}</strong></p><pre>${messageText(form.raw('text'))}</pre>`)}
-${recipients.duplicates.length > 0 ? html`<p class="note">${texts.duplicates(recipients.duplicates.length)}</p>` : ''}
+  const when = html`${texts.due} ${isDelayed ? time(checked.dueAt, zone) : texts.atOnce}${notAfter === null ? '' : html`. ${COMPOSE_LABELS.notAfter} ${time(notAfter, zone)}`}`;
+  const afterwards = left < 0n ? `${texts.free}: ${grouped(free)}` : `${texts.after}: ${grouped(left)}`;
+  const previews = checked.previews.map(
+    (recipient) =>
+      html`<p><strong class="tel"><bdi>${recipient}</bdi></strong></p><p class="bubble">${messageText(form.raw('text'))}</p>`,
+  );
+  const main = html`${head(texts.title, when)}${steps(texts.steps, 1)}
+${sentBefore === null ? '' : note('bad', html`<p>${texts.before} ${time(sentBefore, zone)}</p>`)}
+${left < 0n ? note('bad', texts.missing(-left)) : ''}
+${checked.isPast ? note('wait', texts.past) : ''}${checked.isShifted ? note('wait', html`<p>${texts.shifted} ${time(checked.dueAt, zone)}</p>`) : ''}
+<ul class="tiles" aria-label="${texts.figures}">${tile({ key: 'goes', label: texts.willGo, figure: grouped(checked.accepted) })}${tile({ key: 'refused', label: texts.willNotGo, figure: grouped(checked.refused.length) })}${tile({ key: 'cost', label: texts.cost, figure: grouped(checked.credits), more: `${texts.costSaid(checked.credits, checked.parts)}. ${afterwards}` })}</ul>
+${recipients.duplicates.length > 0 ? note('', texts.duplicates(recipients.duplicates.length)) : ''}
+${panel({ title: texts.texts, content: html`${previews}` })}
 ${refusedTable(checked.refused)}
-${sendForm(request, key, recipients, numbers, canSend, checked.accepted, base)}`;
+<div class="cta"><strong>${lead}</strong>${sendForm(request, key, recipients, numbers, canSend, checked.accepted, base)}</div>`;
   return page(texts.title, main, { current: 'compose' });
 }
 
@@ -208,11 +212,12 @@ function refusedTable(refused: Checked['refused']): Html {
     cells: [html`${from}`, html`<bdi>${number}</bdi>`, html`${texts.reason(detail)}`],
   }));
   const more = refused.length - rows.length;
-  return html`<h2>${texts.refused(refused.length)}</h2>${table({ caption: texts.refused(refused.length), columns: texts.columns, rows })}${more > 0 ? html`<p>${texts.more(more)}</p>` : ''}`;
+  const title = texts.refused(refused.length);
+  return html`${tablePanel(title, table({ caption: title, columns: texts.columns, rows }))}${more > 0 ? html`<p>${texts.more(more)}</p>` : ''}`;
 }
 
 const hiddenArea = (name: string, value: string): Html =>
-  html`<textarea hidden name="${name}">${value.startsWith('\n') ? `\n${value}` : value}</textarea>`;
+  html`<textarea hidden name="${name}">${withFirstLine(value)}</textarea>`;
 
 function sendForm(
   { form }: PageRequest,
@@ -232,11 +237,8 @@ function sendForm(
   });
   const groups = form.all('group').map((group) => html`<input type="hidden" name="group" value="${group}">`);
   const fields = html`${kept}${groups}${hiddenArea('to', form.raw('to'))}${hiddenArea('text', form.raw('text'))}${hiddenArea('fileNumbers', fileNumbers.join('\n'))}`;
-  return html`<div class="buttons">${
-    canSend
-      ? html`<form method="post" action="${base}/compose/send">${fields}${hiddenArea('recipients', numbers.join('\n'))}<button class="main">${texts.send(count)}</button></form>`
-      : ''
-  }<form method="post" action="${base}/compose/check">${fields}<button name="act" value="back">${texts.back}</button></form></div>`;
+  const send = html`<form method="post" action="${base}/compose/send">${fields}${hiddenArea('recipients', numbers.join('\n'))}${button(texts.send(count), { look: 'primary', icon: 'send' })}</form>`;
+  return html`<form method="post" action="${base}/compose/check">${fields}${button(texts.back, { act: 'back', icon: 'left' })}</form>${canSend ? send : ''}`;
 }
 
 interface Summary {
@@ -308,7 +310,7 @@ const remember = (request: PageRequest, numbers: readonly string[]): Promise<voi
 /** Sends in batches, each once. If the page breaks, a reload continues with the next batch. */
 async function* sendMany(request: PageRequest, numbers: readonly string[]): AsyncGenerator<Html> {
   const { sending } = texts;
-  yield html`<h1>${sending.title}</h1><p>${sending.stopped}</p><ol class="progress">`;
+  yield html`${head(sending.title, sending.stopped)}<ol class="progress">`;
   let [accepted, refused, isLater, done] = [0, 0, false, 0];
   try {
     for (let start = 0; start < numbers.length; start += AT_ONCE) {
@@ -321,9 +323,10 @@ async function* sendMany(request: PageRequest, numbers: readonly string[]): Asyn
       yield html`<li>${sending.progress(done, numbers.length)}</li>`;
     }
     await remember(request, numbers);
-    yield html`</ol><p class="note done" role="status">${sending.done(accepted, refused)}</p>`;
+    yield html`</ol>${note('good', sending.done(accepted, refused))}`;
   } catch (thrown) {
-    yield html`</ol><p class="note problem" role="alert">${sending.failed(wrongFields(toProblem(thrown, ''), COMPOSE_LABELS).sentence, numbers.length - done)}</p>`;
+    const { sentence } = wrongFields(toProblem(thrown, ''), COMPOSE_LABELS);
+    yield html`</ol>${note('bad', sending.failed(sentence, numbers.length - done))}`;
   }
-  yield html`<p><a href="${request.base}/${isLater ? 'scheduled' : 'sent'}">${isLater ? sending.toScheduled : sending.toSent}</a></p>`;
+  yield html`<p><a class="btn" href="${request.base}/${isLater ? 'scheduled' : 'sent'}">${isLater ? sending.toScheduled : sending.toSent}</a></p>`;
 }

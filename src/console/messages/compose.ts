@@ -2,15 +2,20 @@ import { type Html, html } from '../../base/html.ts';
 import type { Problem } from '../../base/problem.ts';
 import { randomBytes } from '../../base/random.ts';
 import { charactersBeyondGsm7, partsOf, splitText } from '../../sms/parts.ts';
-import { field, problemNote } from '../lists.ts';
+import { area, check, checks, field, fieldRow, problemNote, withFirstLine } from '../lists.ts';
 import { get, type PageRequest, page, post, type View } from '../page-request.ts';
-import { counted, grouped, zoneName } from '../words.ts';
+import { button, head, note, panel, steps } from '../parts.ts';
+import { counted, grouped } from '../words.ts';
 import { CHECK_BYTES_MAX, COMPOSE_LABELS, checkMessage, sendMessage } from './check.ts';
 
 /** Writing a message. Nothing is sent from here: the next page checks it first. */
 
 const texts = {
-  title: 'Compose',
+  title: 'New message',
+  steps: ['Write', 'Check', 'Sent'],
+  to: 'To whom',
+  text: 'What',
+  when: 'When',
   toHint: 'Phone numbers, one per line or separated by commas.',
   chooseContacts: 'Choose contacts',
   groups: 'Groups',
@@ -21,7 +26,7 @@ const texts = {
   template: 'Template',
   noTemplate: 'no template',
   useTemplate: 'Put it into the text',
-  whenHint: (zone: string) => `Empty: at once. The time zone is ${zone}.`,
+  whenHint: 'Empty: at once.',
   notAfterHint: 'Empty: Columba tries for the usual time before it gives up.',
   referenceHint: 'Your own, such as an order number. It appears in the list of sent messages.',
   submit: 'Check',
@@ -109,31 +114,49 @@ const typedInForm = ({ form }: PageRequest): Typed => ({
   fileName: form.text('fileName'),
 });
 
-/** Doubles the first line end, because an HTML parser drops the first one of a text area. */
-export const area = (value: string): string => (value.startsWith('\n') ? `\n${value}` : value);
-
 async function composePage(request: PageRequest, typed: Typed, problem: Problem | null): Promise<View> {
-  const { base, zone, domain, account } = request;
+  const { base, domain, account } = request;
   const groups = await domain.contacts.groups(account.id, GROUPS_MAX, null);
   const templates = await domain.templates.all(account.id, GROUPS_MAX);
   const { free } = await domain.ledger.balances(account.id);
-  const choices = groups.map(
-    ({ id, name, total }) =>
-      html`<label class="choice"><input type="checkbox" name="group" value="${id}"${typed.groups.includes(String(id)) ? html` checked` : ''}> ${texts.groupSaid(name ?? String(id), total)}</label>`,
-  );
-  const main = html`<h1>${texts.title}</h1><p class="quiet">${texts.credits(grouped(free))}</p>${problemNote(problem, COMPOSE_LABELS)}
-<form method="post" action="${base}/compose/check" enctype="multipart/form-data" class="fields">
-<input type="hidden" name="key" value="${typed.key}">
-<p><label for="to">${COMPOSE_LABELS.recipients}</label><textarea id="to" name="to" rows="3" aria-describedby="to-hint">${area(typed.to)}</textarea><span class="hint" id="to-hint">${texts.toHint} <a href="${base}/contacts">${texts.chooseContacts}</a></span></p>
-${groups.length > 0 ? html`<fieldset><legend>${texts.groups}</legend>${choices}</fieldset>` : ''}
-<p><label for="file">${COMPOSE_LABELS.file}</label><input id="file" name="file" type="file" accept=".csv,.txt,text/csv" aria-describedby="file-hint"><span class="hint" id="file-hint">${texts.fileHint}</span></p>
-${keptFile(typed)}
-<p><label for="text">${COMPOSE_LABELS.text}</label><textarea id="text" name="text" required maxlength="${TEXT_LENGTH_MAX}" data-count="${base}/compose/count" data-output="counter">${area(typed.text)}</textarea><span class="hint" id="counter" aria-live="polite">${typed.text === '' ? '' : countSaid(typed.text)}</span></p>
-${templates.length > 0 ? templatePicker(templates) : ''}
-${field({ name: 'when', label: COMPOSE_LABELS.sendAt, type: 'datetime-local', value: typed.when, hint: texts.whenHint(zoneName(zone)) })}
-${field({ name: 'notAfter', label: COMPOSE_LABELS.notAfter, type: 'datetime-local', value: typed.notAfter, hint: texts.notAfterHint })}
-${field({ name: 'reference', label: COMPOSE_LABELS.reference, value: typed.reference, hint: texts.referenceHint, lengthMax: 200 })}
-<button class="main">${texts.submit}</button></form>`;
+  const choices = groups.map(({ id, name, total }) => {
+    const isChosen = typed.groups.includes(String(id));
+    return check('group', texts.groupSaid(name ?? String(id), total), String(id), isChosen);
+  });
+  const counter = html` data-count="${base}/compose/count" data-output="text-hint"`;
+  const toHint = html`${texts.toHint} <a href="${base}/contacts">${texts.chooseContacts}</a>`;
+  const to = html`${area({ name: 'to', label: COMPOSE_LABELS.recipients, value: typed.to, hint: toHint })}
+${groups.length > 0 ? checks(texts.groups, choices) : ''}
+<div class="field"><label for="file">${COMPOSE_LABELS.file}</label><input id="file" name="file" type="file" accept=".csv,.txt,text/csv" aria-describedby="file-hint"><p class="hint" id="file-hint">${texts.fileHint}</p></div>${keptFile(typed)}`;
+  const text = html`${area({ name: 'text', label: COMPOSE_LABELS.text, value: typed.text, rows: 5, isRequired: true, lengthMax: TEXT_LENGTH_MAX, more: html`${counter} aria-describedby="text-hint"` })}
+<p class="count" id="text-hint" aria-live="polite">${typed.text === '' ? '' : countSaid(typed.text)}</p>${templates.length > 0 ? templatePicker(templates) : ''}`;
+  const when = fieldRow([
+    field({
+      name: 'when',
+      label: COMPOSE_LABELS.sendAt,
+      type: 'datetime-local',
+      value: typed.when,
+      hint: texts.whenHint,
+    }),
+    field({
+      name: 'notAfter',
+      label: COMPOSE_LABELS.notAfter,
+      type: 'datetime-local',
+      value: typed.notAfter,
+      hint: texts.notAfterHint,
+    }),
+    field({
+      name: 'reference',
+      label: COMPOSE_LABELS.reference,
+      value: typed.reference,
+      hint: texts.referenceHint,
+      lengthMax: 200,
+    }),
+  ]);
+  const main = html`${head(texts.title)}${steps(texts.steps, 0)}${problemNote(problem, COMPOSE_LABELS)}
+<form class="stack" method="post" action="${base}/compose/check" enctype="multipart/form-data"><input type="hidden" name="key" value="${typed.key}">
+${panel({ title: texts.to, content: to })}${panel({ title: texts.text, content: text })}${panel({ title: texts.when, content: when })}
+<div class="cta"><span class="small">${texts.credits(grouped(free))}</span>${button(texts.submit, { look: 'primary' })}</div></form>`;
   // The page holds no stored message, so a browser that goes back may keep what was typed.
   const cacheControl = problem === null ? 'private, no-cache' : 'no-store';
   return page(texts.title, main, { current: 'compose', cacheControl, ...(problem ? { status: 400 } : {}) });
@@ -141,15 +164,15 @@ ${field({ name: 'reference', label: COMPOSE_LABELS.reference, value: typed.refer
 
 /** The picker is within the form, so that nothing that was typed is lost. */
 const templatePicker = (templates: readonly { readonly position: bigint; readonly text: string }[]): Html =>
-  html`<p><label for="template">${texts.template}</label><select id="template" name="template"><option value="">${texts.noTemplate}</option>${templates.map(
+  html`<div class="row end"><div class="field"><label for="template">${texts.template}</label><select id="template" name="template"><option value="">${texts.noTemplate}</option>${templates.map(
     ({ position, text }) => html`<option value="${position.toString()}">${text.slice(0, 60)}</option>`,
-  )}</select> <button name="act" value="template" formnovalidate>${texts.useTemplate}</button></p>`;
+  )}</select></div><button class="btn s" name="act" value="template" formnovalidate>${texts.useTemplate}</button></div>`;
 
 function keptFile({ fileNumbers, fileName }: Typed): Html {
   if (fileNumbers === '') return html``;
   const count = fileNumbers.split('\n').filter((number) => number !== '').length;
-  return html`<p class="note">${texts.fileKept(fileName, count)} <label class="choice"><input type="checkbox" name="dropFile"> ${texts.fileDrop}</label></p>
-<textarea hidden name="fileNumbers">${area(fileNumbers)}</textarea><input type="hidden" name="fileName" value="${fileName}">`;
+  return html`${note('', html`<p>${texts.fileKept(fileName, count)}</p>${check('dropFile', texts.fileDrop)}`)}
+<textarea hidden name="fileNumbers">${withFirstLine(fileNumbers)}</textarea><input type="hidden" name="fileName" value="${fileName}">`;
 }
 
 /** `2 parts · Unicode alphabet because of ’ (use ' to pay less) · 2 credits for each number`. */
@@ -179,7 +202,7 @@ const count = async ({ form }: PageRequest): Promise<View> => ({
 const again = (request: PageRequest, problem: Problem | null): Promise<View> =>
   composePage(request, typedInForm(request), problem);
 
-const check = async (request: PageRequest): Promise<View> => {
+const checkPage = async (request: PageRequest): Promise<View> => {
   const act = request.form.text('act');
   if (act === 'back') return again(request, null);
   // Enter in a field presses the first button of the form; without a template it is the check.
@@ -199,7 +222,7 @@ export const composeRoutes = [
   get('/compose', async (request) => composePage(request, await typedInAddress(request), null)),
   // Another address than that of the form, because a browser forgets a page after a POST to its
   // address, and going back must find the same page with the same key.
-  post('/compose/check', check, CHECK_BYTES_MAX),
+  post('/compose/check', checkPage, CHECK_BYTES_MAX),
   post('/compose/count', count),
   post('/compose/send', (request) => sendMessage(request, again), CHECK_BYTES_MAX),
 ];

@@ -1,4 +1,4 @@
-import { html } from '../../base/html.ts';
+import { type Html, html } from '../../base/html.ts';
 import { isInSnapshot, snapshotOf } from '../../domain/accounts/ids.ts';
 import type { InboxMessage } from '../../domain/messages/received.ts';
 import { inboxChangeMany } from '../../operator/actions/batches.ts';
@@ -7,11 +7,12 @@ import type { Cursor } from '../../store/cursor.ts';
 import { inboxCsv } from '../../transfer/contact-csv.ts';
 import { actOnRows, idBatches, selectableList } from '../bulk.ts';
 import { contactNames, withLink } from '../contacts/contact-names.ts';
-import { addressWith, csvLink, noticeOf, pager, type Row, tableRows } from '../lists.ts';
+import { addressWith, hidden, noticeOf, pager, type Row, tableRows } from '../lists.ts';
 import { get, type PageRequest, page, post, type View } from '../page-request.ts';
+import { button, head, linkButton } from '../parts.ts';
 import { justAfter, readCursor, SEARCHED_ROWS_MAX, scan } from '../scan.ts';
 import { listTexts } from '../texts.ts';
-import { counted, messageText, time } from '../words.ts';
+import { clamped, counted, time } from '../words.ts';
 import {
   filteredDownload,
   filteredList,
@@ -32,25 +33,26 @@ const texts = {
   search: 'Search in senders and texts',
   state: 'State',
   states: [
-    ['', 'all, newest first'],
-    ['unread', 'unread, oldest first'],
+    ['', 'All'],
+    ['unread', 'Unread, oldest first'],
   ] as readonly (readonly [string, string])[],
   from: 'From day',
   to: 'To day',
   read: 'Mark read',
   unread: 'Mark unread',
   delete: 'Delete',
-  reply: 'Reply',
   message: (sender: string) => `the message of ${sender}`,
   empty: 'No message has arrived yet.',
-  emptyHint: 'Messages that people send to your numbers appear here.',
+  emptyHint: 'Messages that people send to your numbers appear here. Begin with a message to yourself.',
+  write: 'New message',
+  undo: 'Undo',
   noMatch: 'No message matches.',
   noMatchHint: 'Shorten the search, or choose a longer time.',
   deleteQuestion: (count: number) => `Delete ${counted(count, 'received message')}? This cannot be undone.`,
   deleteSubmit: (count: number) => `Delete ${counted(count, 'message')}`,
   acting: 'Working on received messages',
   notices: {
-    nothing: 'Nothing was selected, so nothing was done.',
+    nothing: { nothingDone: 'Nothing was selected, so nothing was done.' },
     read: (count: bigint) => `Marked ${counted(count, 'message')} as read.`,
     unread: (count: bigint) => `Marked ${counted(count, 'message')} as unread.`,
     delete: (count: bigint) =>
@@ -104,8 +106,8 @@ async function rowsOf(request: PageRequest, messages: readonly InboxMessage[]): 
   return messages.map(({ id, sender, text, shortCode, receivedAt, read }) => ({
     key: id.toString(),
     name: texts.message(names(sender) ?? sender ?? '?'),
-    cells: [withLink(base, sender, names), messageText(text, 300), html`${shortCode ?? ''}`, time(receivedAt, zone)],
-    isStrong: !read,
+    cells: [withLink(base, sender, names), clamped(text), html`${shortCode ?? ''}`, time(receivedAt, zone)],
+    isFresh: !read,
   }));
 }
 
@@ -136,15 +138,23 @@ const show = async (request: PageRequest): Promise<View> => {
     all: rows.length === 0 ? null : listTexts.onAll(await countOf(request, filter)),
     snapshot,
     kept: keptFilter(request),
-    buttons: html`<button name="act" value="read">${texts.read}</button>
-<button name="act" value="unread">${texts.unread}</button>
-<button name="act" value="delete" class="danger">${texts.delete}</button>`,
+    buttons: html`${button(texts.read, { act: 'read', look: 's' })}${button(texts.unread, { act: 'unread', look: 's' })}
+${button(texts.delete, { act: 'delete', look: 's danger' })}`,
+    step: linkButton(`${base}/compose`, texts.write, { icon: 'pen' }),
     live: isLive ? { url: addressWith(request, { part: 'rows' }), mode: 'hold' } : undefined,
   });
-  const main = html`<h1>${texts.title}</h1>${noticeOf(request, texts.notices)}${filterForm(request, texts)}${list}${pager(request, found)}
-<p>${csvLink(request, isFilter(filter))}</p>`;
+  const main = html`${head(texts.title)}${noticeOf(request, texts.notices, undoForm(request))}${filterForm(request, texts)}${list}${pager(request, found)}`;
   return page(texts.title, main, { current: 'inbox' });
 };
+
+/** Takes back that messages were marked. Their ids are in the address, if they are few. */
+function undoForm({ query, base }: PageRequest): Html {
+  const opposite = { read: 'unread', unread: 'read' }[query.get('notice') ?? ''];
+  const ids = (query.get('undo') ?? '').split('.').filter((id) => /^-?\d{1,19}$/.test(id));
+  if (opposite === undefined || ids.length === 0) return html``;
+  const fields = html`${hidden({ act: opposite })}${ids.map((id) => hidden({ id }))}`;
+  return html`<form method="post" action="${base}/inbox">${fields}<button>${texts.undo}</button></form>`;
+}
 
 const CHANGES = ['read', 'unread', 'delete'] as const;
 
@@ -160,7 +170,7 @@ const act = async (request: PageRequest): Promise<View> => {
     action: `${base}/inbox`,
     current: 'inbox',
     notice: change,
-    ...(change === 'delete' ? { ask } : {}),
+    ...(change === 'delete' ? { ask } : { canUndo: true }),
     act: async (ids) => (await request.act.run(inboxChangeMany, { params, body: { ids, change } })).done,
     batches: (snapshot) =>
       idBatches((after, rowsMax) => scanInbox(request, filter, after, rowsMax), snapshot, {

@@ -2,7 +2,17 @@ import type { Html } from '../../base/html.ts';
 import type { DownloadAction } from '../../operator/action.ts';
 import type { accountParams } from '../../operator/schemas.ts';
 import type { Cursor } from '../../store/cursor.ts';
-import { download, filterField, filterSelect, filters, keptAddress, keptFields, searchField } from '../lists.ts';
+import {
+  csvLink,
+  download,
+  fieldRow,
+  filterField,
+  filters,
+  keptAddress,
+  keptFields,
+  searchField,
+  tabs,
+} from '../lists.ts';
 import type { PageRequest, View } from '../page-request.ts';
 import { matchingRows, type Scanned } from '../scan.ts';
 import { endOfDay, instantOf } from '../words.ts';
@@ -54,13 +64,17 @@ export const holdsSearch = ({ q, from, to }: MessageFilter, at: number, texts: r
   (to === null || at < to) &&
   (q === '' || texts.some((text) => text?.toLowerCase().includes(q)));
 
-export const filterForm = (request: PageRequest, texts: MessageFilterTexts): Html =>
-  filters(request, [
+/** The row above a list of messages: its states as tabs, the other fields folded, and its file. */
+export const filterForm = (request: PageRequest, texts: MessageFilterTexts): Html => {
+  const { query } = request;
+  const isFiltered = FIELDS.some((name) => (query.get(name) ?? '') !== '');
+  const fields = [
     searchField(request, texts.search),
-    filterSelect(request, { name: 'state', label: texts.state, choices: texts.states }),
-    filterField(request, 'from', texts.from, 'date'),
-    filterField(request, 'to', texts.to, 'date'),
-  ]);
+    fieldRow([filterField(request, 'from', texts.from, 'date'), filterField(request, 'to', texts.to, 'date')]),
+  ];
+  const before = tabs(request, { name: 'state', label: texts.state, choices: texts.states });
+  return filters(request, fields, { before, after: csvLink(request, isFiltered), kept: ['state'] });
+};
 
 /** The fields of the filter, for the form that acts on all that match. */
 export const keptFilter = (request: PageRequest): Html => keptFields(request, FIELDS);

@@ -8,18 +8,23 @@ import type { Output } from '../../operator/action.ts';
 import { messageCancel, messageShow } from '../../operator/actions/messages.ts';
 import { messageResend } from '../../operator/actions/sending.ts';
 import { partsOf, splitText } from '../../sms/parts.ts';
+import { contactNames } from '../contacts/contact-names.ts';
+import { icon } from '../icons.ts';
 import { asking, noticeOf, table } from '../lists.ts';
 import { get, noticed, type PageRequest, page, post, type View } from '../page-request.ts';
-import { grouped, messageText, party, time } from '../words.ts';
-import { isResting, statusCell, statusHint } from './status-cell.ts';
+import { backLink, button, fact, facts, head, linkButton, note, panel, tablePanel } from '../parts.ts';
+import { grouped, messageText, time } from '../words.ts';
+import { isFailed, isResting, statusCell, statusHint, statusLook, statusWords } from './status-cell.ts';
 
 /** One message that was sent or is scheduled, with everything that happened to it. */
 
 const texts = {
   title: 'Message',
   to: 'To',
+  unknown: '(unknown)',
   text: 'Text',
-  state: 'State',
+  facts: 'About it',
+  lists: { sent: 'Sent', scheduled: 'Scheduled' },
   reference: 'Reference',
   id: 'Id',
   parts: 'Parts',
@@ -33,7 +38,6 @@ const texts = {
   notAfter: 'Do not send after',
   createdAt: 'Written',
   history: 'What happened',
-  columns: ['When', 'State', 'Reason'],
   attempts: 'Attempts',
   attemptColumns: ['Attempt', 'Part', 'Connector', 'Carrier’s id', 'State', 'When'],
   attemptStates: {
@@ -44,8 +48,9 @@ const texts = {
   } as Readonly<Record<string, string>>,
   conversation: 'Conversation',
   resend: 'Send again',
-  blacklist: 'Put the number on the blacklist',
-  cancel: 'Cancel this message',
+  blacklist: 'Blacklist…',
+  cancel: 'Cancel this message…',
+  cancelSubmit: 'Cancel this message',
   cancelQuestion: 'Cancel this message? It is not sent, and its credits are free again.',
   gone: 'The message no longer exists: it was deleted, or it was too old. Its credits are still in the list of credits.',
   goneTitle: 'This message no longer exists',
@@ -70,16 +75,34 @@ const show = async (request: PageRequest): Promise<View> => {
     throw thrown;
   }
   const attempts = await attemptsOf(request.services.database, request.account.id, BigInt(message.id));
-  const shown = html`${facts(request, message)}${attemptTable(attempts, request.zone)}`;
+  const name = (await contactNames(request, [message.recipient]))(message.recipient);
+  const shown = html`${title(request, message, name)}${story(request, message, attempts)}`;
   if (request.query.get('part') === 'rows') return { kind: 'fragment', html: shown };
   const isMoving = message.state === 'scheduled' || !isResting(message.status ?? '');
   const live = isMoving ? html` data-live="${request.path}?part=rows" data-mode="whole"` : '';
-  const main = html`<h1>${texts.title}</h1>${noticeOf(request, texts.notices)}<div${live}>${shown}</div>
-<div class="buttons">${buttons(request, message)}</div>`;
+  const main = html`${backLink(`${request.base}/${message.state}`, texts.lists[message.state])}${noticeOf(request, texts.notices)}
+<div class="stack"${live}>${shown}</div><div class="row">${buttons(request, message)}</div>`;
   return page(texts.title, main, { current: message.state });
 };
 
-const row = (name: string, value: Html | string): Html => html`<div><dt>${name}</dt><dd>${value}</dd></div>`;
+/** Whom the message is for, when, and what became of it. */
+function title(
+  { zone }: PageRequest,
+  { recipient, state, status, scheduledAt, sentAt }: Message,
+  name: string | null,
+): Html {
+  const number = html`<span class="tel"><bdi>${recipient ?? texts.unknown}</bdi></span>`;
+  const when =
+    state === 'scheduled'
+      ? html`${texts.scheduledAt} ${time(scheduledAt, zone)}`
+      : html`${texts.sentAt} ${time(sentAt, zone)}`;
+  const chip = state === 'scheduled' ? '' : statusCell(status);
+  return head(
+    html`${texts.to} ${name === null ? number : html`<bdi>${name}</bdi>`}`,
+    html`${name === null ? '' : html`${number} · `}${when}`,
+    chip,
+  );
+}
 
 /** The history of a message that was sent again links to the other one. */
 function reason(base: string, detail: string | null): Html {
@@ -87,22 +110,35 @@ function reason(base: string, detail: string | null): Html {
   return other === null ? html`${detail ?? ''}` : html`<a href="${base}/messages/${other}">${detail ?? ''}</a>`;
 }
 
-function facts({ zone, base }: PageRequest, message: Message): Html {
-  const { recipient, text, status, reference, history, heldCredits } = message;
+function story(request: PageRequest, message: Message, attempts: readonly Attempt[]): Html {
+  const { zone, base } = request;
+  const { text, status, history } = message;
+  const events = history.map(({ status: each, at, detail }) => {
+    const [tone, shape] = statusLook(each);
+    return html`<li class="${tone}">${icon(shape)}<div class="row"><strong>${statusWords(each)}</strong><span class="push small quiet">${time(at, zone)}</span></div>${
+      detail === null || detail === '' ? '' : html`<p class="said">${reason(base, detail)}</p>`
+    }</li>`;
+  });
+  const isBad = message.state !== 'scheduled' && isFailed(status ?? '');
+  const why =
+    status === null ? '' : isBad ? note('wait', statusHint(status)) : html`<p class="quiet">${statusHint(status)}</p>`;
+  return html`${why}<div class="cols"><div class="stack">${
+    events.length === 0 ? '' : panel({ title: texts.history, content: html`<ol class="timeline">${events}</ol>` })
+  }${attemptTable(attempts, zone)}</div>
+<div class="stack">${panel({ title: texts.text, content: html`<p class="bubble">${messageText(text)}</p>` })}${panel({ title: texts.facts, content: factsOf(zone, message) })}</div></div>`;
+}
+
+function factsOf(zone: string, { id, text, reference, heldCredits, state, notAfter, createdAt }: Message): Html {
   const parts = partsOf(text ?? '');
-  const isScheduled = message.state === 'scheduled';
-  const events = history.map(({ status: each, at, detail }, index) => ({
-    key: String(index),
-    cells: [time(at, zone), statusCell(each), reason(base, detail)],
-  }));
-  return html`<dl class="list">${row(texts.to, party(recipient))}${row(texts.text, messageText(text))}
-${isScheduled ? row(texts.scheduledAt, time(message.scheduledAt, zone)) : row(texts.state, html`${statusCell(status)}<br>${statusHint(status)}`)}
-${message.notAfter === null ? '' : row(texts.notAfter, time(message.notAfter, zone))}
-${isScheduled ? row(texts.createdAt, time(message.createdAt, zone)) : row(texts.sentAt, time(message.sentAt, zone))}
-${row(texts.parts, texts.partsSaid(parts, texts.alphabets[splitText(text ?? '').encoding]))}${
-  isScheduled ? row(texts.held, grouped(heldCredits ?? '0')) : row(texts.cost, texts.costSaid(parts))
-}${row(texts.reference, reference ?? '–')}${row(texts.id, html`<code data-copy>${message.id}</code>`)}</dl>
-${events.length === 0 ? '' : html`<h2>${texts.history}</h2>${table({ caption: texts.history, columns: texts.columns, rows: events })}`}`;
+  const isScheduled = state === 'scheduled';
+  return facts([
+    fact(texts.parts, texts.partsSaid(parts, texts.alphabets[splitText(text ?? '').encoding])),
+    isScheduled ? fact(texts.held, grouped(heldCredits ?? '0')) : fact(texts.cost, texts.costSaid(parts)),
+    isScheduled ? fact(texts.createdAt, time(createdAt, zone)) : '',
+    notAfter === null ? '' : fact(texts.notAfter, time(notAfter, zone)),
+    fact(texts.reference, reference ?? '–'),
+    fact(texts.id, html`<code data-copy>${id}</code>`),
+  ]);
 }
 
 function attemptTable(attempts: readonly Attempt[], zone: string): Html {
@@ -118,24 +154,25 @@ function attemptTable(attempts: readonly Attempt[], zone: string): Html {
       time(submittedAt, zone),
     ],
   }));
-  return html`<h2>${texts.attempts}</h2>${table({ caption: texts.attempts, columns: texts.attemptColumns, rows })}`;
+  return tablePanel(texts.attempts, table({ caption: texts.attempts, columns: texts.attemptColumns, rows }));
 }
 
 function buttons({ base }: PageRequest, { id, recipient, state, status }: Message): Html {
   const number = recipient ?? '';
   const to = new URLSearchParams({ with: number }).toString();
-  const cancel = html`<form method="post" action="${base}/messages/${id}/cancel"><button class="danger">${texts.cancel}</button></form>`;
-  const again = html`<form method="post" action="${base}/messages/${id}/resend"><input type="hidden" name="key" value="${randomBytes(16).toString('hex')}"><button>${texts.resend}</button></form>`;
+  const cancel = html`<form method="post" action="${base}/messages/${id}/cancel">${button(texts.cancel, { look: 'danger' })}</form>`;
+  const again = html`<form method="post" action="${base}/messages/${id}/resend"><input type="hidden" name="key" value="${randomBytes(16).toString('hex')}">${button(texts.resend, { icon: 'again' })}</form>`;
   const isWaiting = state === 'scheduled' || status === 'QUEUED';
   const hasEnded = state !== 'scheduled' && (FINAL_STATUSES.includes(status ?? '') || status === 'UNKNOWN');
-  return html`${isWaiting ? cancel : ''}${hasEnded ? again : ''}
-${/\d/.test(number) ? html`<a href="${base}/conversation?${to}">${texts.conversation}</a> <a href="${base}/blacklist?${new URLSearchParams({ number }).toString()}">${texts.blacklist}</a>` : ''}`;
+  const links = html`${linkButton(`${base}/conversation?${to}`, texts.conversation, { icon: 'chat' })}
+${linkButton(`${base}/blacklist?${new URLSearchParams({ number })}#add`, texts.blacklist, { icon: 'block', look: 'danger' })}`;
+  return html`${hasEnded ? again : ''}${/\d/.test(number) ? links : ''}${isWaiting ? cancel : ''}`;
 }
 
 const gone = ({ base }: PageRequest): View =>
   page(
     texts.goneTitle,
-    html`<h1>${texts.goneTitle}</h1><p class="note">${texts.gone}</p><p><a href="${base}/sent">${texts.toSent}</a></p>`,
+    html`${head(texts.goneTitle)}${note('', texts.gone)}<p><a class="btn" href="${base}/sent">${texts.toSent}</a></p>`,
     { status: 404, current: 'sent' },
   );
 
@@ -145,7 +182,7 @@ const cancel = async (request: PageRequest): Promise<View> => {
   const back = `${base}/messages/${id}`;
   if (form.text('confirmed') !== 'yes') {
     const question = texts.cancelQuestion;
-    return asking('scheduled', { question, action: `${back}/cancel`, submit: texts.cancel, back });
+    return asking('scheduled', { question, action: `${back}/cancel`, submit: texts.cancelSubmit, back });
   }
   await request.act.run(messageCancel, { params: paramsOf(request) });
   // A message that was due is still listed, as DELETED. A scheduled one is gone.

@@ -7,30 +7,30 @@ import { actOnRows, idBatches, selectableList } from '../bulk.ts';
 import { contactNames } from '../contacts/contact-names.ts';
 import { addressWith, noticeOf, pager, type Row, tableRows } from '../lists.ts';
 import { get, noticed, type PageRequest, page, post, type View } from '../page-request.ts';
+import { button, head, linkButton, num, person } from '../parts.ts';
 import { readCursor, scan } from '../scan.ts';
 import { listTexts } from '../texts.ts';
-import { counted, grouped, instantOf, localTime, messageText, party, time, zoneName } from '../words.ts';
+import { clamped, counted, grouped, instantOf, localTime, time } from '../words.ts';
 
 /** Messages that wait for their time, which can be cancelled or moved. */
 
 const texts = {
   title: 'Scheduled',
-  columns: ['When', 'To', 'Text', 'Reference', 'Credits held'],
-  zone: (zone: string) => `Times are in the zone ${zone}.`,
+  columns: ['To', 'Text', 'Reference', 'Credits held', 'When'],
   message: (recipient: string) => `the message to ${recipient}`,
-  cancel: 'Cancel',
+  cancel: 'Cancel…',
   move: 'Change the time',
   moveTo: 'New time',
   empty: 'No message is scheduled.',
   emptyHint: 'Choose a time when you write a message, and it waits here.',
+  write: 'New message',
   question: (count: number) =>
     `Cancel ${counted(count, 'scheduled message')}? ${count === 1 ? 'Its' : 'Their'} credits are free again.`,
   submit: (count: number) => `Cancel ${counted(count, 'message')}`,
   acting: 'Cancelling scheduled messages',
   moving: 'Moving scheduled messages',
-  badTime: 'Choose a day and a time in the future.',
   notices: {
-    nothing: 'Nothing was selected, so nothing was done.',
+    nothing: { nothingDone: 'Nothing was selected, so nothing was done.' },
     cancel: (count: bigint) =>
       count === 0n
         ? 'Nothing was changed: the messages are being sent already, or no longer exist.'
@@ -39,9 +39,9 @@ const texts = {
       count === 0n
         ? 'Nothing was changed: the messages are being sent already, or no longer exist.'
         : `Moved ${counted(count, 'message')}.`,
-    tooLate: 'Nothing was changed: the messages have a latest time before that.',
+    tooLate: { nothingDone: 'Nothing was changed: the messages have a latest time before that.' },
     accepted: (count: bigint) => `${counted(count, 'message')} accepted. Each one waits here for its time.`,
-    badTime: 'Nothing was changed: choose a day and a time in the future.',
+    badTime: { nothingDone: 'Nothing was changed: choose a day and a time in the future.' },
   },
 } as const;
 
@@ -68,16 +68,15 @@ async function rowsOf(request: PageRequest, messages: readonly ScheduledMessage[
   for (const { id, recipient, text, reference, scheduledAt } of messages) {
     const record = await domain.scheduled.show(account.id, id).catch(() => null); // it may have just been sent
     if (!record) continue;
-    const href = `${base}/messages/${id}`;
     rows.push({
       key: id.toString(),
       name: texts.message(names(recipient) ?? recipient ?? '?'),
       cells: [
-        html`<a href="${href}">${time(scheduledAt, zone)}</a>`,
-        html`${names(recipient) === null ? party(recipient) : html`<bdi>${names(recipient) ?? ''}</bdi> <span class="quiet">${recipient ?? ''}</span>`}`,
-        messageText(text, 160),
+        person(recipient, names(recipient), `${base}/messages/${id}`),
+        clamped(text),
         html`${reference ?? ''}`,
-        html`${grouped(record.heldParts)}`,
+        num(record.heldParts),
+        time(scheduledAt, zone),
       ],
     });
   }
@@ -98,16 +97,17 @@ const show = async (request: PageRequest): Promise<View> => {
     isFiltered: false,
     all: listTexts.onAll(counted >= COUNTED_MAX ? `${grouped(counted)}+` : counted),
     snapshot,
-    buttons: html`<button name="act" value="delete" class="danger">${texts.cancel}</button>${moveFields(now, zone)}`,
+    buttons: html`${button(texts.cancel, { act: 'delete', look: 's danger' })}${moveFields(now, zone)}`,
+    step: linkButton(`${base}/compose`, texts.write, { icon: 'pen' }),
     live: query.has('after') ? undefined : { url: addressWith(request, { part: 'rows' }), mode: 'replace' },
   });
-  const main = html`<h1>${texts.title}</h1>${noticeOf(request, texts.notices)}<p class="quiet">${texts.zone(zoneName(zone))}</p>${list}${pager(request, found)}`;
+  const main = html`${head(texts.title)}${noticeOf(request, texts.notices)}${list}${pager(request, found)}`;
   return page(texts.title, main, { current: 'scheduled' });
 };
 
 const moveFields = (now: number, zone: string): Html =>
   html`<label for="when">${texts.moveTo}</label> <input id="when" name="when" type="datetime-local" min="${localTime(now, zone)}">
-<button name="act" value="move">${texts.move}</button>`;
+${button(texts.move, { act: 'move', look: 's' })}`;
 
 const act = async (request: PageRequest): Promise<View> => {
   const { form, base, account, zone, now } = request;

@@ -11,10 +11,11 @@ import type { Cursor } from '../../store/cursor.ts';
 import { sentCsv } from '../../transfer/contact-csv.ts';
 import { actOnRows, idBatches, noBatches, selectableList } from '../bulk.ts';
 import { contactNames } from '../contacts/contact-names.ts';
-import { addressWith, csvLink, hidden, noticeOf, pager, type Row, tableRows } from '../lists.ts';
+import { addressWith, hidden, noticeOf, pager, type Row, tableRows } from '../lists.ts';
 import { get, noticed, type PageRequest, page, post, type View } from '../page-request.ts';
+import { button, head, linkButton, num, person } from '../parts.ts';
 import { justAfter, readCursor, type Scanned, SEARCHED_ROWS_MAX, scan } from '../scan.ts';
-import { counted, grouped, messageText, party, time } from '../words.ts';
+import { clamped, counted, grouped, time } from '../words.ts';
 import {
   filteredDownload,
   filteredList,
@@ -36,32 +37,33 @@ const texts = {
   search: 'Search in numbers, texts and references',
   state: 'State',
   states: [
-    ['', 'all'],
-    ['moving', 'not decided yet'],
-    ['failed', 'failed'],
-    ['DELIVERED', 'delivered'],
-    ['UNKNOWN', 'not known'],
-    ['unseen', 'with a new state, oldest first'],
+    ['', 'All'],
+    ['moving', 'On their way'],
+    ['DELIVERED', 'Delivered'],
+    ['failed', 'Not delivered'],
+    ['UNKNOWN', 'Not known'],
+    ['unseen', 'With a new state'],
   ] as readonly (readonly [string, string])[],
   from: 'From day',
   to: 'To day',
   mark: 'Mark seen',
   allNew: (count: bigint, isFiltered: boolean) =>
     isFiltered ? `all ${grouped(count)} that match and have a new state` : `all ${grouped(count)} with a new state`,
-  resend: 'Send again',
+  resend: 'Send again…',
   resendQuestion: (count: number) =>
     `Send ${counted(count, 'message')} again? Each becomes a new message and costs credits again.`,
   resendSubmit: (count: number) => `Send ${counted(count, 'message')} again`,
   message: (recipient: string) => `the message to ${recipient}`,
   empty: 'No message has been sent yet.',
   emptyHint: 'What you send appears here, with what became of it.',
+  write: 'New message',
   noMatch: 'No message matches.',
   noMatchHint: 'Shorten the search, or choose a longer time.',
   acting: 'Working on sent messages',
   notices: {
-    nothing: 'Nothing was selected, so nothing was done.',
+    nothing: { nothingDone: 'Nothing was selected, so nothing was done.' },
     mark: (count: bigint) => `Marked ${counted(count, 'message')} as seen.`,
-    selectFirst: 'Nothing was sent: select the messages to send again.',
+    selectFirst: { nothingDone: 'Nothing was sent: select the messages to send again.' },
     resent: (count: bigint) =>
       `${counted(count, 'message')} accepted again. Messages that cannot be sent are not counted.`,
     accepted: (count: bigint) => `${counted(count, 'message')} accepted. Each one is on its way or waits for its time.`,
@@ -134,22 +136,19 @@ async function rowsOf(request: PageRequest, messages: readonly SentMessage[]): P
     messages.map(({ recipient }) => recipient),
   );
   return messages.map(({ id, recipient, text, status, reference, sentAt, marked }) => {
-    const href = `${base}/messages/${id}`;
     const name = names(recipient);
-    const who =
-      name === null ? party(recipient) : html`<bdi>${name}</bdi> <span class="quiet">${recipient ?? ''}</span>`;
     return {
       key: id.toString(),
       name: texts.message(name ?? recipient ?? '?'),
       cells: [
-        html`<a href="${href}">${who}</a>`,
-        messageText(text, 160),
+        person(recipient, name, `${base}/messages/${id}`),
+        clamped(text),
         statusCell(status),
         html`${reference ?? ''}`,
-        html`${partsOf(text ?? '')}`,
+        num(partsOf(text ?? '')),
         time(sentAt, zone),
       ],
-      isStrong: !marked,
+      isFresh: !marked,
     };
   });
 }
@@ -169,12 +168,11 @@ const show = async (request: PageRequest): Promise<View> => {
     all: texts.allNew(await countNew(request, filter, found), !isPlain(filter)),
     snapshot,
     kept: html`${keptFilter(request)}${hidden({ key: randomBytes(16).toString('hex') })}`,
-    buttons: html`<button name="act" value="mark">${texts.mark}</button>
-<button name="act" value="resend">${texts.resend}</button>`,
+    buttons: html`${button(texts.mark, { act: 'mark', look: 's' })}${button(texts.resend, { act: 'resend', look: 's', icon: 'again' })}`,
+    step: linkButton(`${base}/compose`, texts.write, { icon: 'pen' }),
     live: query.has('after') ? undefined : { url: addressWith(request, { part: 'rows' }), mode: 'replace' },
   });
-  const main = html`<h1>${texts.title}</h1>${noticeOf(request, texts.notices)}${filterForm(request, texts)}${list}${pager(request, found)}
-<p>${csvLink(request, isFilter(filter))}</p>`;
+  const main = html`${head(texts.title)}${noticeOf(request, texts.notices)}${filterForm(request, texts)}${list}${pager(request, found)}`;
   return page(texts.title, main, { current: 'sent' });
 };
 

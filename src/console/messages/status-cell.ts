@@ -1,5 +1,7 @@
-import { type Html, html } from '../../base/html.ts';
+import type { IconName } from '../icons.ts';
+import { chip } from '../parts.ts';
 import { statuses } from '../texts.ts';
+import type { Cell, Tone } from '../words.ts';
 
 /** Delivery statuses in words, and what they mean for lists. */
 const FAILED: readonly string[] = ['EXPIRED', 'DELETED', 'UNDELIVERABLE', 'UNKNOWN', 'REJECTED'];
@@ -8,15 +10,26 @@ export const isFailed = (status: string): boolean => FAILED.includes(status);
 /** Whether the status is not expected to change by itself. */
 export const isResting = (status: string): boolean => status === 'DELIVERED' || isFailed(status);
 
-const wordsOf = (status: string) =>
-  Object.hasOwn(statuses, status) ? statuses[status as keyof typeof statuses] : { words: status, hint: '' };
-
-/** A delivery status in words, with its code. */
-export function statusCell(status: string | null): Html {
-  if (status === null) return html`<span class="quiet">–</span>`;
-  const { words, hint } = wordsOf(status);
-  const kind = status === 'DELIVERED' ? 'good' : isFailed(status) ? 'bad' : '';
-  return html`<span class="${kind}" title="${hint}">${words}</span> <small class="quiet">${status}</small>`;
+interface StatusWords {
+  readonly words: string;
+  readonly hint: string;
+  readonly look: readonly [Tone, IconName];
 }
 
+const wordsOf = (status: string): StatusWords =>
+  Object.hasOwn(statuses, status)
+    ? statuses[status as keyof typeof statuses]
+    : { words: status, hint: '', look: ['off', 'question'] };
+
+const NONE: Cell = { html: '<span class="quiet">–</span>', kind: 'chip' };
+
+/** A delivery status: its icon, its words and its colour. Its code is in the title. */
+export function statusCell(status: string | null): Cell {
+  if (status === null) return NONE;
+  const { words, hint, look } = wordsOf(status);
+  return chip(look[0], look[1], words, `${status}. ${hint}`);
+}
+
+export const statusLook = (status: string): readonly [Tone, IconName] => wordsOf(status).look;
+export const statusWords = (status: string): string => wordsOf(status).words;
 export const statusHint = (status: string | null): string => (status === null ? '' : wordsOf(status).hint);

@@ -2,19 +2,23 @@ import { type Html, html } from '../../base/html.ts';
 import type { Problem } from '../../base/problem.ts';
 import {
   field,
+  fieldRow,
   filterField,
   filters,
   hidden,
   isFilteredBy,
   listOf,
+  listPanel,
   noticeOf,
   pageQuery,
   pagerOf,
   problemNote,
   refusalOf,
   screen,
+  select,
 } from '../../console/lists.ts';
 import { get, noticed, type PageRequest, post, type View } from '../../console/page-request.ts';
+import { acts, backLink, button, formPanel, head, num, tablePanel } from '../../console/parts.ts';
 import { counted, grouped, time } from '../../console/words.ts';
 import type { Item } from '../../operator/action.ts';
 import { migrateClientRule, migrateClientRules, migrateClients, migrateRemoveClientRule } from '../actions/clients.ts';
@@ -88,12 +92,12 @@ const show = async (request: PageRequest, problem: Problem | null = null): Promi
     filterField(request, 'username', texts.account),
     filterField(request, 'silent', texts.silentFilter, 'number'),
   ]);
-  const list = listOf(
+  const list = listPanel(
     texts,
     items.map((client, index) => ({ key: String(index), cells: cellsOf(request, client) })),
     isFiltered,
   );
-  const main = html`<h1>${texts.title}</h1><p class="lead">${texts.lead}</p><p><a href="${MIGRATION}">${texts.back}</a></p>
+  const main = html`${backLink(MIGRATION, texts.back)}${head(texts.title, texts.lead)}
 ${noticeOf(request, texts.notices)}${problemNote(problem, LABELS)}${filter}${list}${pagerOf(request, next)}${await rules(request)}`;
   return screen(texts.title, 'migration', main, problem);
 };
@@ -108,9 +112,9 @@ function cellsOf({ zone }: PageRequest, client: Client): Html[] {
   const silence = silentDays < SILENT_DAYS ? '' : html` <small class="bad">${texts.silent(silentDays)}</small>`;
   return [
     html`<bdi>${agent === '' ? texts.noAgent : agent}</bdi>`,
-    html`<code class="whole">${address}</code>`,
+    html`<code class="num">${address}</code>`,
     owner,
-    html`${grouped(client.callsPerDay)}`,
+    num(client.callsPerDay),
     html`${time(client.lastSeen, zone)}${silence}`,
     callList(calls),
   ];
@@ -120,9 +124,9 @@ function cellsOf({ zone }: PageRequest, client: Client): Html[] {
 const CALLS_SHOWN = 4;
 function callList(calls: Client['calls']): Html {
   const lines = calls.map(({ operation, protocol, callsPerDay }) => texts.call(operation, protocol, callsPerDay));
-  const list = (some: readonly string[]) => html`<ul class="plain">${some.map((each) => html`<li>${each}</li>`)}</ul>`;
+  const list = (some: readonly string[]) => html`<ul>${some.map((each) => html`<li>${each}</li>`)}</ul>`;
   if (calls.length <= CALLS_SHOWN + 1) return list(lines);
-  return html`${list(lines.slice(0, CALLS_SHOWN))}<details><summary>${texts.more(calls.length - CALLS_SHOWN)}</summary>${list(lines.slice(CALLS_SHOWN))}</details>`;
+  return html`${list(lines.slice(0, CALLS_SHOWN))}<details class="fold"><summary>${texts.more(calls.length - CALLS_SHOWN)}</summary>${list(lines.slice(CALLS_SHOWN))}</details>`;
 }
 
 async function rules({ act, form }: PageRequest): Promise<Html> {
@@ -134,21 +138,22 @@ async function rules({ act, form }: PageRequest): Promise<Html> {
       html`<code>${[address, header].filter((each) => each !== null).join(', ')}</code>`,
       html`${username ?? texts.everyAccount}`,
       html`${texts.stages[stage] ?? stage}`,
-      html`<form method="post" action="${HERE}/remove">${hidden({ name })}<button aria-label="${texts.remove} ${name}">${texts.remove}</button></form>`,
+      acts(
+        html`<form method="post" action="${HERE}/remove">${hidden({ name })}${button(texts.remove, { look: 's', label: `${texts.remove} ${name}` })}</form>`,
+      ),
     ],
   }));
   const { rules: title, ruleColumns: columns, noRules: empty, noRulesHint: emptyHint } = texts;
-  const options = Object.entries(texts.stages).map(
-    ([stage, name]) =>
-      html`<option value="${stage}"${form.text('stage') === stage ? html` selected` : ''}>${name}</option>`,
-  );
-  return html`<h2>${title}</h2><p>${texts.rulesLead}</p>${listOf({ title, columns, empty, emptyHint }, rows)}
-<h3>${texts.addRule}</h3><form method="post" action="${HERE}" class="fields">
-${field({ name: 'name', label: texts.name, value: form.text('name'), isRequired: true, lengthMax: 64, autocomplete: 'off' })}
-${field({ name: 'address', label: texts.address, value: form.text('address'), hint: texts.addressHint, lengthMax: 64, autocomplete: 'off' })}
-${field({ name: 'header', label: texts.header, value: form.text('header'), hint: texts.headerHint, lengthMax: 300, autocomplete: 'off' })}
-${field({ name: 'username', label: texts.onlyAccount, value: form.text('username'), lengthMax: 200, autocomplete: 'off' })}
-<p><label for="rule-stage">${texts.reads}</label><select id="rule-stage" name="stage">${options}</select></p><button>${texts.set}</button></form>`;
+  const value = (name: string) => ({ name, value: form.text(name), autocomplete: 'off' });
+  const fields = fieldRow([
+    field({ ...value('name'), label: texts.name, isRequired: true, lengthMax: 64 }),
+    field({ ...value('address'), label: texts.address, hint: texts.addressHint, lengthMax: 64 }),
+    field({ ...value('header'), label: texts.header, hint: texts.headerHint, lengthMax: 300 }),
+    field({ ...value('username'), label: texts.onlyAccount, lengthMax: 200 }),
+    select({ name: 'stage', label: texts.reads, value: form.text('stage'), choices: Object.entries(texts.stages) }),
+  ]);
+  return html`${tablePanel(title, listOf({ title, columns, empty, emptyHint }, rows))}
+${formPanel({ title: texts.addRule, action: HERE, lead: texts.rulesLead, fields, submit: texts.set })}`;
 }
 
 const setRule = async (request: PageRequest): Promise<View> => {
