@@ -1,9 +1,9 @@
 /** An account by its id, or as the caller that a user_id names. */
 export type AccountKey = bigint | Caller;
 
-/** A delete through the contract, as the audit has it. */
+/** A deletion by a call of the contract, as the audit records it. */
 export interface Deletion {
-  /** The group and the operation, with a dot between. */
+  /** The group and the operation, separated by a dot. */
   readonly action: string;
   readonly at: number;
   readonly address: string;
@@ -15,7 +15,7 @@ export interface Deletion {
  */
 export class Caller {
   readonly userIdHash: string;
-  /** Whether the call comes from one of these networks. */
+  /** Whether the call comes from one of the given networks. */
   readonly admits: (networks: string) => boolean;
   /** Undefined until the database has answered. */
   id: bigint | undefined;
@@ -24,7 +24,7 @@ export class Caller {
    * answers are not cached: it is restricted to networks, or was identified by a write.
    */
   version: number | undefined;
-  /** Of a call that deletes: what it deletes is written to the audit. */
+  /** Set for a call that deletes, so that the audit records what it deleted. */
   deletion: Deletion | undefined;
 
   constructor(userIdHash: string, admits: Caller['admits'] = admitsNone, id?: bigint, version?: number) {
@@ -39,7 +39,7 @@ export class Caller {
 /** For a call of unknown origin. */
 const admitsNone = () => false;
 
-// The broadcast address: no call comes from it.
+// The broadcast address, from which no call can come.
 const NO_NETWORK = '255.255.255.255';
 
 /**
@@ -52,6 +52,6 @@ export function isAdmitted(admits: Caller['admits'] = admitsNone, networks: stri
   return admits(networks ?? NO_NETWORK) && networks !== undefined;
 }
 
-/** The id of an account, where it is known. */
+/** The id of the account if it is known already. */
 export const accountIdOf = (account: unknown): bigint | undefined =>
   account instanceof Caller ? account.id : typeof account === 'bigint' ? account : undefined;

@@ -8,8 +8,9 @@ import { statement } from './statement.ts';
  */
 
 /**
- * The account that a user_id names, where it may call. It is no join: with few accounts, PostgreSQL
- * reads all of them for it, and keeps that plan when they have become many.
+ * The account that a user_id names, if the call is allowed. It is not written as a join, because
+ * with few accounts PostgreSQL would read all of them, and would keep that plan when there are
+ * many.
  */
 export const CALLER = `select account_id, allowed_networks from account
   where account_id = (select account_id from credential where user_id_hash = :hash and revoked_at is null)

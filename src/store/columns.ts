@@ -1,10 +1,10 @@
 /**
- * The columns of a table, declared once. The types of rows and values, the SQL and the conversion
- * follow.
+ * The columns of a table are declared once. The types of rows and values, the SQL and the
+ * conversions are derived from the declaration.
  */
 interface Kinds {
   text: { value: string; cell: string };
-  /** Exact over 64 bits. */
+  /** A 64-bit integer, exactly. */
   long: { value: bigint; cell: bigint };
   /** A small count. */
   number: { value: number; cell: bigint };
@@ -42,8 +42,9 @@ export type RowOf<F extends Fields, C extends Renamed = Record<never, never>> = 
 const columnOf = (field: string): string => field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
 /**
- * To copy and fill. V8 makes a slow dictionary of an object to which more than a dozen names are
- * added one by one. Reading and writing such rows took 15 % of the CPU of a Profile.
+ * A record to be copied and filled. V8 turns an object to which more than a dozen names are added
+ * one by one into a slow dictionary; reading and writing such rows took 15 % of the CPU of a
+ * Profile.
  */
 export const emptyRecord = (names: readonly string[]): Record<string, unknown> =>
   JSON.parse(`{${names.map((name) => `${JSON.stringify(name)}:null`).join()}}`);

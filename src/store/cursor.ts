@@ -6,11 +6,11 @@ export interface Cursor {
 
 export const FIRST_ID = -(2n ** 63n);
 export const LAST_ID = 2n ** 63n - 1n;
-// The largest exact integer in a number: beyond every date.
+// The largest integer that a number holds exactly, later than every date.
 const END_OF_TIME = 2 ** 53 - 1;
 export const FIRST_AT = -END_OF_TIME;
 
-/** Of a list that is read whole. */
+/** The page size of a list that is read completely. */
 export const EVERYTHING = { from: FIRST_ID, limit: 2 ** 31 - 1 };
 
 export const FIRST: Cursor = { at: FIRST_AT, id: FIRST_ID };
@@ -39,12 +39,12 @@ export async function* pages<R>(
   }
 }
 
-/** The ids below an entry, with the highest first; null where there is none below. */
+/** The ids below an entry, highest first; null if there is none. */
 export const below = (id: bigint | undefined): bigint | null => {
   if (id === undefined) return LAST_ID;
   return id === FIRST_ID ? null : id - 1n;
 };
-/** The ids above an entry, with the lowest first. */
+/** The ids above an entry, lowest first. */
 export const above = (id: bigint | undefined): bigint | null => {
   if (id === undefined) return FIRST_ID;
   return id === LAST_ID ? null : id + 1n;

@@ -48,9 +48,9 @@ export interface Database extends Queries {
   /** Identifies the account now, where no statement has. */
   confirm(account: AccountKey): Promise<void> | undefined;
   /**
-   * Does all of `work` or nothing. Transactions of one account follow one another; `null` is for an
-   * account that is being added. The changes are on disk when the promise resolves. `lockWaitMs`
-   * bounds how long it waits for the account's other transactions.
+   * Runs all of `work` or nothing. The transactions of one account run one after another; `null` is
+   * for an account that is being added. When the promise resolves, the changes are on disk.
+   * `lockWaitMs` limits how long it waits for other transactions of the account.
    */
   transaction<T>(
     account: AccountKey | null,
@@ -59,19 +59,19 @@ export interface Database extends Queries {
   ): Promise<T>;
   /** For work that locks accounts itself, and skips those that others have locked. */
   transactionWithoutLock<T>(work: (queries: TransactionQueries) => Promise<T>): Promise<T>;
-  /** How many transactions of accounts are best begun at once. */
+  /** How many transactions of different accounts should be started at once. */
   readonly transactionsAtOnce: number;
   /** All reads of `work` see the database at one moment. */
   snapshot<T>(work: (queries: Queries) => Promise<T>): Promise<T>;
   /**
-   * Throws Problem `unavailable` where the database does not answer. After a refused write it tries
-   * another.
+   * Throws Problem `unavailable` if the database does not answer. After a write was refused, it
+   * tries another write.
    */
   check(): Promise<void>;
   /**
-   * After an erasure. SQLite empties its write-ahead log, which still has the pages as they were
-   * before. It tries for 2 s, and then every 10 s while a reader of another process is in the way.
-   * PostgreSQL does nothing: its vacuum and its own log decide.
+   * Called after an erasure. SQLite empties its write-ahead log, which still contains the pages as
+   * they were before. It tries for 2 s, and then every 10 s while a reader in another process
+   * prevents it. PostgreSQL does nothing here: its vacuum and its own log decide.
    */
   scrub(): Promise<void>;
   /**
@@ -79,7 +79,9 @@ export interface Database extends Queries {
    * another place; a point in time or a failover begins another timeline. Both are empty on SQLite.
    */
   place(): Promise<Place>;
-  /** Writes a consistent copy to a file that does not exist yet. The service goes on meanwhile. */
+  /**
+   * Writes a consistent copy to a file that does not exist yet. The service continues meanwhile.
+   */
   backup(path: string): Promise<void>;
   close(): Promise<void>;
 }

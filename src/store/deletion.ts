@@ -11,7 +11,7 @@ export interface DeletionValues {
   readonly auditTarget: string;
 }
 
-/** Undefined where the statement deletes nothing, or not for a call of the contract. */
+/** Undefined if the statement deletes nothing, or if no call of the contract runs it. */
 export function deletionOf<P, R>(statement: Statement<P, R>, parameters: P): DeletionValues | undefined {
   if (!statement.deletes) return undefined;
   const { account } = parameters as { account?: unknown };
@@ -28,7 +28,7 @@ export function deletionOf<P, R>(statement: Statement<P, R>, parameters: P): Del
   );
 }
 
-// An entry names so many ids. Of more, it has the count.
+// An entry names up to this many ids. If there are more, it has their number.
 const IDS_MAX = 100;
 
 /** The target of a delete of many: `ids` is a JSON array of numbers. */

@@ -15,8 +15,8 @@ export const recordsOf = (rows: readonly (readonly Cell[])[]): string =>
   `[${rows.map((row) => `[${row.map(jsonOf).join()}]`).join()}]`;
 
 /**
- * Records whose first column is the account. Without statistics SQLite would read every row of the
- * account for each record. Joined by the account too, it looks up one row for each.
+ * Records whose first column is the account. Without statistics, SQLite would read every row of the
+ * account for each record; with the account in the join, it looks up one row for each.
  */
 export const accountRecordsOf = (account: bigint, rows: readonly (readonly Cell[])[]): string =>
   recordsOf(rows.map((row) => [account, ...row]));

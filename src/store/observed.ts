@@ -2,13 +2,13 @@ import type { Database, Queries, TransactionQueries } from './database.ts';
 import type { SqlDialect } from './statement.ts';
 
 /**
- * A database that reports when each statement begins and ends: for metrics and spans. It reports
- * the names of statements, never their values.
+ * A database that reports the beginning and the end of every statement, for metrics and spans. It
+ * reports the names of statements, never their values.
  */
 export type StatementKind = 'read' | 'write' | 'transaction';
 export type StatementObserver = (name: string, kind: StatementKind) => StatementSpan;
 export interface StatementSpan {
-  /** Observes the statements inside a transaction. Undefined: they are not observed. */
+  /** Observes the statements inside a transaction; undefined if they are not observed. */
   readonly within?: StatementObserver | undefined;
   ended(failed: boolean): void;
 }

@@ -10,11 +10,14 @@ export interface Statement<P = never, R = unknown> {
   readonly text: string;
   /** Parameter names in the order of their numbers. */
   readonly parameters: readonly (keyof P & string)[];
-  /** It changes data, so it runs on the connection that writes. */
+  /** A statement that changes data runs on the connection that writes. */
   readonly writes: boolean;
-  /** Which accounts see other answers after it has changed a row. Undefined for a read. */
+  /**
+   * The accounts that may see different answers after the statement has changed a row. Undefined
+   * for a read.
+   */
   readonly affects: Affected | undefined;
-  /** Names what it deletes, for the audit: ids, never a text or a phone number. */
+  /** Names what the statement deletes, for the audit: ids, never a text or a phone number. */
   readonly deletes: ((parameters: P) => string) | undefined;
   readonly row?: R;
 }
@@ -29,15 +32,15 @@ export interface StatementOptions<P> {
   /** Needed for a write without the parameter `:account`. */
   readonly affects?: Exclude<Affected, 'own'>;
   /**
-   * Where a call of the contract runs it, the same transaction writes an audit entry. None is
-   * written where it changed no row.
+   * If a call of the contract runs the statement, the same transaction writes an audit entry,
+   * unless no row was changed.
    */
   readonly deletes?: (parameters: P) => string;
 }
 
 export type Value = string | bigint | number | null | Caller;
 
-/** The SQL of one engine, where engines differ. */
+/** The SQL of one engine where the engines differ. */
 export interface SqlDialect {
   readonly engine: 'sqlite' | 'postgres';
   /** A parameter by its number, from 1. */
@@ -76,7 +79,8 @@ export type Fragment =
   | 'using';
 
 /**
- * Throws where a write does not tell which accounts it affects: cached answers would outlive it.
+ * Throws if a write does not declare which accounts it affects, because cached answers would
+ * outlive it.
  */
 export function statement<P extends Record<keyof P, Value>, R = never>(
   name: string,
@@ -91,12 +95,12 @@ export function statement<P extends Record<keyof P, Value>, R = never>(
 }
 
 /**
- * True for every account. A statement that reads a whole table says so by this, and PostgreSQL
- * reads along the key: its other way is switched off, see postgres/pool.ts.
+ * A condition that is true for every account. A statement that reads a whole table contains it, so
+ * that PostgreSQL reads along the key; other ways are switched off, see postgres/pool.ts.
  */
 export const EVERY_ACCOUNT = 'account_id >= 0';
 
-// Not the :: of a cast.
+// Leaves out the :: of a cast.
 const PARAMETER = /(?<!:):([a-z][A-Za-z]*)/g;
 const FRAGMENT = /\{([a-z]+) ?([^}]*)\}/g;
 

@@ -3,8 +3,8 @@ import type { Database, TransactionQueries } from './database.ts';
 type OfAccount = (queries: TransactionQueries, account: bigint) => Promise<void>;
 
 /**
- * A transaction for each account, several at once. Each one is done or fails alone. No account
- * waits for another one's lock. Returns what was thrown, by account.
+ * Runs a transaction for each account, several at once. Each of them succeeds or fails alone, and
+ * no account waits for the lock of another one. Returns what was thrown, by account.
  */
 export async function failuresOfEach(
   database: Database,
@@ -25,12 +25,14 @@ export async function failuresOfEach(
   return failures;
 }
 
-/** The first error is thrown when all have ended. */
+/** Throws the first error when all transactions have ended. */
 export async function eachAccount(database: Database, accounts: Iterable<bigint>, work: OfAccount): Promise<void> {
   for (const thrown of (await failuresOfEach(database, accounts, work)).values()) throw thrown;
 }
 
-/** A database whose transactions join one open transaction. They are rolled back with it. */
+/**
+ * A database whose transactions become part of one open transaction, and are rolled back with it.
+ */
 export const joined = (database: Database, queries: TransactionQueries): Database => ({
   identify: (...parameters) => database.identify(...parameters),
   version: (...parameters) => database.version(...parameters),

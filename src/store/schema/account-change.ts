@@ -1,22 +1,25 @@
 import { SQLITE_VERSION } from './account-version.ts';
 
 /**
- * Which accounts changed last, on SQLite. A process learns from `data_version` that another one has
- * committed something. Here it reads whose versions (account-version.ts) are new. Before, it read
- * the version of every account that called. With two workers a call takes 75 instead of 95 µs where
- * 1 % of the calls write. Where 10 % write it takes 129 instead of 148 (bench/RESULTS.md).
+ * Which accounts changed last, on SQLite. `data_version` tells a process that another process has
+ * committed something, and this table tells which accounts have a new version (account-version.ts),
+ * so that it does not have to read the version of every account that calls. With two workers, a
+ * call takes 75 instead of 95 µs if 1 % of the calls write, and 129 instead of 148 µs if 10 % write
+ * (bench/RESULTS.md).
  *
- * PostgreSQL needs none of it: it is asked for the versions of all calls of a turn at once.
+ * PostgreSQL needs no such table: it is asked once per turn for the versions of all calls.
  *
- * A change of the account of the last row adds no row: an import of a million messages adds one.
- * Whoever has read the last row therefore reads it again. The last row is never deleted, so a
- * number is never used again. After a restore it may be. Then its mark is another one: it is drawn
- * at random.
+ * If the last row is already about the account, a change adds no row, so that an import of a
+ * million messages adds one. A process that has read the last row therefore reads it again. The
+ * last row is never deleted, so its number is not used again, except after a restore; the mark of
+ * the row, which is drawn at random, is different then.
  */
 
-/** Whoever missed more changes reads all versions again. These rows fit one page. */
+/**
+ * A process that missed more changes than this reads all versions again. These rows fit one page.
+ */
 const KEPT = 128;
-/** So many are deleted at once. */
+/** The number of rows that are deleted at once. */
 const DELETED = 32;
 
 const changed = (event: string, row: 'new' | 'old') => `
@@ -26,8 +29,9 @@ const changed = (event: string, row: 'new' | 'old') => `
   end;`;
 
 /**
- * What other programs may do, and Columba does not. A shell of SQLite deletes the tally of a
- * deleted account only with foreign keys on. A user_id that changes its owner changes two accounts.
+ * These triggers are for changes that other programs may make, and Columba does not. The SQLite
+ * shell deletes the tally of a deleted account only if foreign keys are on. A user_id that changes
+ * its owner changes two accounts.
  */
 const ofOtherPrograms = `
   create trigger tally_account_delete after delete on account begin

@@ -1,23 +1,27 @@
 import { newInbox, oldInbox, sqliteTrigger } from './tally.ts';
 
 /**
- * The version of an account: a number that is new after every change. Changes are those that a call
- * of the account can show, and those of its user_ids. It stands in the tally, whose row most
- * changes write anyway. Each row is of one account, so writers of different accounts never wait for
- * each other.
+ * The version of an account is a number that is new after every change that a call of the account
+ * can show, and after every change of its user_ids. It is a column of the tally, whose row most
+ * changes write anyway. Each row belongs to one account, so writers of different accounts never
+ * wait for each other.
  *
- * A version is drawn at random, so it names one state for ever. After a failover that lost writes,
- * or after a restore, no other state gets a lost version. 53 bits: a `number` holds them exactly.
+ * A version is drawn at random, so it names one state for ever: after a restore, or after a
+ * failover that lost writes, no other state gets a lost version. It has 53 bits, which a `number`
+ * holds exactly.
  *
- * Tables of which the contract shows nothing have no trigger, such as `ledger` and `dispatch`.
+ * Tables of which the contract shows nothing, such as `ledger` and `dispatch`, have no trigger.
  */
 export const accountVersionColumn = `
   alter table tally add column version bigint not null default 0;
 `;
 
-/** Tables of which every change is a change of the account. */
+/** Tables in which every change is a change of the account. */
 const TABLES = ['credential', 'contact_group', 'contact', 'template', 'blocked_number', 'scheduled'] as const;
-/** Of these the tally counts inserts and deletes, see tally.ts: only an update is left. */
+/**
+ * Tables whose inserts and deletes the tally counts already (tally.ts), so that only updates need a
+ * trigger.
+ */
 const COUNTED = ['received', 'unread_message'] as const;
 
 export const SQLITE_VERSION = 'random() & 9007199254740991';
@@ -26,7 +30,7 @@ const sqliteRenew = (event: string, table: string, row: 'new' | 'old') => `
     update tally set version = ${SQLITE_VERSION} where account_id = ${row}.account_id;
   end;`;
 
-/** A trigger of the tally that draws a new version in the same update. */
+/** A trigger of the tally, extended to draw a new version in the same update. */
 const sqliteCount = (event: string, table: string, changes: Readonly<Record<string, string>>, which: string) =>
   sqliteTrigger(event, table, changes, which).replace('tally set', `tally set version = ${SQLITE_VERSION},`);
 
@@ -73,7 +77,7 @@ const GONE = 'delete on $ referencing old table as changed';
 
 const postgresFunction = (name: string, body: string) =>
   `create or replace function ${name}() returns trigger language plpgsql as $$ begin ${body} end $$;`;
-/** Once a statement, as those of the tally. */
+/** Runs once per statement, like the triggers of the tally. */
 const postgresRenew = (table: string, events: readonly string[]) =>
   events
     .map(
@@ -82,7 +86,7 @@ const postgresRenew = (table: string, events: readonly string[]) =>
     for each statement execute function version_renew();`,
     )
     .join('');
-/** Replaces a function of the tally by one that draws a new version in the same update. */
+/** Replaces a function of the tally by one that also draws a new version in the same update. */
 const postgresCount = (name: string, rows: string, changes: string) =>
   postgresFunction(
     `tally_${name}`,

@@ -1,16 +1,16 @@
 /**
- * What a claim needs to find the accounts with due messages by an index alone. So a claim costs the
- * same for any number of accounts.
+ * The columns and indexes by which a claim finds the accounts with due messages, so that it costs
+ * the same for any number of accounts.
  *
- * connector_key: the connector that the account names. It is empty for the default one, and null
- * while the account is disabled. priority: that of the account. Triggers keep both as the account
- * has them, so that nodes of the previous version do too.
+ * connector_key: the connector that the account names; empty for the default one, and null while
+ * the account is disabled. priority: the priority of the account. Triggers copy both from the
+ * account, so that they are right for nodes of the previous version too.
  *
- * dispatch_account_rested: accounts whose next message became due after they were served. In the
- * order of that time. dispatch_account_backlog: accounts that were served and have messages left.
- * In the order in which they were served.
+ * dispatch_account_rested: accounts whose next message became due after they were last served, in
+ * the order of that time. dispatch_account_backlog: accounts that were served and have messages
+ * left, in the order in which they were served.
  *
- * revision: another one after every change of a connector. Two changes may have the same time.
+ * revision: differs after every change of a connector, because two changes may have the same time.
  */
 export const dispatchOrder = `
   alter table dispatch_account add column connector_key text {binary};

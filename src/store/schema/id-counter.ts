@@ -1,7 +1,7 @@
 /**
  * The last id that an account was given, for each kind of row. A counter only grows, so the id of a
  * deleted row is never used again. A missing row counts as 0. Each counter starts at the highest
- * present id in its range: see domain/ids.ts.
+ * existing id in its range: see domain/ids.ts.
  */
 const startAt = (kind: string, rangeEnd: bigint, ids: string): string => `
   insert into id_counter (account_id, kind, last_id)

@@ -1,9 +1,10 @@
 /**
- * The programs that call the old server through the proxy. One row is a User-Agent, an address, an
- * account, an operation and a protocol. `account_name` is the name of the account in recordings. It
- * is empty where a call had no user_id. `user_id_hash` finds the username once the account is here.
- * `days` are the days on which the row was seen. An address is personal data, so rows that were not
- * seen for 90 days go, unless the operator sets another retention.
+ * The programs that call the old server through the proxy. A row stands for one User-Agent,
+ * address, account, operation and protocol. `account_name` is the name of the account in
+ * recordings; it is empty if a call had no user_id. `user_id_hash` finds the username once the
+ * account has been copied. `days` are the days on which the row was seen. An address is personal
+ * data, so rows that were not seen for 90 days are deleted, unless the operator sets another
+ * retention.
  */
 export const migrationClientTables = `
   create table migration_client (

@@ -46,8 +46,9 @@ export const operatorTables = `
 `;
 
 /**
- * Which token an answer belongs to, and how long it is: the oldest ones of a token go where it has
- * too many. Both are null for the console, and for what a node of the version before has written.
+ * The token that an answer belongs to, and the length of the answer: if a token has too many
+ * answers, its oldest ones are deleted. Both are null for the console, and for rows of a node of
+ * the previous version.
  */
 export const answersOfTokens = `
   alter table idempotency add column token_id bigint;

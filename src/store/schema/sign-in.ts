@@ -10,8 +10,8 @@ const owner = `
     account_id bigint references account on delete cascade,`;
 
 /**
- * When a user_id was last used. Not a column of `credential`: a change there is a change of the
- * account, and would make cached answers void.
+ * The time when a user_id was last used. It is not a column of `credential`, because a change there
+ * is a change of the account and would invalidate cached answers.
  */
 export const userIdUseTable = `
   create table user_id_use (

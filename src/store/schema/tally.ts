@@ -1,8 +1,8 @@
 /**
  * The number of messages of each state in an account. Triggers change it in the transaction that
- * changes a message. So counting costs the same for ten messages and for ten million.
- * Emptying an inbox gives it the next generation. No statement reads rows of older generations. The
- * purge deletes them later in batches.
+ * changes a message, so counting costs the same for ten messages and for ten million. Emptying an
+ * inbox gives it the next generation. No statement reads rows of older generations, which the purge
+ * deletes later in batches.
  */
 export const tallyTables = `
   create table tally (
@@ -81,8 +81,8 @@ const addSent = (sign: '+' | '-', rows: string) => `
   where tally.account_id = changed.account_id;`;
 
 /**
- * PostgreSQL runs the trigger once per statement. A row updated a thousand times in one transaction
- * gets slower each time.
+ * On PostgreSQL the trigger runs once per statement, because a row that is updated a thousand times
+ * in one transaction gets slower each time.
  */
 export const postgresTriggers = `
   ${postgresTrigger('account_insert', 'insert on account for each row', 'insert into tally (account_id) values (new.account_id);')}

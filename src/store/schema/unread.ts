@@ -1,13 +1,12 @@
 import { newInbox, oldInbox, postgresTrigger, sqliteTrigger } from './tally.ts';
 
 /**
- * A message is unread while it has a row in `unread_message`, in the order of Unread.
- * Marking deletes that row and does not change the message. On SQLite this writes one page less to
- * the log: a sixth of the call.
- * On PostgreSQL a mark costs the same, and a list of 20 takes 60 to 80 µs more.
- * Triggers change the tally: a received message counts as read until its row is inserted here. See
- * tally.ts.
- * The column `is_read` is dropped in the same version, because no version with it was released.
+ * A message is unread while it has a row in `unread_message`, which is in the order of Unread.
+ * Marking a message deletes that row and does not change the message. On SQLite this writes one
+ * page less to the log, which is a sixth of the call. On PostgreSQL a mark costs the same, and a
+ * list of 20 takes 60 to 80 µs more. Triggers change the tally: a received message counts as read
+ * until its row is inserted here (tally.ts). The column `is_read` is dropped in the same version,
+ * because no version with it was released.
  */
 export const unreadTable = `
   create table unread_message (
@@ -39,7 +38,7 @@ export const sqliteUnread = `
   ${dropColumn}
 `;
 
-/** Runs once per statement, as all triggers here. */
+/** Runs once per statement, like all triggers here. */
 const count = (rows: string, changes: string) => `
   update tally set ${changes} from (select account_id, generation, count(*) as messages from ${rows} group by account_id, generation) as changed
   where tally.account_id = changed.account_id and tally.generation = changed.generation;`;

@@ -1,8 +1,9 @@
 /**
- * Events out. An event is written to `webhook_delivery` once for each webhook that wants it, in the
- * transaction of the change. It holds ids only: numbers and texts are read when it is delivered.
- * `due_at` is null once nothing more is to be done. `low_credits`: below it an account's credits
- * are low. A secret of a webhook is kept as it is, because each request is signed with it.
+ * Events for customers. An event is written to `webhook_delivery` once for each webhook that wants
+ * it, in the transaction of the change. It holds ids only: numbers and texts are read when it is
+ * delivered. `due_at` is null once nothing more is to be done. `low_credits` is the number below
+ * which the credits of an account are low. The secret of a webhook is stored as it is, because each
+ * request is signed with it.
  */
 export const webhookTables = `
   alter table account add column low_credits bigint;
