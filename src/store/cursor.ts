@@ -10,7 +10,7 @@ export const LAST_ID = 2n ** 63n - 1n;
 const END_OF_TIME = 2 ** 53 - 1;
 export const FIRST_AT = -END_OF_TIME;
 
-/** The page size of a list that is read completely. */
+/** The range of a list that is read completely. */
 export const EVERYTHING = { from: FIRST_ID, limit: 2 ** 31 - 1 };
 
 export const FIRST: Cursor = { at: FIRST_AT, id: FIRST_ID };

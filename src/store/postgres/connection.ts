@@ -228,7 +228,7 @@ export class Connection implements Migratable, TransactionQueries {
     return changes;
   }
 
-  /** See WriteRunner: undefined for a write that was not done. */
+  /** See WriteRunner. Returns undefined for a write that was not done. */
   async together(writes: readonly Write[]): Promise<readonly (number | undefined)[]> {
     const hashes = new Set(writes.map(({ parameters: { account } }) => account.userIdHash));
     const locked = await this.#lockMany([...hashes]);
@@ -241,11 +241,15 @@ export class Connection implements Migratable, TransactionQueries {
     });
     const [ended] = await Promise.allSettled([translateErrors(() => this.#query({ text: 'commit' })), ...running]);
     if (ended.status === 'rejected') throw ended.reason;
-    // PostgreSQL answers so to the commit of a transaction in which a statement has failed.
+    // This is the answer of PostgreSQL to the commit of a transaction in which a statement has
+    // failed.
     return ended.value.command === 'ROLLBACK' ? writes.map(() => undefined) : changes;
   }
 
-  /** Begins a transaction. The ids of the accounts that it has locked, by the hash of a user_id. */
+  /**
+   * Begins a transaction. Returns the ids of the accounts that it has locked, by the hash of a
+   * user_id.
+   */
   async #lockMany(hashes: readonly string[]): Promise<ReadonlyMap<string, bigint>> {
     try {
       const begun = [this.#query({ text: 'begin' }), this.#query(lockManyQuery(hashes))];

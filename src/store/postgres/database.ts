@@ -14,8 +14,8 @@ import { createVersionQuestions } from './version-questions.ts';
 import { createWriteBatches, isOfCaller } from './write-batches.ts';
 
 /**
- * The large database. A connection prepares each statement once; what can be sent together takes
- * one round trip.
+ * The large database. Each connection prepares a statement once, and statements that can be sent
+ * together take one round trip.
  */
 export async function openPostgres(settings: PostgresSettings, clock: Clock): Promise<Database> {
   const pool = createFailoverPool(settings, clock);
@@ -91,7 +91,10 @@ async function placeOf(connection: Connection): Promise<Place> {
   return (await connection.first(place, {})) ?? { id: '', timeline: '' };
 }
 
-/** Another encoding has no place for most letters: messages would be refused one by one. */
+/**
+ * Refuses another encoding, which cannot represent most letters, so that messages would be refused
+ * one by one.
+ */
 async function requireUtf8(connection: Connection): Promise<void> {
   const found = (await connection.first(encoding, {}))?.encoding;
   if (found === 'UTF8') return;
@@ -103,7 +106,7 @@ async function requireUtf8(connection: Connection): Promise<void> {
 
 const lockTimeout = (ms: number): pg.QueryConfig => ({ text: `set local lock_timeout = ${Math.ceil(ms)}` });
 
-// Each one takes a connection that calls may want: the default is 10.
+// Each transaction takes a connection that calls may need. The default pool has 10.
 const TRANSACTIONS_AT_ONCE = 4;
 
 /** For a program whose settings have no names. */
@@ -112,11 +115,11 @@ const UNNAMED_SETTINGS = { url: 'the URL', timeoutMs: 'the time-out', connection
 type Work<T> = (connection: Connection) => Promise<T>;
 
 function createConnections(pool: FailoverPool, clock: Pick<Clock, 'after'>, settingNames: SettingNames) {
-  /** The server refused a write. A successful trial resets it. */
+  /** Whether the server refused a write. A successful trial resets it. */
   let wasRefusedByDisk = false;
   let execute: Execute = executePlain;
 
-  /** Work that a deadlock or a conflict has rolled back is done again. */
+  /** Runs work again that was rolled back by a deadlock or a conflict. */
   async function withConnection<T>(work: Work<T>): Promise<T> {
     for (let attempt = 1; ; attempt++) {
       try {
@@ -177,7 +180,7 @@ async function withClient<T>(pool: FailoverPool, work: (client: pg.PoolClient) =
 // mostly succeeds.
 const CONFLICTS = new Set(['40001', '40P01']);
 const ATTEMPTS_MAX = 5;
-/** One of these, or a lock that was not released in time. */
+/** Whether the error is one of these, or a lock that was not released in time. */
 const LOCKED_OUT = new Set([...CONFLICTS, '55P03']);
 // Read-only, disk full, I/O error: the database can be read and not written.
 const UNWRITABLE = new Set(['25006', '53100', '58030']);
@@ -193,8 +196,8 @@ const NO_TIMEOUTS: readonly pg.QueryConfig[] = [
   'idle_in_transaction_session_timeout',
 ].map((name) => ({ text: `set local ${name} = 0` }));
 /**
- * All reads see one moment. Dead rows stay until the snapshot ends. So it ends after 10 minutes
- * without a query: the process may be stopped, or its reader very slow.
+ * All reads see the database at one moment. Dead rows are kept until the snapshot ends, so it ends
+ * after 10 minutes without a query: the process may be stopped, or its reader very slow.
  */
 const SNAPSHOT: readonly pg.QueryConfig[] = [
   { text: 'set transaction isolation level repeatable read, read only' },

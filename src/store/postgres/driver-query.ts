@@ -86,7 +86,7 @@ function definePreparedQuery(Base: BaseClass): PreparedQueryClass {
     #shape: Shape | undefined;
     readonly #rows: unknown[] = [];
     #rowCount = 0;
-    /** Thrown by a method that the driver calls: uncaught, it would end the process. */
+    /** An error in a method that the driver calls would end the process if it were not caught. */
     #fault: Error | undefined;
 
     constructor({ name, text, values }: Prepared, timeoutMs: number | undefined, done: Done) {

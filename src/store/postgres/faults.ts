@@ -8,8 +8,8 @@ export interface SettingNames {
 }
 
 /**
- * What keeps us from PostgreSQL, for the operator: server, database, user and what to do. Never the
- * password.
+ * Tells the operator why PostgreSQL cannot be used: server, database, user and what to do. It never
+ * shows the password.
  */
 interface Place extends SettingNames {
   /** All servers that were asked: `one:5432, two:5432`. */

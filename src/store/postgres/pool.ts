@@ -10,7 +10,7 @@ import type { SettingNames } from './faults.ts';
 export interface PostgresSettings {
   readonly url: string;
   readonly connectionsMax: number;
-  /** Of a connection, of a lock and of a statement. */
+  /** The time-out for connecting, for a lock and for a statement. */
   readonly timeoutMs: number;
   /** For advice to the operator. */
   readonly settingNames?: SettingNames;
@@ -28,7 +28,7 @@ export function createFailoverPool(
 ): FailoverPool {
   const { urls, writable } = splitHosts(url);
   /**
-   * Also of clients without a session: the driver leaves their socket open where it has no
+   * Closes sockets of clients without a session too: the driver leaves them open if it has no
    * password.
    */
   const sockets = new Set<Socket>();
@@ -88,13 +88,15 @@ function createPool(connectionString: string, settings: PoolSettings): pg.Pool {
     // All servers together take at most the time-out.
     connectionTimeoutMillis: Math.ceil(timeoutMs / servers),
     statement_timeout: timeoutMs,
-    // Shorter: else the time of the statement is over first, and nobody knows that it was a lock.
+    // The time-out of a lock is shorter than that of the statement, which would otherwise end first
+    // and hide that the lock was the cause.
     lock_timeout: Math.ceil(timeoutMs * 0.8),
     idle_in_transaction_session_timeout: timeoutMs,
-    // Where the network loses everything, the server's own time-out does not arrive.
+    // If the network loses everything, the time-out of the server itself does not arrive.
     query_timeout: timeoutMs + 1_000,
     keepAlive: true,
-    // Its plans go with it, also where no autovacuum tells that their tables have grown.
+    // A session is renewed because its plans end with it, even if no autovacuum tells that tables
+    // have grown.
     maxLifetimeSeconds: 600,
     application_name: 'columba',
     types: { getTypeParser: typeParser },

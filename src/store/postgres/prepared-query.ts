@@ -47,8 +47,8 @@ const TRIAL_MS_MAX = 5_000;
 const NO_ANSWER = 'no answer';
 
 /**
- * The inside of `pg` is not what driver-query.ts uses. The client that found it out is not to be
- * used again.
+ * The internals of `pg` are not those that driver-query.ts uses. The client that noticed it must
+ * not be used again.
  */
 export class DriverChanged extends Error {
   override readonly name = 'DriverChanged';
@@ -61,8 +61,7 @@ export class DriverChanged extends Error {
 }
 
 /**
- * Executes a statement in both ways. Throws DriverChanged where the faster one does something
- * else.
+ * Executes a statement in both ways. Throws DriverChanged if the faster one gives another result.
  */
 export async function tryFast(client: pg.ClientBase, clock: Pick<Clock, 'after'>, msMax = TRIAL_MS_MAX): Promise<void> {
   const inTime = <T>(work: Promise<T>): Promise<T | typeof NO_ANSWER> => within(clock, msMax, work, NO_ANSWER);

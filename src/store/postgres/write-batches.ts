@@ -29,7 +29,7 @@ export interface WriteRunner {
    * that was not done and is to be run alone. Rejects where the end of the transaction is unknown.
    */
   atOnce(writes: readonly [Write, ...Write[]]): Promise<readonly (number | undefined)[]>;
-  /** The same for writes of any statements, in one transaction. */
+  /** Does the same for writes of different statements, in one transaction. */
   together(writes: readonly Write[]): Promise<readonly (number | undefined)[]>;
 }
 

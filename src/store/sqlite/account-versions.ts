@@ -3,9 +3,9 @@ import { accountIdOf, type Caller, isAdmitted } from '../caller.ts';
 import type { Statement } from '../statement.ts';
 
 /**
- * The versions of accounts (schema/account-version.ts) as this process last read them, and which
- * account a user_id names at that version. A version counts until a process writes to the account.
- * Then it is read again: 5 µs, where the answer itself takes 100.
+ * The versions of accounts (schema/account-version.ts) as this process last read them, and the
+ * account that a user_id names at that version. A version is valid until a process writes to the
+ * account, and is then read again, which takes 5 µs; the answer itself takes 100 µs.
  */
 export interface AccountVersions {
   /**
@@ -13,16 +13,21 @@ export interface AccountVersions {
    * `pollId` a call asks by itself. Asking costs 4 µs, 25 % of a cached call.
    */
   pollOtherProcesses(pollId?: number): void;
-  /** As of the last poll of other processes. Undefined where the account does not exist. */
+  /**
+   * The version as of the last poll of other processes. Undefined if the account does not exist.
+   */
   versionOf(account: bigint): number | undefined;
   /**
-   * The account of a user_id with this hash, where the call is admitted. Only known user_ids are
-   * remembered: to ask the database takes 10 µs.
+   * The account of the user_id with this hash, if the call is admitted. Only known user_ids are
+   * remembered, because asking the database takes 10 µs.
    */
   identify(userIdHash: string, admits?: Caller['admits']): Identity | undefined;
-  /** A statement has changed rows. It counts from the next `settle` on. */
+  /** Notes that a statement has changed rows. The change counts from the next `settle` on. */
   markChanged(statement: Statement<never>, parameters: object, rows: readonly unknown[] | number): void;
-  /** The transaction was committed or rolled back: other connections see the same as this one. */
+  /**
+   * Called when the transaction was committed or rolled back, so that other connections see the
+   * same as this one.
+   */
   settle(): void;
 }
 
@@ -39,7 +44,7 @@ export interface AccountChange {
   readonly mark: bigint;
 }
 
-/** What the database tells. */
+/** The questions that are asked of the database. */
 export interface VersionSource {
   /** A number that is new after another process has written. */
   readonly dataVersion: () => number;
@@ -59,7 +64,7 @@ export function createAccountVersions(source: VersionSource): AccountVersions {
   const identities = new BoundedMap<string, Identity>(ACCOUNTS_MAX);
   let lastDataVersion = source.dataVersion();
   let lastPollId: number | undefined;
-  /** What was marked and is not settled. */
+  /** The changes that were noted and are not settled yet. */
   const changed = new Set<bigint>();
   let isAllChanged = false;
 
@@ -97,7 +102,8 @@ export function createAccountVersions(source: VersionSource): AccountVersions {
       const remembered = identities.get(userIdHash);
       const cached = remembered && versions.get(remembered.id) === remembered.version ? remembered : undefined;
       if (cached && isAdmitted(admits, cached.networks)) return cached;
-      // A refusal of a remembered one asks as well: every refusal takes the same time.
+      // The database is asked for a refusal of a remembered user_id too, so that every refusal
+      // takes the same time.
       const identity = source.identity(userIdHash);
       if (cached || !isAdmitted(admits, identity?.networks) || !identity) return undefined;
       identities.set(userIdHash, identity);

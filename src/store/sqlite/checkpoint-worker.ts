@@ -6,15 +6,15 @@ import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 // A restart holds the write lock while it waits for readers. Without a time-out it gives up at
 // once, so a writer never waits for a reader.
 const BUSY_TIMEOUT_MS = 0;
-// Others hold the write lock for some milliseconds, and read for less. One of these tries falls in
-// between.
+// Other connections hold the write lock for some milliseconds, and read for less time than that, so
+// one of these tries falls in between.
 const RESTART_TRIES = 20;
 const RESTART_PAUSE_MS = 5;
 // 2 s in all.
 const TRUNCATE_TRIES = 200;
 const TRUNCATE_PAUSE_MS = 10;
-// 256 MB. Only a reader of an old snapshot makes the log so long: then the file is made short
-// again.
+// 256 MB. The log becomes this long only because of a reader of an old snapshot; its file is made
+// short again then.
 const LONG_LOG_FRAMES = 64_000;
 
 if (parentPort) serve(parentPort, openForCheckpoints(workerData as string));
@@ -39,10 +39,15 @@ function serve(port: MessagePort, database: DatabaseSync): void {
   });
 }
 
-/** To a checkpoint `done`; to a truncation whether the log is empty now. */
+/**
+ * The answer to a checkpoint is `done`; the answer to a truncation is whether the log is empty now.
+ */
 export type CheckpointAnswer = 'done' | 'truncated' | 'kept';
 
-/** After an erasure: the log has pages as they were before. False where a reader needs them. */
+/**
+ * Called after an erasure, because the log contains pages as they were before. Returns false if a
+ * reader needs them.
+ */
 export function truncateLog(database: DatabaseSync): boolean {
   for (let tries = 1; checkpoint(database, 'truncate').isBusy; tries++) {
     if (tries >= TRUNCATE_TRIES) return false;

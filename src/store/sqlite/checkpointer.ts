@@ -9,7 +9,7 @@ import type { CheckpointAnswer } from './checkpoint-worker.ts';
  * thousands of pages and waits for the disk; this thread serves meanwhile.
  */
 export interface Checkpointer {
-  /** `rows` were changed and committed since the start. */
+  /** Tells that `rows` have been changed and committed since the start. */
   rowsWritten(rows: number): void;
   /** Copies the whole log and makes its file empty. Resolves after 2 s at most. */
   truncate(): Promise<void>;
@@ -25,7 +25,7 @@ const ROWS = 6_000;
 const BACKOFF_FIRST_MS = 500;
 const BACKOFF_MAX_MS = 60_000;
 
-// Another process reads an old snapshot: an export may take minutes.
+// Another process may read an old snapshot for minutes, for example an export.
 const TRUNCATE_AGAIN_MS = 10_000;
 
 /** node:sqlite prints a warning at the start of every thread. */

@@ -20,12 +20,12 @@ export const sqliteDialect: SqlDialect = {
     rare: (condition) => `unlikely(${condition})`,
     among: (argument) => `in (select value from json_each(${argument}))`,
     ending: (text) => `substr(${text}, -6)`,
-    // A column behind + is found by no index.
+    // SQLite uses no index for a column behind +.
     joined: (argument) => `+${argument.replace(' ', ' = ')}`,
     // Without statistics SQLite does not choose an index on an expression.
     using: (index) => `indexed by ${index}`,
-    // With a bare parameter SQLite plans the statement at every call: half the time of reading 20
-    // rows.
+    // With a bare parameter SQLite would plan the statement at every call, which takes half as long
+    // as reading 20 rows.
     limit: (count) => `limit cast(${count} as integer)`,
     lock: () => '',
     locknew: () => '',
@@ -71,9 +71,9 @@ export class Connection implements Migratable, TransactionQueries, Transactional
   onWrite: (statement: Statement<never>, parameters: object, rows: readonly unknown[] | number) => void = () => {};
   /** Awaited before each statement of a transaction, so that it holds the event loop shortly. */
   pause: (() => Promise<void> | undefined) | undefined;
-  /** The disk refused a write. Whoever has written successfully since resets it. */
+  /** Whether the disk refused a write. The next successful write resets it. */
   wasRefusedByDisk = false;
-  /** Since the connection was opened. */
+  /** The rows that were changed since the connection was opened. */
   rowsChanged = 0;
 
   constructor(path: string) {
@@ -176,7 +176,7 @@ export class Connection implements Migratable, TransactionQueries, Transactional
   }
 
   /**
-   * Is new after a commit of another connection:
+   * A number that changes after each commit of another connection:
    * https://www.sqlite.org/pragma.html#pragma_data_version
    */
   dataVersion(): number {
@@ -195,7 +195,7 @@ export class Connection implements Migratable, TransactionQueries, Transactional
     return this.#database.isTransaction;
   }
 
-  /** `path` names the file in errors, where it is not the database. */
+  /** `path` names the file in errors if it is not the database. */
   exec(sql: string, path?: string): void {
     this.#guarded(() => this.#database.exec(sql), path);
   }
@@ -246,7 +246,10 @@ function prepare(database: DatabaseSync, text: string): Prepared {
   return { statement, toRow: rowMaker(statement.columns().map(({ name }) => name)) };
 }
 
-/** The driver's own objects are dictionaries: 50 % slower to make, several times slower to read. */
+/**
+ * Builds rows that are faster than the driver's own objects, which are dictionaries: 50 % slower to
+ * make, and several times slower to read.
+ */
 function rowMaker(columns: readonly string[]): Prepared['toRow'] {
   const empty = emptyRecord(columns);
   return (values) => {
@@ -258,6 +261,6 @@ function rowMaker(columns: readonly string[]): Prepared['toRow'] {
 
 const inputOf = (value: unknown) => (value instanceof Caller ? value.id : value) as SQLInputValue;
 
-/** Another connection holds the lock: a caller that waits may get it. */
+/** Whether another connection holds the lock, so that a caller that waits may get it. */
 export const isLocked = (thrown: unknown): boolean =>
   thrown instanceof Problem && codeOf(thrown.details.cause) === BUSY;

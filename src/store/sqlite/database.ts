@@ -16,9 +16,9 @@ import { fileFault, folderFault, foreignFault } from './faults.ts';
 import { createWriteQueue } from './write-queue.ts';
 
 /**
- * The embedded database. One connection reads and writes, because it keeps the pages that it has
- * read and written. While a transaction is open on it, a second connection reads: it sees the state
- * before that transaction.
+ * The embedded database. One connection reads and writes, because it caches the pages that it has
+ * read and written. While a transaction is open on it, a second connection serves reads, and sees
+ * the state before that transaction.
  */
 export async function openSqlite(
   path: string,
@@ -63,7 +63,7 @@ export async function openSqlite(
     run: (statement, parameters) => writes.add(() => writer.runSync(statement, parameters), optionsOf(statement)),
     transaction: (_account, work) => writes.add(work),
     transactionWithoutLock: (work) => writes.add(work),
-    // They share a commit, see write-queue.ts.
+    // Writes of one turn share a commit, see write-queue.ts.
     transactionsAtOnce: 64,
     snapshot: (work) => withConnection(path, (connection) => connection.within('begin', work)),
     check: async () => {
@@ -95,7 +95,10 @@ async function openWriter(path: string, now: () => number): Promise<Connection> 
   return writer;
 }
 
-/** Before anything is written: a wrong path may name the database of another program. */
+/**
+ * Checks the file before anything is written, because a wrong path may name the database of another
+ * program.
+ */
 function refuseForeign(path: string): void {
   let tables: unknown[];
   try {
@@ -145,12 +148,12 @@ function createUnmapping(connections: readonly Connection[]): () => void {
   };
 }
 
-// More than those of commands and imports beside a single process.
+// More commits than commands and imports make beside a single process.
 const MAPPED_COMMITS_MAX = 1_000;
 
 /** Which account calls, and its version. */
 const createIdentification = (versions: AccountVersions): Pick<Database, 'identify' | 'confirm' | 'version'> => ({
-  // Nothing is awaited between the poll and the version: the version is the one before the call.
+  // Nothing is awaited between the poll and the version, so the version is the one before the call.
   identify: (userIdHash, admits, pollId) => {
     versions.pollOtherProcesses(pollId);
     const found = versions.identify(userIdHash, admits);
@@ -187,7 +190,7 @@ async function backUp(path: string, to: string, at: number): Promise<void> {
   }
 }
 
-/** A copy does not serve as it is: what was sent since would be sent again. */
+/** A copy is not served as it is, because messages that were sent since would be sent again. */
 const markCopy = statement<{ at: number }>(
   'sqlite.markCopy',
   `insert into installation (installation_id, generation, run, place, timeline, copied_at) values (1, 0, '', '', '', :at)

@@ -2,7 +2,7 @@ import { accessSync, constants, existsSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 
 /**
- * What keeps SQLite from its file, for the operator: with the path, and what to do.
+ * Tells the operator why SQLite cannot use its file, with the path and what to do.
  * https://www.sqlite.org/rescode.html
  */
 export const BUSY = 5;
@@ -23,10 +23,10 @@ const FAULTS: Readonly<Record<number, (path: string) => string>> = {
 /** The low byte is the error; the others tell more about it. */
 export const codeOf = (thrown: unknown): number => ((thrown as { errcode?: number } | undefined)?.errcode ?? 0) & 0xff;
 
-/** READONLY, IOERR, FULL: it can be read, and not written. */
+/** READONLY, IOERR, FULL: the file can be read, but not written. */
 export const keepsFromWriting = (thrown: unknown): boolean => [8, 10, 13].includes(codeOf(thrown));
 
-/** Undefined for what is our bug and not the state of the database. */
+/** Undefined for an error that is a bug of ours and not a state of the database. */
 export const sqliteFault = (path: string, thrown: unknown): string | undefined =>
   FAULTS[codeOf(thrown)]?.(resolve(path));
 

@@ -17,7 +17,8 @@ export interface WriteQueue<C> {
 
 export interface WriteOptions {
   /**
-   * The work is a single statement and synchronous. SQLite itself undoes a statement that fails.
+   * Whether the work is a single synchronous statement. SQLite itself undoes a statement that
+   * fails.
    */
   readonly single?: boolean;
 }
@@ -51,7 +52,7 @@ interface Job<C> {
 const BATCH_MAX = 256;
 // A turn of a busy process takes about 1 ms.
 const GATHER_TURNS_MAX = 8;
-// A turn of an overloaded process takes longer: a commit does not wait for that.
+// A turn of an overloaded process takes longer, and a commit does not wait for it.
 const GATHER_MS_MAX = 25;
 // About the time of ten calls, and of one statement for the messages of a claim.
 const PAUSE_AFTER_MS = 0.5;
@@ -132,7 +133,9 @@ async function begin(connection: Transactional, { sleep }: Pick<Clock, 'sleep'>)
   }
 }
 
-/** A connection that cannot roll back has lost its transaction anyway. */
+/**
+ * Ignores a failure, because a connection that cannot roll back has lost its transaction anyway.
+ */
 function rollBack(connection: Transactional): void {
   try {
     if (connection.inTransaction) connection.exec('rollback');
@@ -140,8 +143,8 @@ function rollBack(connection: Transactional): void {
 }
 
 /**
- * SQLite undoes a failed statement alone. After some errors it rolls back all: then every write of
- * it fails.
+ * SQLite undoes only the statement that failed. After some errors it rolls back the whole
+ * transaction, and then every write in it fails.
  */
 function runSingle<C extends Transactional>(connection: C, job: Job<C>, isShared: boolean): () => void {
   const { work, resolve, reject } = job;
