@@ -12,8 +12,11 @@ import { createProgram } from './commands/program.ts';
 const program = createProgram(version);
 const args = withHelpLast(process.argv.slice(2));
 endAtClosedPipe();
-// No await at the top of the file: the executable that is one file has this as a CommonJS module.
-void run();
+/**
+ * Resolves when the command has ended. It is not awaited at the top of the file, because the
+ * executable that is one file has this as a CommonJS module.
+ */
+export const ended = run();
 
 async function run(): Promise<void> {
   // The operator's commands take 0.1 s to load, which the others do without.

@@ -47,7 +47,7 @@ async function run({ number, args, env, cwd, input }: HostedCommand): Promise<vo
   });
   const url = new URL('../../src/main.ts', import.meta.url);
   url.search = `command=${number}`;
-  await Promise.race([ended, import(url.href)]);
+  await Promise.race([ended, import(url.href).then((main) => main.ended)]);
   for (const stream of [process.stdout, process.stderr]) stream.removeAllListeners('error');
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.removeAllListeners(signal);
   process.send?.({ number, code: Number(process.exitCode), ...written } satisfies HostedOutcome);
