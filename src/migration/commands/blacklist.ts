@@ -25,7 +25,7 @@ export const blacklistCommand = (): Command =>
     new Command('blacklist').description('propose a blacklist from recordings and STOP texts, or add one from a file'),
   )
     .argument('[FILE...]', 'recordings: calls of BlackListNumber are proposed')
-    .option('--users <FILE>', 'the user_ids, one a line: their received messages are searched for STOP texts')
+    .option('--users <FILE>', 'the user_ids, one per line, whose received messages are searched for STOP texts')
     .option('--words <LIST>', 'a message with nothing but one of these words is a STOP text', listValue(WORDS), WORDS)
     .option('--out <FILE>', 'write the proposals as CSV, for --add')
     .option('--force', 'replace the file if it exists')

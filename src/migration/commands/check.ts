@@ -72,7 +72,7 @@ interface ScheduleOptions extends UsersOptions {
 export const scheduleCommand = (): Command =>
   withUsersOptions(
     new Command('schedule')
-      .description('take the schedule over: each message is deleted there, then activated here')
+      .description('take over scheduled messages: each is deleted at the old server, then activated in Columba')
       .addArgument(new Argument('<ACT>').choices(['take-over'])),
   )
     .option('--dry-run', 'show what would be taken over, and change nothing')

@@ -26,7 +26,7 @@ interface FilesFlags extends FileFlags {
 
 export const withFileOptions = (command: Command): Command =>
   command
-    .option('--username <NAME>', 'the account of all rows; else the column username names it')
+    .option('--username <NAME>', 'the account of all rows; without it, the column username names the account')
     .addOption(
       new Option(
         '--column <NAME=HEADER>',
@@ -36,10 +36,14 @@ export const withFileOptions = (command: Command): Command =>
     .addOption(
       new Option(
         '--delimiter <MARK>',
-        'what separates cells: a comma, a semicolon, a vertical bar or tab; else it is found',
+        'what separates cells: a comma, a semicolon, a vertical bar or tab; without it, the mark is detected',
       ).argParser(readDelimiter),
     )
-    .option('--encoding <NAME>', 'how the file is written, such as windows-1250; else it is found', readEncoding)
+    .option(
+      '--encoding <NAME>',
+      'the encoding of the file, such as windows-1250; without it, the encoding is detected',
+      readEncoding,
+    )
     .option('--dry-run', 'check the file, and add nothing')
     .addOption(jsonOption());
 

@@ -32,10 +32,10 @@ export const probeCommand = (): Command =>
       .description('look at an old server with one account, and print its dialect')
       .addArgument(new Argument('<URL>', 'the old server').argParser(readUrl)),
   )
-    .option('--no-mark-test', 'do not test on one message whether reading marks')
+    .option('--no-mark-test', 'do not test with one message whether reading marks it')
     .option('--out <FILE>', 'write the dialect to a file, for COLUMBA_DIALECT')
     .option('--force', 'replace the file if it exists')
-    .option('--strict', 'exit code 1 where something is uncertain')
+    .option('--strict', 'end with exit code 1 if something is uncertain')
     .addOption(jsonOption())
     .addHelpText(
       'after',
@@ -117,7 +117,7 @@ export const importCommand = (): Command =>
   )
     .option('--dry-run', 'read everything, check the counts, and write nothing')
     .addOption(
-      new Option('--since <DATE>', 'of accounts that were copied before, received messages since').argParser(
+      new Option('--since <DATE>', 'for accounts that were copied before: only messages received since then').argParser(
         readInstant,
       ),
     )

@@ -16,10 +16,10 @@ export const learnCommand = (): Command =>
     .option('--out <FILE>', 'write the dialect to a file, for COLUMBA_DIALECT')
     .option('--force', 'replace the file if it exists')
     .addOption(
-      new Option('--update <FILE>', 'add what was learned to a dialect: an entry that it has stays').conflicts('out'),
+      new Option('--update <FILE>', 'add what was learned to a dialect file, whose entries stay').conflicts('out'),
     )
     .addOption(jsonOption())
-    .option('--strict', 'exit code 1 where something is uncertain')
+    .option('--strict', 'end with exit code 1 if something is uncertain')
     .action(async (files: string[], options: LearnOptions, command: Command) => {
       process.exitCode = await runLearn(files, options, configOf(command).config.timeZone);
     });

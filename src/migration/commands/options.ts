@@ -31,9 +31,11 @@ export interface UsersOptions extends OldOptions {
 
 export const withOldOptions = (command: Command): Command =>
   command
-    .addOption(new Option('--rate <N>', 'the most calls to it in a second').argParser(readCount(1, 1_000)).default(5))
+    .addOption(
+      new Option('--rate <N>', 'the most calls to the old server per second').argParser(readCount(1, 1_000)).default(5),
+    )
     .option('--old-ca <FILE>', 'PEM certificates that the certificate of the old server may be signed by')
-    .option('--old-insecure-certificate', 'take any certificate of the old server')
+    .option('--old-insecure-certificate', 'accept any certificate of the old server')
     .option('--old-legacy-tls', 'speak TLS 1.0 and 1.1 with the old server too')
     .addOption(
       new Option('--old-timeout-ms <N>', 'how long a call may take').argParser(readCount(1, 3_600_000)).default(60_000),
@@ -42,7 +44,7 @@ export const withOldOptions = (command: Command): Command =>
 export const withUsersOptions = (command: Command): Command =>
   withOldOptions(command)
     .addOption(new Option('--old <URL>', 'the old server').argParser(readUrl).makeOptionMandatory())
-    .requiredOption('--users <FILE>', 'the user_ids, one a line; # begins a remark; - is standard input')
+    .requiredOption('--users <FILE>', 'the user_ids, one per line; # begins a remark; - is standard input')
     .addOption(
       new Option(
         '--reads-mark <LIST>',

@@ -48,25 +48,32 @@ export const proxyCommand = (): Command =>
   new Command('proxy')
     .description('answer for the old server, and compare Columba with it')
     .addOption(new Option('--old <URL>', 'the old server').argParser(readUrl).makeOptionMandatory())
-    .addOption(new Option('--new <URL>', 'Columba; else the one of the settings, on this machine').argParser(readUrl))
+    .addOption(
+      new Option('--new <URL>', 'the address of Columba; without it, that of the settings on this machine').argParser(
+        readUrl,
+      ),
+    )
     .option('--host <ADDRESS>', 'address to listen on', '127.0.0.1')
     .addOption(
       new Option('--port <N>', 'port to listen on; 0 for any free one').argParser(readCount(0, 65_535)).default(8090),
     )
     .addOption(new Option('--stage <STAGE>', 'the first stage').choices(STAGES))
-    .option('--account <USERNAME>', 'only this account gets the stage; may be repeated', addName, [])
+    .option('--account <USERNAME>', 'set the stage of this account only; may be repeated', addName, [])
     .addOption(folderOption())
     .option('--no-record', 'record nothing')
     .option('--pseudonyms', 'replace numbers and texts in recordings')
     .addOption(knownDifferenceOption())
     .addOption(formerKnownDifferenceOption())
     .option('--old-ca <FILE>', 'PEM certificates that the certificate of the old server may be signed by')
-    .option('--old-insecure-certificate', 'take any certificate of the old server')
+    .option('--old-insecure-certificate', 'accept any certificate of the old server')
     .option('--old-legacy-tls', 'speak TLS 1.0 and 1.1 with the old server too')
-    .option('--old-reading-is-safe', 'reading marks nothing at the old server, though the import has not tested it')
+    .option(
+      '--old-reading-is-safe',
+      'state that reading marks nothing at the old server, although the import has not tested it',
+    )
     .addOption(waitOption('--old-timeout-ms', 'the old server', 120_000))
     .addOption(waitOption('--new-timeout-ms', 'Columba', 10_000))
-    .option('--dry-run', 'check the settings and both servers, and end')
+    .option('--dry-run', 'check the settings and both servers, then end')
     .addOption(jsonOption())
     .addHelpText('after', MORE)
     .action(async (_options, command: Command) => {

@@ -70,13 +70,17 @@ export const recordingsCommand = (): Command =>
     .description('list recordings, or remove old ones')
     .addOption(folderOption())
     .option('--clients', 'show which clients are in them: program, address, account, operation, protocol')
-    .option('--prune', 'remove what is too old, and the oldest beyond the size')
-    .addOption(new Option('--days <N>', 'for --prune: keep so many days').argParser(readCount(0, 3_650)).default(30))
+    .option('--prune', 'remove recordings that are too old, and the oldest ones beyond the size')
     .addOption(
-      new Option('--megabytes <N>', 'for --prune: keep so many').argParser(readCount(0, 1_000_000)).default(2_048),
+      new Option('--days <N>', 'for --prune: the number of days to keep').argParser(readCount(0, 3_650)).default(30),
+    )
+    .addOption(
+      new Option('--megabytes <N>', 'for --prune: the number of megabytes to keep')
+        .argParser(readCount(0, 1_000_000))
+        .default(2_048),
     )
     .option('--with-key', 'for --prune, at the end of the move: remove the key too when no recording is left')
-    .option('--dry-run', 'for --prune: show what would go')
+    .option('--dry-run', 'for --prune: show what would be removed')
     .addOption(jsonOption())
     .action(async (_options, command: Command) => {
       const { folder, clients, prune, days, megabytes, dryRun, json, withKey } = command.opts();
@@ -155,12 +159,12 @@ async function showClients(folder: string, json: boolean): Promise<void> {
 
 export const replayCommand = (): Command =>
   new Command('replay')
-    .description('send recorded calls again, and compare the answers; exit code 1 where one differs')
+    .description('send recorded calls again, and compare the answers; the exit code is 1 if one differs')
     .argument('<FILE...>', 'recordings')
     .addOption(new Option('--against <URL>', 'the server to ask').argParser(readUrl).makeOptionMandatory())
-    .requiredOption('--users <FILE>', 'user_ids, one a line: a recording has none')
+    .requiredOption('--users <FILE>', 'the user_ids, one per line, because recordings contain none')
     .option('--reads-only', 'leave out the calls that change data')
-    .option('--copy', 'send them: the server has a copy of the data, which nobody uses')
+    .option('--copy', 'send them too, to a server with a copy of the data that nobody uses')
     .option('--dry-run', 'count the calls, and send nothing')
     .addOption(folderOption())
     .addOption(knownDifferenceOption())

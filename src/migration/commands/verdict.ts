@@ -20,12 +20,12 @@ interface VerdictOptions {
 const withOptions = (command: Command): Command =>
   command
     .addOption(
-      new Option('--days <N>', 'by the calls of the last days')
+      new Option('--days <N>', 'judge by the calls of the last N days')
         .argParser(readCount(1, 90))
         .default(VERDICT_DEFAULTS.days),
     )
     .addOption(
-      new Option('--calls <N>', 'the least calls of each operation and protocol in use')
+      new Option('--calls <N>', 'the least number of calls of each operation and protocol in use')
         .argParser(readCount(1, 1_000_000))
         .default(VERDICT_DEFAULTS.callsMin),
     )
@@ -36,7 +36,7 @@ const withOptions = (command: Command): Command =>
 /** `columba migrate report`, for people who decide: as text, as a page to print, or as JSON. */
 export const reportCommand = ({ withServices, actor }: CommandDependencies): Command =>
   withOptions(new Command('report'))
-    .description('show where each account is, what blocks, what differs, and who accepted what and why')
+    .description('show the stage of each account, what blocks the move, what differs, and who accepted what and why')
     .addHelpText('after', '\nExample:\n  columba migrate report --html report.html')
     .action(async (_options, command: Command) => {
       const { days, calls, html, force, json } = command.opts() as VerdictOptions;
@@ -71,7 +71,7 @@ async function textOf(database: Session['services']['database'], settings: Verdi
 
 export const verdictCommand = (): Command =>
   withOptions(new Command('verdict'))
-    .description('tell whether it is safe to leave the old server; exit code 0 only where it is')
+    .description('tell whether it is safe to leave the old server; the exit code is 0 only if it is')
     .action(async (_options, command: Command) => {
       process.exitCode = await withSession(command, { creates: false }, (session) =>
         runVerdict(session, command.opts() as VerdictOptions),
