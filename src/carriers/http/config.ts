@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import { badField } from '../../base/problem.ts';
+import { programText } from '../../base/program-files.ts';
 import { urlFault } from '../carrier-requests.ts';
 import { fileMistakes } from './file-check.ts';
 import { FILE_BYTES_MAX, type Mistake, mistakesOf, type ProviderFile, providerFile } from './form.ts';
@@ -31,8 +32,7 @@ const SHIPPED = [
 ] as const;
 export const shippedProviders: readonly string[] = SHIPPED;
 
-const shippedFile = (name: string): unknown =>
-  JSON.parse(readFileSync(new URL(`./assets/${name}.json`, import.meta.url), 'utf8'));
+const shippedFile = (name: string): unknown => JSON.parse(programText(`carriers/http/assets/${name}.json`));
 
 const secret = z.string().min(1).max(4_000);
 const URL_SECRET = /^[\w-]{24,128}$/;
