@@ -159,6 +159,8 @@ export interface Connector {
   readonly kind: ConnectorKind;
   /** How the parts of a long text are marked; with a header of 6 octets where it is absent. */
   readonly partsAs?: PartsAs;
+  /** False if the carrier never reports what became of a message. */
+  readonly sendsReceipts?: boolean;
   /** How long a submission may take, where that is not the dispatcher's own time. */
   readonly submitTimeoutMs?: number;
   /** How many submissions may be without an answer, where the connector limits that itself. */

@@ -106,6 +106,8 @@ export function createGateway(parts: GatewayParts): Gateway {
   async function launch(record: ConnectorRecord): Promise<void> {
     const config = record.origin === 'file' ? (configs.get(record.name) ?? {}) : record.config;
     const connector = (parts.create ?? createConnector)(record.name, record.kind, config, deps);
+    const { sendsReceipts = true } = connector;
+    if (sendsReceipts !== record.sendsReceipts) await connectors.setSendsReceipts(record.name, sendsReceipts);
     await connector.start(parts.events);
     const dispatcher = createDispatcher({
       connector,

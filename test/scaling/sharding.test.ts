@@ -7,12 +7,13 @@ import pg from 'pg';
 import { onEveryEngine } from '../support/engines.ts';
 import { openStore, pathOf, TABLES } from '../support/opened-database.ts';
 import { type Index, type StatementText, strayingIndexes, strayings } from './locality.ts';
-import { MIGRATION, MIGRATION_KEYS, RESTORE, SIGN_IN, UNEXPORTED } from './whole-installation.ts';
+import { CONNECTORS, MIGRATION, MIGRATION_KEYS, RESTORE, SIGN_IN, UNEXPORTED } from './whole-installation.ts';
 
 const SOURCE = new URL('../../src/', import.meta.url);
 
 /** Statements that look beyond one account, each with the reason why it may. */
 const BEYOND: Readonly<Record<string, string>> = {
+  ...CONNECTORS,
   ...MIGRATION,
   ...RESTORE,
   'accounts.identify': 'a user_id names the account: nothing else is known yet',
@@ -24,21 +25,6 @@ const BEYOND: Readonly<Record<string, string>> = {
   'audit.addDeletion': 'the audit is of all accounts',
   'audit.before': 'the audit is of all accounts',
   'audit.ofAccountBefore': 'the audit is of all accounts',
-  'connectors.addCounts': 'connectors belong to the installation',
-  'connectors.all': 'connectors belong to the installation',
-  'connectors.byName': 'connectors belong to the installation',
-  'connectors.moveSlots': 'connectors belong to the installation',
-  'connectors.pausedAt': 'a connector belongs to the installation',
-  'connectors.onlyDefault': 'connectors belong to the installation',
-  'connectors.put': 'connectors belong to the installation',
-  'connectors.remove': 'connectors belong to the installation',
-  'connectors.setDown': 'connectors belong to the installation',
-  'connectors.setDownReason': 'connectors belong to the installation',
-  'connectors.setPaused': 'connectors belong to the installation',
-  'connectors.setUnreadAnswer': 'connectors belong to the installation',
-  'connectors.setUp': 'connectors belong to the installation',
-  'connectors.takeSlots': 'connectors belong to the installation',
-  'connectors.inUse': 'the operator removes a connector that no account names',
   'outbox.appendHistory': 'all rows of its list belong to the account that it is given',
   'sending.dueAccounts': 'a dispatcher looks for work of any account',
   'sending.levels': 'a dispatcher looks for work of any account',

@@ -46,3 +46,23 @@ export const MIGRATION_KEYS = `migrated_server: primary key (url); migration_acc
       migration_count: primary key (day, operation, protocol, name); migration_default_change: primary key (changed_at); migration_example: index (at);
       migration_example: primary key (operation, protocol, name, slot); migration_stage: index (stage);
       migration_state: primary key (name)`.split(/;\s+/);
+
+/** Connectors belong to the installation, not to an account. */
+export const CONNECTORS: Readonly<Record<string, string>> = {
+  'connectors.addCounts': 'connectors belong to the installation',
+  'connectors.all': 'connectors belong to the installation',
+  'connectors.byName': 'connectors belong to the installation',
+  'connectors.moveSlots': 'connectors belong to the installation',
+  'connectors.pausedAt': 'a connector belongs to the installation',
+  'connectors.onlyDefault': 'connectors belong to the installation',
+  'connectors.put': 'connectors belong to the installation',
+  'connectors.remove': 'connectors belong to the installation',
+  'connectors.setDown': 'connectors belong to the installation',
+  'connectors.setDownReason': 'connectors belong to the installation',
+  'connectors.setPaused': 'connectors belong to the installation',
+  'connectors.setSendsReceipts': 'connectors belong to the installation',
+  'connectors.setUnreadAnswer': 'connectors belong to the installation',
+  'connectors.setUp': 'connectors belong to the installation',
+  'connectors.takeSlots': 'connectors belong to the installation',
+  'connectors.inUse': 'the operator removes a connector that no account names',
+};

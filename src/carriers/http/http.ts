@@ -110,6 +110,7 @@ export function createHttp(name: string, config: HttpConfig, deps: ConnectorDepe
     name,
     kind: 'http',
     partsAs: file.parts === 'whole' ? 'whole' : 'udh8',
+    sendsReceipts: file.receipts !== 'none',
     windowTotal: window,
     submitTimeoutMs: Math.min(
       timeoutMs * (file.repeat ? 2 : 1) + (file.repeat ? REPEAT_MS : 0) + TURN_MS,

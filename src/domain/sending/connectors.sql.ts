@@ -35,6 +35,8 @@ const CONNECTOR_FIELDS = {
   /** The last answer or callback of the carrier that the connector could not read. */
   unreadAnswer: 'text?',
   unreadAnswerAt: 'instant?',
+  /** Whether the carrier reports what became of a message. */
+  sendsReceipts: 'flag',
 } as const;
 
 export type ConnectorCounts = ValuesOf<typeof COUNTS>;
@@ -118,6 +120,11 @@ export const addCounts = statement<One & ConnectorCounts & LastResults>(
 export const setUnreadAnswer = statement<One & { answer: string; at: number }>(
   'connectors.setUnreadAnswer',
   'update carrier_connector set unread_answer = :answer, unread_answer_at = :at where name = :name',
+  { affects },
+);
+export const setSendsReceipts = statement<One & { sendsReceipts: number }>(
+  'connectors.setSendsReceipts',
+  'update carrier_connector set sends_receipts = :sendsReceipts where name = :name',
   { affects },
 );
 /**

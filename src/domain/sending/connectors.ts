@@ -153,6 +153,10 @@ function createConnectorState(database: Database, now: () => number) {
       const lastError = last.lastError?.slice(0, ERROR_LENGTH_MAX) ?? null;
       await database.run(sql.addCounts, { name, ...counts, ...last, lastError });
     },
+    /** Without receipts, SUBMITTED is the last that is known of a message. */
+    async setSendsReceipts(name: string, sendsReceipts: boolean): Promise<void> {
+      await database.run(sql.setSendsReceipts, { name, sendsReceipts: sendsReceipts ? 1 : 0 });
+    },
     /** Keeps it for the operator, in place of the one before. */
     async setUnreadAnswer(name: string, answer: string): Promise<void> {
       await database.run(sql.setUnreadAnswer, { name, answer, at: now() });

@@ -3,6 +3,7 @@ import type { Database, TransactionQueries } from '../../store/database.ts';
 import { elementsOf } from '../../store/json.ts';
 import { eachAccount } from '../../store/transactions.ts';
 import { removeUseless } from './attempts.sql.ts';
+import { type ConnectorRecord, createConnectors } from './connectors.ts';
 import { createExpiry } from './expire.ts';
 import * as sql from './receipts.sql.ts';
 import { applyHeldReceipts, applySilence } from './receipts.ts';
@@ -114,12 +115,14 @@ function createWatch(
   /** Looks at each attempt once, when its wait for a receipt is over. */
   async function expireSilent(lookedTo: string): Promise<number> {
     const before = timeOfAttempts(now() - receiptWaitMs);
+    let isSilent: ((row: sql.SilentRow) => boolean) | undefined;
     let silent = 0;
     for (let after = lookedTo; ; ) {
       const batch = { after, before, limit: BATCH };
       const rows = await database.all(sql.attemptsAfter, batch);
       const last = rows.at(-1);
       if (!last) return silent;
+      isSilent ??= silentAmong(await createConnectors(database, now).list());
       const without = rows.filter(isSilent);
       await silenceAll(without);
       await forgetDeleted(database, rows);
@@ -129,7 +132,7 @@ function createWatch(
       // An operator may have decided while the watch was before these attempts: see decide.ts.
       const open = new Set(rows.filter(isOpen).map(({ attempt_id }) => attempt_id));
       const again = open.size > 0 ? await database.all(sql.attemptsAfter, batch) : [];
-      const decided = again.filter((row) => open.has(row.attempt_id) && isSilent(row));
+      const decided = again.filter((row) => open.has(row.attempt_id) && isSilent?.(row));
       await silenceAll(decided);
       silent += decided.length;
     }
@@ -154,13 +157,18 @@ function createWatch(
 }
 
 /** Whether an operator or a receipt still decides about the message of an attempt. */
-const isOpen = ({ is_open: open }: sql.SilentRow): boolean => Number(open) > 0;
+const isOpen = ({ is_open: open }: Pick<sql.SilentRow, 'is_open'>): boolean => Number(open) > 0;
 /**
  * Whether an attempt got no receipt: a carrier has the part, or its outcome is unknown and another
- * attempt has ended the message.
+ * attempt has ended the message. Of a carrier that sends no receipts nothing more is expected.
  */
-const isSilent = (row: sql.SilentRow): boolean =>
-  row.status === null && !isOpen(row) && (row.state === 'accepted' || row.state === 'unknown-outcome');
+function silentAmong(connectors: readonly ConnectorRecord[]): (row: sql.SilentRow) => boolean {
+  const reporting = new Map(connectors.map(({ name, sendsReceipts }) => [name, sendsReceipts]));
+  return ({ connector, state, status, ...row }) =>
+    status === null &&
+    !isOpen(row) &&
+    (state === 'unknown-outcome' || (state === 'accepted' && reporting.get(connector) !== false));
+}
 
 const timesOf = (now: number) => ({ now, due: now - MAINTENANCE_EVERY_MS + 1, farAhead: now + CLOCKS_APART_MS });
 

@@ -98,7 +98,7 @@ export const dropBeyond = statement<{ newer: number }>(
 
 export type SilentRow = Pick<
   AttemptRow,
-  'account_id' | 'message_id' | 'attempt' | 'part' | 'attempt_id' | 'state' | 'status'
+  'account_id' | 'message_id' | 'attempt' | 'part' | 'attempt_id' | 'state' | 'status' | 'connector'
 > & {
   /** 1 if the message is still in `dispatch` and the outcome of the attempt is unknown. */
   is_open: bigint;
@@ -106,7 +106,7 @@ export type SilentRow = Pick<
 /** Attempts in the order of their ids, which is that of their times. */
 export const attemptsAfter = statement<{ after: string; before: string; limit: number }, SilentRow>(
   'receipts.attemptsAfter',
-  `select account_id, message_id, attempt, part, attempt_id, state, status,
+  `select account_id, message_id, attempt, part, attempt_id, state, status, connector,
      case when state in ('unknown-outcome', 'submitting') then (select count(*) from dispatch
        where dispatch.account_id = attempt.account_id and dispatch.message_id = attempt.message_id) else 0 end as is_open
    from attempt where attempt_id > :after and attempt_id < :before order by attempt_id {limit :limit}`,

@@ -226,6 +226,11 @@ export const migrations: readonly Migration[] = [
       alter table carrier_connector add column unread_answer_at bigint;
     `,
   },
+  {
+    version: 30,
+    name: 'carriers without receipts',
+    sql: 'alter table carrier_connector add column sends_receipts bigint not null default 1',
+  },
 ];
 
 /**

@@ -4,7 +4,9 @@ import { systemClock } from '../../../src/base/clock.ts';
 import { createCarrierCallbacks } from '../../../src/carriers/callbacks.ts';
 import { createCarrierEvents } from '../../../src/carriers/carrier-events.ts';
 import { fileOf } from '../../../src/carriers/http/config.ts';
+import { createIncoming } from '../../../src/domain/receiving/incoming.ts';
 import { attemptsOf } from '../../../src/domain/sending/attempts.ts';
+import { createMaintenance } from '../../../src/domain/sending/maintenance.ts';
 import { type Engine, onEveryEngine } from '../../support/engines.ts';
 import { LOOPBACK, openGateway, until } from '../../support/gateway.ts';
 import { sql } from '../../support/opened-database.ts';
@@ -116,5 +118,23 @@ onEveryEngine('a message through an HTTP provider', (engine) => {
     await until('it is kept', async () =>
       /has no entry for the status brand-new/.test((await connectors.show('carrier')).unreadAnswer ?? ''),
     );
+  });
+
+  test('without receipts SUBMITTED is the last status; with them it becomes UNKNOWN when the wait is over', async (t) => {
+    for (const [name, answer, status] of [
+      ['gammu-rest', { status: 200 }, 'SUBMITTED'],
+      ['twilio', { sid: 'SM1' }, 'UNKNOWN'],
+    ] as const) {
+      const { account, send, is, database, statusOf } = await opened(engine, t, name, () => ({
+        status: 200,
+        body: answer,
+      }));
+      const [id] = (await send(account, [NUMBER], 'Hi')) as [bigint];
+      await is(id, 'SUBMITTED');
+      const incoming = createIncoming(database, Date.now, 'ZA');
+      const counts = await createMaintenance(database, incoming, { now: Date.now, receiptWaitMs: -1_000 }).run();
+      assert.equal(counts?.silent, status === 'UNKNOWN' ? 1 : 0);
+      assert.equal(await statusOf(account, id), status, name);
+    }
   });
 });

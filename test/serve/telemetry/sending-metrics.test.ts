@@ -21,6 +21,7 @@ const CONNECTOR = {
   lastErrorAt: null,
   unreadAnswer: null,
   unreadAnswerAt: null,
+  sendsReceipts: true,
   updatedAt: 0,
   revision: '',
   ...NO_LOAD,
