@@ -189,6 +189,17 @@ async function checkPage(request: PageRequest, key: string, recipients: Recipien
   const lead = checked.accepted === 0 ? texts.none : left < 0n ? texts.lacking : texts.goes(checked.accepted);
   const when = html`${texts.due} ${isDelayed ? time(checked.dueAt, zone) : texts.atOnce}${notAfter === null ? '' : html`. ${COMPOSE_LABELS.notAfter} ${time(notAfter, zone)}`}`;
   const afterwards = left < 0n ? `${texts.free}: ${grouped(free)}` : `${texts.after}: ${grouped(left)}`;
+  const kept = hidden({
+    key,
+    when: form.text('when'),
+    notAfter: form.text('notAfter'),
+    reference: form.text('reference'),
+    fileName: recipients.fileName,
+  });
+  const groups = form.all('group').map((group) => html`<input type="hidden" name="group" value="${group}">`);
+  const fields = html`${kept}${groups}${hiddenArea('to', form.raw('to'))}${hiddenArea('text', form.raw('text'))}${hiddenArea('fileNumbers', recipients.fileNumbers.join('\n'))}`;
+  const back = html`<form method="post" action="${base}/compose/check">${fields}${button(texts.back, { act: 'back', icon: 'left' })}</form>`;
+  const send = html`<form method="post" action="${base}/compose/send">${fields}${hiddenArea('recipients', numbers.join('\n'))}${button(texts.send(checked.accepted), { look: 'primary', icon: 'send' })}</form>`;
   const previews = checked.previews.map(
     (recipient) =>
       html`<p><strong class="tel"><bdi>${recipient}</bdi></strong></p><p class="bubble">${messageText(form.raw('text'))}</p>`,
@@ -201,7 +212,7 @@ ${checked.isPast ? note('wait', texts.past) : ''}${checked.isShifted ? note('wai
 ${recipients.duplicates.length > 0 ? note('', texts.duplicates(recipients.duplicates.length)) : ''}
 ${panel({ title: texts.texts, content: html`${previews}` })}
 ${refusedTable(checked.refused)}
-<div class="cta"><strong>${lead}</strong>${sendForm(request, key, recipients, numbers, canSend, checked.accepted, base)}</div>`;
+<div class="cta"><strong>${lead}</strong>${back}${canSend ? send : ''}</div>`;
   return page(texts.title, main, { current: 'compose' });
 }
 
@@ -218,28 +229,6 @@ function refusedTable(refused: Checked['refused']): Html {
 
 const hiddenArea = (name: string, value: string): Html =>
   html`<textarea hidden name="${name}">${withFirstLine(value)}</textarea>`;
-
-function sendForm(
-  { form }: PageRequest,
-  key: string,
-  { fileNumbers, fileName }: Recipients,
-  numbers: readonly string[],
-  canSend: boolean,
-  count: number,
-  base: string,
-): Html {
-  const kept = hidden({
-    key,
-    when: form.text('when'),
-    notAfter: form.text('notAfter'),
-    reference: form.text('reference'),
-    fileName,
-  });
-  const groups = form.all('group').map((group) => html`<input type="hidden" name="group" value="${group}">`);
-  const fields = html`${kept}${groups}${hiddenArea('to', form.raw('to'))}${hiddenArea('text', form.raw('text'))}${hiddenArea('fileNumbers', fileNumbers.join('\n'))}`;
-  const send = html`<form method="post" action="${base}/compose/send">${fields}${hiddenArea('recipients', numbers.join('\n'))}${button(texts.send(count), { look: 'primary', icon: 'send' })}</form>`;
-  return html`<form method="post" action="${base}/compose/check">${fields}${button(texts.back, { act: 'back', icon: 'left' })}</form>${canSend ? send : ''}`;
-}
 
 interface Summary {
   readonly accepted: number;

@@ -4,7 +4,7 @@ import { createKeyedQueue } from '../../base/keyed-queue.ts';
 import { createRepeat } from '../../base/repeat.ts';
 import type { Database } from '../../store/database.ts';
 import { createAccountName } from '../compare/account-names.ts';
-import { type Comparing, createComparing } from '../compare/comparing.ts';
+import { createComparing } from '../compare/comparing.ts';
 import type { KnownDifference } from '../compare/known-differences.ts';
 import { createRecorder, RECORDER_LIMITS, type Recorder } from '../compare/recorder.ts';
 import { createSyncs, type Sync } from '../copy/syncs.ts';
@@ -101,13 +101,24 @@ export function createMigrationProxy(settings: MigrationProxySettings): Migratio
   const { now } = clock;
   const servers = serversOf(settings);
   const { old, columba, oldCalls, columbaCalls } = servers;
-  const comparing = comparingOf(settings);
+  const comparing = createComparing({
+    dialect,
+    zone: settings.zone,
+    disabled: [...settings.disabledKnownDifferences],
+    key,
+    listLimit: settings.listLimit,
+    pseudonyms: settings.pseudonyms,
+  });
   const compare = comparing.settings;
   const migrationCounts = createMigrationCounts(database, now);
   const pendingCounts = createPendingCounts((counts, examples) => migrationCounts.add(counts, examples), now);
   const limits = { itemsMax: settings.queueItemsMax ?? QUEUE_ITEMS_MAX, bytesMax: QUEUE_BYTES_MAX };
   const queue = createKeyedQueue({ ...limits, concurrency: CONCURRENCY }, failed);
-  const recorder = settings.folder === undefined ? undefined : recorderOf(settings, settings.folder, comparing);
+  const { folder } = settings;
+  const recorder =
+    folder === undefined
+      ? undefined
+      : createRecorder({ ...RECORDER_LIMITS, folder, line: comparing.line, now, failed });
   const seal = createSeal(key);
   const writes = createMigrationWrites(database, now, seal.keyName, seal.formerKeyName);
   const stageTable = createMigrationStages(database, now);
@@ -136,7 +147,12 @@ export function createMigrationProxy(settings: MigrationProxySettings): Migratio
   const compared = createComparedWrites(both, deliveries);
   const observing = { queue, pendingCounts, recorder, columba, old, comparing, leavesMarks, deliveries, clock, failed };
   const shadow = createShadow({ ...observing, sync: syncs?.now });
-  const clients = clientsOf(settings);
+  const clients = createClientInventory({
+    write: (counted) => createMigrationClients(database, now).add(counted),
+    accountName: createAccountName(key),
+    addressOf: createClientAddress(settings.trustedProxies ?? []),
+    now,
+  });
   const answering = { stages, shadow, lead, compared, compareSoon: bypass.compareSoon, syncs };
   const proxy = createProxy({ old, columba, ...answering, pendingCounts, clients, clock, failed });
   const repeats = [
@@ -182,14 +198,6 @@ export function createMigrationProxy(settings: MigrationProxySettings): Migratio
   };
 }
 
-const clientsOf = ({ database, clock: { now }, key, trustedProxies = [] }: MigrationProxySettings): ClientInventory =>
-  createClientInventory({
-    write: (counted) => createMigrationClients(database, now).add(counted),
-    accountName: createAccountName(key),
-    addressOf: createClientAddress(trustedProxies),
-    now,
-  });
-
 /** Each server has two clients: one for raw bytes, and one for calls by the contract. */
 function serversOf(settings: MigrationProxySettings) {
   const { oldUrl, newUrl, oldTls, dialect, zone, namespace, clock, outage = () => {} } = settings;
@@ -213,16 +221,3 @@ const probed = (server: Upstream): Promise<string> =>
     ({ status }) => `answers ${status}`,
     (thrown: NodeJS.ErrnoException) => `does not answer: ${thrown.code ?? thrown.message}`,
   );
-
-const comparingOf = ({
-  dialect,
-  zone,
-  key,
-  disabledKnownDifferences,
-  listLimit,
-  pseudonyms,
-}: MigrationProxySettings): Comparing =>
-  createComparing({ dialect, zone, disabled: [...disabledKnownDifferences], key, listLimit, pseudonyms });
-
-const recorderOf = ({ clock, failed }: MigrationProxySettings, folder: string, { line }: Comparing): Recorder =>
-  createRecorder({ ...RECORDER_LIMITS, folder, line, now: clock.now, failed });
