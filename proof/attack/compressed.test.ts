@@ -56,7 +56,7 @@ describe('compressed requests of an address that proves to be nobody', () => {
       assert.equal(await status(packed(gzipSync(call(ACME, 5_000)), from('203.0.113.5'))), 429);
     }));
 
-  test('cost nothing where the calls are those of an account, however many', () =>
+  test('compressed requests are not limited if their calls name an account, however many there are', () =>
     serving(PROXIED, async (address) => {
       const good = gzipSync(call(ACME, 5_000));
       for (let round = 0; round < 60; round++) {

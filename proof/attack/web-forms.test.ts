@@ -49,7 +49,7 @@ describe('the work of a form that a stranger sends to the console grows with the
 describe('a query of many fields without a value is refused before it is parsed', () => {
   const query = 'a&'.repeat(QUERY_LENGTH / 2);
 
-  test('on the second listener', async () => {
+  test('the web listener refuses a query of many fields without a value before it is parsed', async () => {
     const api = await startOperatorApi(engines[0] as Engine);
     try {
       assert.equal((await fetch(`${api.address}/console/sign-in?${query}`)).status, 413);
@@ -59,7 +59,7 @@ describe('a query of many fields without a value is refused before it is parsed'
     }
   });
 
-  test('on a page of the contract', async () => {
+  test('a page of the contract refuses a query of many fields without a value before it is parsed', async () => {
     const service: Service = await startService(engines[0] as Engine, 'empty');
     try {
       const reply = await service.send({ method: 'GET', path: '/api/inbox.asmx', query });

@@ -88,7 +88,7 @@ const processesWith = (text: string): string[] =>
     .filter((line) => line.includes(text));
 
 describe('the calls that are measured', () => {
-  test('mark every message once before any is marked again', () => {
+  test('the calls that are measured mark every message once before any is marked again', () => {
     const named = Array.from({ length: 3 * 40 }, (_, number) =>
       JSON.stringify(callOf('MarkMessageAsRead', number).args),
     );
@@ -135,7 +135,7 @@ async function ask(port: number, group: string, operation: string, args: Argumen
   return answer.text();
 }
 
-test('medians, quantiles and ratios', () => {
+test('medians, quantiles and ratios are computed from few and from many values', () => {
   assert.equal(median([3, 1, 2]), 2);
   assert.equal(median([4, 1, 2, 3]), 2.5);
   assert.equal(quantile([5], 0.99), 5);

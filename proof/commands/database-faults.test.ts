@@ -30,7 +30,7 @@ async function made(): Promise<string> {
 }
 
 describe('the operator is told which database file cannot be used, and why:', () => {
-  test('a file that is not a database', async () => {
+  test('the operator is told that the database file is no database', async () => {
     assert.ok((await told(SAMPLE)).includes(`The file ${SAMPLE} is not an SQLite database.`));
     const path = freshPath('db');
     writeFileSync(path, readFileSync(SAMPLE), { mode: 0o600 });
@@ -49,7 +49,7 @@ describe('the operator is told which database file cannot be used, and why:', ()
     }
   });
 
-  test('a database of another program, which got our tables', async () => {
+  test('the operator is told that the database file belongs to another program, and it gets no tables', async () => {
     const path = freshPath('db');
     const foreign = new DatabaseSync(path);
     foreign.exec('create table theirs (content text)');
@@ -59,7 +59,7 @@ describe('the operator is told which database file cannot be used, and why:', ()
     assert.ok(before.equals(readFileSync(path)));
   });
 
-  test('an empty file, of which a command that reads made a database', async () => {
+  test('the operator is told that the database file is empty, and a command that reads makes no database of it', async () => {
     const path = freshPath('db');
     writeFileSync(path, '', { mode: 0o600 });
     const { code, stderr } = await columba(['account', 'list', '--database', `sqlite:${path}`]);
@@ -72,12 +72,12 @@ describe('the operator is told which database file cannot be used, and why:', ()
     assert.ok((await told(folder)).includes(`The database ${folder} is a folder.`));
   });
 
-  test('a folder that is missing and cannot be made', async () => {
+  test('the operator is told that the folder of the database cannot be created', async () => {
     const said = await told('/dev/null/below/columba.db', ['import', SAMPLE]);
     assert.ok(said.includes('The folder of the database /dev/null/below/columba.db cannot be created.'), said);
   });
 
-  test('a folder in /proc, where making folders one below the other never ended', async () => {
+  test('the operator is told that the folder of the database cannot be created in /proc, where Node itself would never end', async () => {
     const said = await told('/proc/nothing/below/columba.db', ['import', SAMPLE]);
     assert.ok(said.includes('The folder of the database /proc/nothing/below/columba.db cannot be created.'), said);
   });
@@ -95,7 +95,7 @@ describe('the operator is told which database file cannot be used, and why:', ()
     assert.ok((await told(path)).includes(`The database ${path} is damaged.`));
   });
 
-  test('a file that another process has locked', async () => {
+  test('the operator is told that another process has locked the database file', async () => {
     const path = await made();
     const other = new DatabaseSync(path);
     other.exec('begin immediate');
@@ -103,7 +103,7 @@ describe('the operator is told which database file cannot be used, and why:', ()
     other.close();
   });
 
-  test('a backup into a folder that does not exist', async () => {
+  test('the operator is told that the folder of a backup does not exist', async () => {
     const to = join(folder, 'nowhere', 'backup.db');
     const { code, stderr } = await columba(['backup', to, '--database', `sqlite:${await made()}`]);
     assert.deepEqual([code, stderr], [1, `columba: ${to}: its folder does not exist. Make it first.\n`]);

@@ -152,7 +152,7 @@ describe('systemd-analyze', () => {
     return { status, text: stdout + stderr };
   };
 
-  testWith(peer, 'verify finds nothing to say', async (command) => {
+  testWith(peer, 'systemd-analyze verify finds no fault in the unit', async (command) => {
     const { status, text } = analyze(command, 'verify', path);
     assert.deepEqual(
       text.split('\n').filter((line) => line.includes('columba')), // and not what it finds in units of the machine
@@ -162,7 +162,7 @@ describe('systemd-analyze', () => {
   });
 
   // Of 10. What is left is what a service on the network with a compiler in it needs.
-  testWith(peer, 'security finds an exposure of 2.0 at most', async (command) => {
+  testWith(peer, 'systemd-analyze security rates the exposure of the unit at 2.0 at most', async (command) => {
     const { status, text } = analyze(command, 'security', '--offline=true', '--threshold=20', '--no-pager', path);
     assert.equal(status, 0, text);
     assert.match(text, /Overall exposure level/);

@@ -78,7 +78,7 @@ onEveryEngine('waiting', (engine) => {
     assert.deepEqual(accounts[0].inbox, inbox);
   });
 
-  test('an account is imported however much there is to reckon', async () => {
+  test('an account is imported however much there is to compute', async () => {
     const database = await engine.fresh('empty');
     const scheduled = Array.from({ length: 900 }, (_, id) => ({
       id: String(id),

@@ -177,7 +177,7 @@ test('a finding is made as small as it can be, with the inputs that it needs bef
   assert.equal(await replay(toy, engine, ['x', 'y']), null);
 });
 
-test('an input that has no end is told, and ended', () => {
+test('an input that never ends is reported and stopped', () => {
   const program = `import { createHangWatch } from ${JSON.stringify(new URL('./hang.ts', import.meta.url).href)};
     const watch = await createHangWatch(500); watch.next('input 7 of it'); for (;;) {}`;
   const options = ['--disable-warning=ExperimentalWarning', '--input-type=module-typescript', '--eval', program];

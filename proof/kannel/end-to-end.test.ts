@@ -127,7 +127,7 @@ for (const way of ['box', 'sendsms'] as const) {
       return installation;
     };
 
-    testWith(peer, 'a scheduled message is dispatched, delivered, told and marked', async () => {
+    testWith(peer, 'a scheduled message is dispatched, delivered, reported and marked', async () => {
       const { smsc, caller, run, statuses } = await opened();
       const [number = ''] = numbers(1, 1);
       const sendAt = new Date(Date.now() + 2_000).toISOString();

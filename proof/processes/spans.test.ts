@@ -95,7 +95,7 @@ onEveryEngine('spans', (engine) => {
     assert.equal(server.calls()[0]?.trace_id, TRACE_ID);
   });
 
-  test('a transaction is one, with what is done in it below it', async () => {
+  test('a transaction is one span, with the spans of its statements below it', async () => {
     const { spans } = await collected(engine, async ({ address }) => {
       await call(address, 'DeleteScheduledMessage', { message_id: '3001' }, { group: 'compose', form: 'soap12' });
     });

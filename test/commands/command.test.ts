@@ -41,7 +41,7 @@ describe('columba import and export', () => {
     assert.equal(nobody.stderr, 'columba: There is no account with the username nobody.\n');
   });
 
-  test('mistakes of a file are told one a line, and the exit code says that there were some', async () => {
+  test('mistakes of a file are reported one per line, and the exit code says that there were some', async () => {
     const file = freshPath('ndjson');
     writeFileSync(file, lines(account('good'), account('bad', { credits: 'many' }), { username: 'worse' }));
     const { code, stdout, stderr } = await columba(['import', file, '--database', freshDatabase()]);
@@ -133,7 +133,7 @@ describe('columba check, help and version', () => {
     );
   });
 
-  test('check said that all is right although a connector is dead and messages wait', async () => {
+  test('check reports a dead connector and messages that wait for it', async () => {
     const database = ['--database', freshDatabase()];
     await columba(['account', 'add', 'acme', '--credits', '5', ...database]);
     const config = JSON.stringify({ host: '127.0.0.1', port: 9 });
