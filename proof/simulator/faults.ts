@@ -98,7 +98,12 @@ export const plantedFaults: readonly PlantedFault[] = [
     "where account_id = :account and state = 'waiting' and due_at <= :now\n",
     "where account_id = :account and state in ('waiting', 'submitting') and due_at <= :now\n",
   ),
-  fault('the fence does not grow', `${SENDING}/dispatch.sql.ts`, 'fence = fence + 1', 'fence = fence'),
+  fault(
+    'the fence does not grow',
+    `${SENDING}/dispatch.sql.ts`,
+    'connector = :connector, fence = fence + 1',
+    'connector = :connector, fence = fence',
+  ),
   fault(
     'a pause is not seen by claims',
     `${SENDING}/claim.ts`,
