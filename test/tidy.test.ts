@@ -374,9 +374,10 @@ describe('where things belong', () => {
       [],
     );
     assert.deepEqual(matches(others, /^import .*\brandom(?:Bytes|UUID|Int)\b.*'node:crypto'/), []);
-    // Commands are entrances, the reader of an old server is only used by them, and the Date field
-    // of a response is the time of this machine.
-    const entrances = /^src\/(?:commands\/|migration\/(?:commands|old-server)\/|http\/response-writer\.ts$)/;
+    // Commands and the thread of backups are entrances, the reader of an old server is only used by
+    // commands, and the Date field of a response is the time of this machine.
+    const entrances =
+      /^src\/(?:commands\/|serve\/backup\/backup-worker\.ts$|migration\/(?:commands|old-server)\/|http\/response-writer\.ts$)/;
     const given = others.filter((file) => !entrances.test(file));
     assert.deepEqual(matches(given, /\bsystemClock\b/), []);
     assert.deepEqual(matches(others, /\b(?:replaceRandomness|replaceTurns)\b/), []);

@@ -1,8 +1,9 @@
 import { Command } from 'commander';
+import { Problem } from '../base/problem.ts';
 import { flagOf, settings } from '../config/settings.ts';
 import { readEncoding, requireFile } from './input-file.ts';
 import { print } from './output.ts';
-import { databaseOption, settingOption, withSession } from './session.ts';
+import { configOf, databaseOption, settingOption, withSession } from './session.ts';
 
 /**
  * The commands, their arguments and their options. The code of a command is loaded when it runs;
@@ -50,20 +51,7 @@ export function createProgram(version: string): Command {
       const { runExport } = await import('./data.ts');
       await withSession(command, { creates: false }, (session) => runExport(session, options));
     });
-  withDatabase(add('backup <FILE>', 'copy the SQLite database while the service runs'))
-    .option('--force', 'replace the file if it exists')
-    .action(async (file, options, command) => {
-      const { runBackup } = await import('./data.ts');
-      await withSession(command, { creates: false }, (session) => runBackup(session, file, options.force === true));
-    });
-  withDatabase(add('restore', 'make a restored copy the database of the service, without sending anything twice'))
-    .option('--adopt', 'the database was restored by other tools: hold what may have been sent since, and skip ids')
-    .option('--nothing-lost', 'the database was moved while the service was stopped: hold nothing')
-    .option('--dry-run', 'only tell what would be done')
-    .action(async (options, command) => {
-      const { runAdopt } = await import('./restore.ts');
-      await withSession(command, { creates: false }, (session) => runAdopt(session, options));
-    });
+  addBackupCommands(add);
   withDatabase(add('check', 'check the settings, the database and the connectors without starting the service'))
     .option('--ledger', 'also add up the movements of credits of every account; exit with 1 if a sum is wrong')
     .addHelpText('after', SOURCES)
@@ -79,6 +67,61 @@ export function createProgram(version: string): Command {
   add('version', 'print the version').action(() => print(version));
   return program;
 }
+
+type Add = (usage: string, description: string) => Command;
+
+/** Backups, restore and the standby. */
+function addBackupCommands(add: Add): void {
+  const backup = withDatabase(add('backup [FILE]', 'copy the SQLite database to a file while the service runs'))
+    .usage('FILE | COMMAND')
+    .helpCommand(false)
+    .option('--force', 'replace the file if it exists')
+    .action(async (file, options, command) => {
+      if (file === undefined) throw new Problem('bad-argument', 'Name a file, or one of list, verify and now.');
+      const { runBackup } = await import('./data.ts');
+      await withSession(command, { creates: false }, (session) => runBackup(session, file, options.force === true));
+    });
+  const sub = (name: string, description: string) =>
+    withTarget(withDatabase(backup.command(name).description(description).copyInheritedSettings(backup)));
+  sub('list', 'list the moments that can be restored from the target of the backup').action(
+    async ({ from }, command) => {
+      await (await import('./backup.ts')).runBackupList(configOf(command).config, from);
+    },
+  );
+  sub('verify', 'restore the backup into a temporary file and check it')
+    .option('--at <TIME>', 'the moment to restore, such as 2026-11-18T12:00:00Z; the newest one if it is not given')
+    .action(async ({ from, at }, command) => {
+      const { readInstant, runBackupVerify } = await import('./backup.ts');
+      const moment = at === undefined ? null : readInstant(at);
+      process.exitCode = await runBackupVerify(configOf(command).config, from, moment);
+    });
+  sub('now', 'write a snapshot to the target of the backup').action(async ({ from }, command) => {
+    await (await import('./backup.ts')).runBackupNow(configOf(command).config, from);
+  });
+  withTarget(withDatabase(add('restore', 'restore the database from its backup, without sending anything twice')))
+    .option('--at <TIME>', 'the moment to restore, such as 2026-11-18T12:00:00Z; the newest one if it is not given')
+    .option('--force', 'replace the database if it exists; it is kept under another name')
+    .option('--adopt', 'the database was restored by other tools: hold what may have been sent since, and skip ids')
+    .option('--nothing-lost', 'with --adopt: the database was moved while the service was stopped, so hold nothing')
+    .option('--dry-run', 'only tell what would be done')
+    .action(async (options, command) => {
+      const { runAdopt, runRestore } = await import('./restore.ts');
+      if (options.adopt !== true) return runRestore(configOf(command).config, options);
+      await withSession(command, { creates: false }, (session) => runAdopt(session, options));
+    });
+  withTarget(
+    withDatabase(add('follow', 'keep a copy of the database of another machine, from the target of its backup')),
+  )
+    .option('--once', 'end when the copy is up to date')
+    .action(async ({ from, once }, command) => {
+      await (await import('./backup.ts')).runFollow(configOf(command).config, from, once === true);
+    });
+}
+
+const withTarget = (command: Command): Command =>
+  command
+    .option('--from <TARGET>', 'the target of the backup, instead of COLUMBA_BACKUP')
+    .addOption(settingOption('backupKeyFile'));
 
 const SOURCES = `
 Flags win over environment variables, these over the file columba.conf of the current folder (or the one that

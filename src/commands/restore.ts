@@ -1,31 +1,85 @@
+import { dirname } from 'node:path';
 import { systemClock } from '../base/clock.ts';
 import { Problem } from '../base/problem.ts';
 import { sqlitePath } from '../config/database-name.ts';
+import type { Config } from '../config/settings.ts';
 import { adopt } from '../serve/adopt.ts';
-import { print } from './output.ts';
-import { type Session, userName } from './session.ts';
+import { announce, moveIntoPlace, refuseInUse, removeDatabase, restoreTo, told } from '../serve/backup/recover.ts';
+import { createServices } from '../serve/compose/services.ts';
+import { readInstant, sourceOf } from './backup.ts';
+import { print, progressLine, refuseExisting, remark } from './output.ts';
+import { appDependencies, type Session, userName } from './session.ts';
 
 export interface RestoreFlags {
   readonly adopt?: true;
   readonly nothingLost?: true;
   readonly dryRun?: true;
+  readonly from?: string;
+  readonly at?: string;
+  readonly force?: true;
+}
+
+const counted = (held: number): string => (held === 1 ? '1 message' : `${held.toLocaleString('en')} messages`);
+
+function tellHeld(held: number): void {
+  if (held > 0) print('Show them with columba queue list --open, and decide with columba queue decide --restored.');
 }
 
 /** `columba restore --adopt`: the database is a restored copy, which may be served from now on. */
 export async function runAdopt({ services, config }: Session, flags: RestoreFlags): Promise<void> {
-  if (flags.adopt !== true) throw new Problem('bad-argument', 'Say what to restore: see columba restore --help.');
   const dryRun = flags.dryRun === true;
-  const { generation, held } = await adopt(services.database, {
-    path: sqlitePath(config),
-    clock: systemClock,
-    actorName: userName(),
-    nothingLost: flags.nothingLost === true,
-    dryRun,
-  });
-  const messages = held === 1 ? '1 message' : `${held.toLocaleString('en')} messages`;
-  if (dryRun) print(`Would hold ${messages} for a decision. Nothing was changed.`);
+  const nothingLost = flags.nothingLost === true;
+  const path = sqlitePath(config);
+  const adoption = { path, clock: systemClock, actorName: userName(), nothingLost, dryRun };
+  const { generation, held } = await adopt(services.database, adoption);
+  if (dryRun) print(`Would hold ${counted(held)} for a decision. Nothing was changed.`);
   else {
-    print(`The database is adopted as generation ${generation}. Held for a decision: ${messages}.`);
-    if (held > 0) print('Show them with columba queue list --open, and decide with columba queue decide --restored.');
+    print(`The database is adopted as generation ${generation}. Held for a decision: ${counted(held)}.`);
+    tellHeld(held);
+  }
+}
+
+/**
+ * `columba restore`: the database of a moment, from the target of the backup. Until the last step
+ * it is a file beside the database, so a failure changes nothing.
+ */
+export async function runRestore(config: Config, flags: RestoreFlags): Promise<void> {
+  const path = sqlitePath(config);
+  if (path === undefined) {
+    throw new Problem('bad-argument', 'Restore PostgreSQL with its own tools, and then run columba restore --adopt.');
+  }
+  const dryRun = flags.dryRun === true;
+  const at = flags.at === undefined ? null : readInstant(flags.at);
+  const source = sourceOf(config, flags.from);
+  if (!dryRun) refuseExisting(path, flags.force === true);
+  const temporary = `${path}.restoring-${process.pid}`;
+  const line = progressLine();
+  try {
+    const { last } = await told(() =>
+      restoreTo(source, { at, temporary, standby: dryRun ? null : path }, (done, all) =>
+        line(() => `Restored ${done} of ${all} objects`),
+      ),
+    );
+    if (!dryRun) refuseInUse(path);
+    const services = await createServices({ ...config, database: `sqlite:${temporary}` }, appDependencies(config));
+    const adoption = { clock: systemClock, actorName: userName(), nothingLost: false, dryRun };
+    const { generation, held } = await adopt(services.database, {
+      ...adoption,
+      path: dryRun ? undefined : path,
+    }).finally(() => services.stop());
+    const reach = new Date(last.at).toISOString();
+    if (dryRun) {
+      print(`Would restore the state of ${reach}, and hold ${counted(held)} for a decision. Nothing was changed.`);
+      return;
+    }
+    await announce(source.target, generation, systemClock.now()).catch((thrown: Error) =>
+      remark(`columba: ${thrown.message} An older service that uses this target does not learn that it is replaced.`),
+    );
+    const aside = moveIntoPlace(temporary, path, systemClock.now());
+    print(`Restored the state of ${reach} as generation ${generation}. Held for a decision: ${counted(held)}.`);
+    tellHeld(held);
+    if (aside !== null) print(`The database that was in ${dirname(path)} is now ${aside}.`);
+  } finally {
+    removeDatabase(temporary);
   }
 }

@@ -2,6 +2,7 @@ import { isIP } from 'node:net';
 import { dirname, resolve } from 'node:path';
 import { readHosts, readNetworks } from '../base/networks.ts';
 import { withoutPassword } from '../base/url-password.ts';
+import { backupSettings } from './backup.ts';
 import type { ConfigFile } from './config-file.ts';
 import { limits } from './limits.ts';
 import { type Setting, setting, wholeNumber } from './setting.ts';
@@ -193,6 +194,7 @@ export const settings = {
     region,
   ),
   listLimit: setting('COLUMBA_LIST_LIMIT', '10000', 'Most items of a list.', wholeNumber(1, 1_000_000)),
+  ...backupSettings,
   ...limits,
   responseCacheBytesMax: {
     ...setting(

@@ -16,6 +16,8 @@ import { webPortOf } from '../config/web-address.ts';
 import { createRateLimiter, type Lease, type RateLimiter } from '../domain/access/rate-limiter.ts';
 import { importFile } from '../transfer/import.ts';
 import type { WebServer } from '../web/server.ts';
+import type { Backups } from './backup/backups.ts';
+import { startBackup } from './backup/start.ts';
 import { createCluster } from './cluster.ts';
 import { type App, type AppDependencies, createApp } from './compose/contract.ts';
 import { serveHealthOfWorkers } from './health-thread.ts';
@@ -86,7 +88,7 @@ async function serveHere(
 ): Promise<number> {
   let web: WebServer | undefined;
   const app = await createApp(config, { webAddress: () => web?.address, ...deps });
-  if (!cluster.isWorker) await entered(app, config, deps);
+  const backups = cluster.isWorker ? undefined : await entered(app, config, deps);
   let gateway: Gateway | undefined;
   // Set up before the service says that it serves, because a signal may follow at once.
   const signal = firstSignal(() => deps.log.warn('SIGHUP restarts workers, but this service has none'));
@@ -109,17 +111,22 @@ async function serveHere(
     await web?.close();
     await gateway?.stop();
     await app.stop();
+    await backups?.stop();
     cluster.worker?.disconnect(); // its channel to the primary process would keep it alive
   }
   return 0;
 }
 
-/** Refuses a database that is a copy. */
-const entered = (app: App, config: Config, deps: AppDependencies): Promise<void> =>
-  enterInstallation(app.database, config, deps).catch(async (thrown) => {
+/** Refuses a database that is a copy, and starts the backup of any other. */
+async function entered(app: App, config: Config, deps: AppDependencies): Promise<Backups | undefined> {
+  try {
+    await enterInstallation(app.database, config, deps);
+    return await startBackup(config, deps);
+  } catch (thrown) {
     await app.stop();
     throw thrown;
-  });
+  }
+}
 
 /** Sending, which is in another process, pauses while this worker is busy. */
 function reportLoad({ bytesSent }: Pick<App, 'bytesSent'>, { clock }: Pick<AppDependencies, 'clock'>): void {
@@ -156,7 +163,7 @@ const withoutTelemetry = ({ telemetry: _, ...others }: AppDependencies): AppDepe
 
 async function serveByWorkers(config: Config, deps: AppDependencies): Promise<number> {
   const app = await createApp(config, withoutTelemetry(deps)); // migrates, or reports what is wrong, once instead of in every worker
-  await entered(app, config, deps);
+  const backups = await entered(app, config, deps);
   const accounts = await accountsOf(app);
   if (config.metricsPort === 0) await app.stop();
   const ports: { close(): Promise<void> }[] = [];
@@ -169,6 +176,7 @@ async function serveByWorkers(config: Config, deps: AppDependencies): Promise<nu
     return await superviseWorkers(config, deps, accounts, app.credentialFailures.count);
   } finally {
     for (const port of ports) await port.close();
+    await backups?.stop();
     if (config.metricsPort > 0) await app.stop(); // connections to PostgreSQL would keep the process alive
   }
 }
@@ -219,7 +227,7 @@ async function serveDemo(given: Config, deps: AppDependencies, options: ServeOpt
   const { servicesOf } = await import('./compose/operator.ts');
   const folder = mkdtempSync(join(tmpdir(), 'columba-demo-'));
   const webPort = await freePort(given);
-  const config = { ...given, webPort, database: `sqlite:${join(folder, 'demo.db')}`, drainTimeoutMs: 0 };
+  const config = { ...given, webPort, database: `sqlite:${join(folder, 'demo.db')}`, drainTimeoutMs: 0, backup: '' };
   deps.log.level = 'warn';
   try {
     const app = await createApp(config, withoutTelemetry(deps));

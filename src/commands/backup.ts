@@ -1,0 +1,136 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { systemClock } from '../base/clock.ts';
+import { Problem } from '../base/problem.ts';
+import { sqlitePath } from '../config/database-name.ts';
+import type { Config } from '../config/settings.ts';
+import { listChains } from '../serve/backup/chain.ts';
+import { openTarget } from '../serve/backup/open-target.ts';
+import { followOnce, restoreTo, type Source, told } from '../serve/backup/recover.ts';
+import { readSecretKey } from '../serve/backup/sealed.ts';
+import { createShipper } from '../serve/backup/shipper.ts';
+import { backupFault, readBackupStatus } from '../serve/backup/status.ts';
+import { createServices } from '../serve/compose/services.ts';
+import { readMarks } from '../serve/installation.ts';
+import { formatBytes, print, progressLine, remark } from './output.ts';
+import { appDependencies } from './session.ts';
+
+/** The commands about continuous backups. They need no database. */
+
+/** An instant with its zone, such as 2026-11-18T12:00:00Z. */
+export function readInstant(text: string): number {
+  const at = Date.parse(text);
+  if (Number.isNaN(at) || !/T.*(?:Z|[+-]\d\d:\d\d)$/.test(text)) {
+    throw new Problem('bad-argument', `--at: expected a time with its zone, such as 2026-11-18T12:00:00Z, not ${text}`);
+  }
+  return at;
+}
+
+export const sourceOf = (config: Config, from: string | undefined): Source => ({
+  target: openTarget({ ...config, ...(from !== undefined && { backup: from }) }),
+  secret: readSecretKey(config.backupKeyFile),
+});
+
+const timeOf = (at: number): string => new Date(at).toISOString();
+
+export async function runBackupList(config: Config, from: string | undefined): Promise<void> {
+  const { target } = sourceOf(config, from);
+  const chains = await told(() => listChains(target));
+  for (const { generation, segments, isWhole, startedAt } of chains) {
+    const usable = segments.filter(({ isComplete }) => isComplete);
+    const [first, last] = [usable.at(0), usable.at(-1)];
+    const reach = first && last ? `${timeOf(first.at)} to ${timeOf(last.at)}` : `${timeOf(startedAt)}, not complete`;
+    print(
+      `${isWhole ? reach : `${timeOf(startedAt)}, not complete`}  ${segments.length} segments  generation ${generation}`,
+    );
+  }
+  if (chains.length === 0) print(`There is no backup in ${target.name}.`);
+  const path = sqlitePath(config);
+  const status = path === undefined ? null : readBackupStatus(path, systemClock.now());
+  const fault = status && backupFault(status);
+  if (fault) remark(`columba: ${fault}`);
+}
+
+/** Restores into a temporary file and looks at it. Returns the exit code. */
+export async function runBackupVerify(config: Config, from: string | undefined, at: number | null): Promise<number> {
+  const folder = mkdtempSync(join(tmpdir(), 'columba-verify-'));
+  try {
+    const temporary = join(folder, 'verified.db');
+    const line = progressLine();
+    const { last } = await told(() =>
+      restoreTo(sourceOf(config, from), { at, temporary, standby: null }, (done, all) =>
+        line(() => `${done} of ${all}`),
+      ),
+    );
+    const services = await createServices({ ...config, database: `sqlite:${temporary}` }, appDependencies(config));
+    try {
+      const { accounts, discrepancies } = await services.ledger.check();
+      const { bytes } = await services.status();
+      print(`The backup can be restored. It reaches ${timeOf(last.at)}.`);
+      print(`Size: ${formatBytes(bytes)}. Accounts: ${accounts.toLocaleString('en')}.`);
+      if (discrepancies.length === 0) return 0;
+      remark(`columba: the credits of ${discrepancies.length} accounts do not add up`);
+      return 1;
+    } finally {
+      await services.stop();
+    }
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** A snapshot now, beside the backup of a running service or without one. */
+export async function runBackupNow(config: Config, from: string | undefined): Promise<void> {
+  const path = sqlitePath(config);
+  const marks = path === undefined ? null : readMarks(path);
+  if (path === undefined || !marks) {
+    throw new Problem('bad-argument', 'There is no SQLite database that was served. Name it with --database.');
+  }
+  const { target, secret } = sourceOf(config, from);
+  const shipper = createShipper({
+    path,
+    target,
+    secret,
+    generation: marks.generation,
+    clock: systemClock,
+    snapshotMs: Number.POSITIVE_INFINITY,
+    keepMs: config.backupKeepDays * 24 * 3_600_000,
+    logBytesMax: config.backupLogBytesMax,
+  });
+  try {
+    await told(() => shipper.snapshot());
+  } finally {
+    shipper.close();
+  }
+  print(`Wrote a snapshot to ${target.name}.`);
+}
+
+const FOLLOW_EVERY_MS = 1_000;
+
+/** Keeps a standby's copy up to date until a signal ends it. */
+export async function runFollow(config: Config, from: string | undefined, once: boolean): Promise<void> {
+  const path = sqlitePath(config);
+  if (path === undefined) throw new Problem('bad-argument', 'A standby of PostgreSQL is made with its own tools.');
+  const source = sourceOf(config, from);
+  let isEnding = false;
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    process.once(signal, () => {
+      isEnding = true;
+    });
+  }
+  let said = '';
+  do {
+    try {
+      const { at } = await followOnce(source, path, () => {});
+      if (said !== 'follows') print(`Follows ${source.target.name}, up to ${timeOf(at)}.`);
+      said = 'follows';
+    } catch (thrown) {
+      const { message } = thrown as Error;
+      if (once) throw new Problem('bad-argument', message);
+      if (said !== message) remark(`columba: ${message}`);
+      said = message;
+    }
+    if (!once && !isEnding) await systemClock.sleep(FOLLOW_EVERY_MS);
+  } while (!once && !isEnding);
+}

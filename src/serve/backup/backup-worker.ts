@@ -1,0 +1,90 @@
+import { parentPort, workerData } from 'node:worker_threads';
+import { createBackOff } from '../../base/back-off.ts';
+import { systemClock } from '../../base/clock.ts';
+import { type BackupSettings, openTarget } from './open-target.ts';
+import { readSecretKey } from './sealed.ts';
+import { createShipper } from './shipper.ts';
+import { type BackupStatus, writeBackupStatus } from './status.ts';
+
+/** The thread of backups.ts. It ships until it is told to end. */
+export interface BackupWorkerData extends BackupSettings {
+  readonly path: string;
+  readonly generation: bigint;
+}
+export type BackupMessage = { readonly failed: string } | { readonly works: true } | { readonly superseded: true };
+
+const STATUS_EVERY_MS = 5_000;
+const BACK_OFF_MAX_MS = 60_000;
+
+if (parentPort) await run(workerData as BackupWorkerData);
+
+async function run(settings: BackupWorkerData): Promise<void> {
+  const { path, generation, backupLagMs } = settings;
+  const target = openTarget(settings);
+  const clock = systemClock;
+  const shipper = createShipper({
+    path,
+    target,
+    secret: readSecretKey(settings.backupKeyFile),
+    generation,
+    clock,
+    snapshotMs: settings.backupSnapshotHours * 3_600_000,
+    keepMs: settings.backupKeepDays * 24 * 3_600_000,
+    logBytesMax: settings.backupLogBytesMax,
+  });
+  // The first half of the lag passes before a segment is read, the second while it is written.
+  const everyMs = Math.max(10, backupLagMs / 2);
+  const backOff = createBackOff(everyMs, BACK_OFF_MAX_MS);
+  let error: string | null = null;
+  let [isEnding, writtenAt] = [false, 0];
+  let wake = () => {};
+  parentPort?.on('message', () => {
+    isEnding = true;
+    wake();
+  });
+
+  const say = (message: BackupMessage) => parentPort?.postMessage(message);
+
+  async function attempt(): Promise<number> {
+    try {
+      await shipper.tick();
+      if (error !== null) say({ works: true });
+      error = null;
+      backOff.reset();
+      return everyMs;
+    } catch (thrown) {
+      const message = (thrown as Error).message;
+      if (error !== message) say({ failed: message });
+      error = message;
+      return backOff.next();
+    }
+  }
+
+  function note(): void {
+    const now = clock.now();
+    if (now - writtenAt < STATUS_EVERY_MS && error === null) return;
+    const { coveredTo, snapshotAt } = shipper.state();
+    const lagMs = coveredTo === null ? null : Math.max(0, now - coveredTo);
+    const status: BackupStatus = { at: now, target: target.name, lagMs, coveredTo, snapshotAt, error };
+    try {
+      writeBackupStatus(path, status);
+    } catch {} // a full disk: the service finds it too
+    writtenAt = now;
+  }
+
+  for (;;) {
+    const pauseMs = await attempt();
+    note();
+    if (shipper.state().isSuperseded) say({ superseded: true });
+    if (isEnding || shipper.state().isSuperseded) break;
+    await new Promise<void>((resolve) => {
+      const cancel = clock.after(pauseMs, resolve);
+      wake = () => {
+        cancel();
+        resolve();
+      };
+    });
+  }
+  shipper.close();
+  parentPort?.close();
+}

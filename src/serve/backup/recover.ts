@@ -1,0 +1,111 @@
+import { existsSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { DatabaseSync } from 'node:sqlite';
+import { Problem } from '../../base/problem.ts';
+import { generationKey } from './chain.ts';
+import {
+  applySegments,
+  checkIntegrity,
+  chooseRestorePoint,
+  type Progress,
+  type Restored,
+  type RestorePoint,
+  restoreSnapshot,
+} from './restoring.ts';
+import type { SecretKey } from './sealed.ts';
+import { type BackupTarget, TargetProblem } from './target.ts';
+
+/** Restores a database from a target to a path, or keeps a copy there for a standby. */
+export interface Source {
+  readonly target: BackupTarget;
+  readonly secret: SecretKey;
+}
+
+/** TargetProblem becomes a sentence of the command. */
+export async function told<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (thrown) {
+    if (thrown instanceof TargetProblem) throw new Problem('bad-argument', thrown.message);
+    throw thrown;
+  }
+}
+
+const FILES = ['', '-wal', '-shm'] as const;
+export const removeDatabase = (path: string): void => {
+  for (const end of FILES) rmSync(path + end, { force: true });
+};
+
+/** Writes the database of a moment to a new file, from a standby's copy if there is one. */
+export async function restoreTo(
+  source: Source,
+  { at, temporary, standby }: { at: number | null; temporary: string; standby: string | null },
+  progress: Progress,
+): Promise<RestorePoint> {
+  const { target, secret } = source;
+  const point = await chooseRestorePoint(target, at);
+  const { chain, last } = point;
+  const followed = standby === null ? null : readFollowed(standby);
+  const isUsable = followed !== null && followed.chain === chain.name && followed.number <= last.number;
+  if (isUsable) renameSync(followPath(standby as string), temporary);
+  const base = isUsable ? followed : await restoreSnapshot(target, secret, chain, temporary, progress);
+  await applySegments(target, secret, chain, temporary, base, last.number, progress);
+  checkIntegrity(temporary);
+  return point;
+}
+
+/** Throws Problem if a service or a command uses the database at this path. */
+export function refuseInUse(path: string): void {
+  if (!existsSync(path) || statSync(path).size === 0) return;
+  let database: DatabaseSync | undefined;
+  try {
+    database = new DatabaseSync(path, { timeout: 0 });
+    // Only somebody who is alone can leave the write-ahead log, which this writes into the file.
+    database.exec('pragma journal_mode = delete');
+  } catch (thrown) {
+    if ((thrown as { errcode?: number }).errcode !== 5) return; // it is damaged, and is replaced
+    throw new Problem('bad-argument', `${path}: a service or a command uses this database. Stop it first.`);
+  } finally {
+    database?.close();
+  }
+}
+
+/** Puts the restored file in its place. What was there stays beside it; returns its new path. */
+export function moveIntoPlace(temporary: string, path: string, now: number): string | null {
+  const aside = `${path}.replaced-${new Date(now).toISOString().replace(/[:.]/g, '')}`;
+  const isThere = existsSync(path);
+  for (const end of FILES) if (existsSync(path + end)) renameSync(path + end, aside + end);
+  renameSync(temporary, path);
+  return isThere ? aside : null;
+}
+
+/** From now on, a service of an older generation that uses this target stops. */
+export const announce = (target: BackupTarget, generation: bigint, now: number): Promise<void> =>
+  target.put(generationKey(generation), Buffer.from(String(now)));
+
+const followPath = (path: string): string => `${path}.following`;
+const followedPath = (path: string): string => `${path}.following.json`;
+
+function readFollowed(path: string): Restored | null {
+  try {
+    if (!existsSync(followPath(path))) return null;
+    return JSON.parse(readFileSync(followedPath(path), 'utf8')) as Restored;
+  } catch {
+    return null;
+  }
+}
+
+/** Brings a standby's copy up to date. After a crash, the same pages are applied again. */
+export async function followOnce({ target, secret }: Source, path: string, progress: Progress): Promise<Restored> {
+  const { chain, last } = await chooseRestorePoint(target, null);
+  let followed = readFollowed(path);
+  if (followed?.chain !== chain.name) {
+    rmSync(followedPath(path), { force: true });
+    removeDatabase(followPath(path));
+    followed = await restoreSnapshot(target, secret, chain, followPath(path), progress);
+  }
+  if (followed.number < last.number) {
+    followed = await applySegments(target, secret, chain, followPath(path), followed, last.number);
+    writeFileSync(followedPath(path), JSON.stringify(followed), { mode: 0o600 });
+  }
+  return followed;
+}

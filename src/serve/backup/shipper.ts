@@ -1,0 +1,223 @@
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+import type { Clock } from '../../base/clock.ts';
+import {
+  encodeSegment,
+  generationKey,
+  listChains,
+  manifestKey,
+  newChainName,
+  newestGeneration,
+  partKey,
+  putSealed,
+  segmentKey,
+} from './chain.ts';
+import { createLogHolder, type LogHolder } from './log-holder.ts';
+import type { SecretKey } from './sealed.ts';
+import type { BackupTarget } from './target.ts';
+import { type Captured, captureLog, type LogPosition } from './wal.ts';
+
+/** Copies what is committed to a target: a snapshot, and then the pages of the log. */
+export interface ShipperSettings {
+  readonly path: string;
+  readonly target: BackupTarget;
+  readonly secret: SecretKey;
+  readonly generation: bigint;
+  readonly clock: Pick<Clock, 'now'>;
+  /** A new snapshot begins after this time. */
+  readonly snapshotMs: number;
+  /** How long a moment stays restorable. */
+  readonly keepMs: number;
+  /** If the target does not answer, the log grows to this size. Then it is given up. */
+  readonly logBytesMax: number;
+}
+export interface ShipperState {
+  /** Every commit before this time is in the target; null before the first snapshot is complete. */
+  readonly coveredTo: number | null;
+  readonly snapshotAt: number | null;
+  /** Another service was restored from this target, and is newer than this one. */
+  readonly isSuperseded: boolean;
+}
+
+export const FRAMES_MAX = 2_000; // 8 MB
+const PART_BYTES = 8 * 1024 * 1024;
+const FRAME_BYTES = 4_120; // a page of 4 kB and its header
+const RESTART_FRAMES = 4_000; // 16 MB
+const RESTART_MS = 60_000;
+const SEGMENTS_MAX = 10_000;
+const CHAINS_KEPT_MIN = 2;
+const LOOK_FOR_OTHERS_MS = 60_000;
+
+interface OpenChain {
+  readonly name: string;
+  readonly startedAt: number;
+  number: number;
+  previous: string;
+  /** Until the log is shipped up to the end of the snapshot, the database is not consistent. */
+  isBase: boolean;
+}
+
+export type Shipper = ReturnType<typeof createShipper>;
+
+export function createShipper(settings: ShipperSettings) {
+  const { path, target, secret, generation, clock } = settings;
+  let holder: LogHolder | null = null;
+  let chain: OpenChain | null = null;
+  let position: LogPosition | null = null;
+  /** Captured and not yet in the target. */
+  let pending: Captured | null = null;
+  let [coveredTo, snapshotAt]: [number | null, number | null] = [null, null];
+  let [restartedAt, lookedAt] = [0, Number.NEGATIVE_INFINITY];
+  let isSuperseded = false;
+
+  /** The file may be longer than the log in it. */
+  const isTooLong = () => (holder?.frames() ?? 0) * FRAME_BYTES > settings.logBytesMax;
+
+  /** Whether a capture reached the end of the log. */
+  const isAll = ({ isComplete, position: { salts, frame } }: Captured): boolean =>
+    isComplete && frame - (salts === position?.salts ? position.frame : 0) < FRAMES_MAX;
+
+  /** Captures all that is left, if it is little. */
+  function captureRest(): boolean {
+    if (pending) return captureLog(path, pending.position, 1) === null;
+    const captured = captureLog(path, position, FRAMES_MAX);
+    if (captured && !isAll(captured)) return false;
+    pending = captured;
+    return true;
+  }
+
+  /** Ships one segment; returns whether more was committed. */
+  async function shipSegment(to: OpenChain): Promise<boolean> {
+    const at = clock.now();
+    const isOlder = pending !== null;
+    const captured: Captured | null = pending ?? captureLog(path, position, FRAMES_MAX);
+    const isEnd = captured === null || isAll(captured);
+    if (captured) {
+      pending = captured;
+      await putSegment(to, at, { ...captured, isComplete: captured.isComplete && (!to.isBase || isEnd) });
+      position = captured.position;
+      pending = null;
+    } else if (to.isBase) await putSegment(to, at, { ...EMPTY, ...sizeOf(path) });
+    if (isEnd && !isOlder) coveredTo = at;
+    return !isEnd || isOlder;
+  }
+
+  async function putSegment(to: OpenChain, at: number, captured: Omit<Captured, 'position'>): Promise<void> {
+    const { pages, databasePages, pageBytes, isComplete } = captured;
+    const head = { chain: to.name, number: to.number + 1, previous: to.previous, at, pageBytes, databasePages };
+    const segment = { ...head, isComplete, pages };
+    to.previous = await putSealed(target, segmentKey(segment), encodeSegment(segment), secret);
+    to.number += 1;
+    if (isComplete) to.isBase = false;
+  }
+
+  async function shipAll(): Promise<void> {
+    for (let count = 0; chain && (await shipSegment(chain)); count++) {
+      if (count >= SHIPPED_AT_ONCE) return;
+    }
+  }
+
+  /** Meanwhile the mark does not move, and the chain before gets what is committed. */
+  async function snapshot(): Promise<void> {
+    holder ??= createLogHolder(path);
+    const startedAt = clock.now();
+    const name = newChainName(generation, startedAt);
+    const parts: { key: string; hash: string }[] = [];
+    const file = openSync(path, 'r');
+    try {
+      const { size } = fstatSync(file);
+      const part = Buffer.alloc(PART_BYTES);
+      for (let offset = 0; offset < size; offset += PART_BYTES) {
+        const read = readSync(file, part, 0, Math.min(PART_BYTES, size - offset), offset);
+        const key = partKey(name, parts.length + 1);
+        parts.push({ key, hash: await putSealed(target, key, part.subarray(0, read), secret) });
+        await shipAll();
+        if (isTooLong()) throw new Error('The log grew beyond its limit during a snapshot.');
+      }
+      const { pageBytes } = sizeOf(path);
+      const manifest = { chain: name, generation: String(generation), at: startedAt, pageBytes, bytes: size, parts };
+      const key = manifestKey(name);
+      const previous = await putSealed(target, key, Buffer.from(JSON.stringify(manifest)), secret);
+      chain = { name, startedAt, number: 0, previous, isBase: true };
+    } finally {
+      closeSync(file);
+    }
+    [position, pending] = [null, null];
+    await shipAll();
+    snapshotAt = startedAt;
+    await prune(target, clock.now() - settings.keepMs);
+  }
+
+  /** Gives checkpoints what is shipped, and lets the log begin again when it is long or old. */
+  function release(): void {
+    if (!holder || pending) return;
+    const now = clock.now();
+    const isOld = now - restartedAt >= RESTART_MS;
+    if (!isOld && (position?.frame ?? 0) < RESTART_FRAMES) return void holder.advance(captureRest);
+    if (holder.restart(captureRest, isOld)) restartedAt = now;
+  }
+
+  function giveUp(): void {
+    holder?.close();
+    [holder, chain, position, pending] = [null, null, null, null];
+  }
+
+  async function lookForOthers(): Promise<void> {
+    const now = clock.now();
+    if (now - lookedAt < LOOK_FOR_OTHERS_MS) return;
+    const newest = await newestGeneration(target);
+    if (newest < generation) await target.put(generationKey(generation), Buffer.from(String(now)));
+    isSuperseded = newest > generation;
+    lookedAt = now;
+  }
+
+  return {
+    /** Ships what was committed so far. Throws if the target does not take it. */
+    async tick(): Promise<void> {
+      try {
+        await lookForOthers();
+        if (isSuperseded) return giveUp();
+        const isDue = !chain || clock.now() - chain.startedAt >= settings.snapshotMs || chain.number >= SEGMENTS_MAX;
+        if (isDue) await snapshot();
+        await shipAll();
+        release();
+      } catch (thrown) {
+        if (isTooLong()) giveUp();
+        throw thrown;
+      }
+    },
+    /** Begins a chain of its own now. */
+    snapshot,
+    state: (): ShipperState => ({ coveredTo, snapshotAt, isSuperseded }),
+    close: giveUp,
+  };
+}
+
+const SHIPPED_AT_ONCE = 50;
+const EMPTY = { pages: new Map<number, Buffer>(), isComplete: true };
+
+/** From the header of the database file. */
+function sizeOf(path: string): { pageBytes: number; databasePages: number } {
+  const file = openSync(path, 'r');
+  try {
+    const header = Buffer.alloc(100);
+    readSync(file, header, 0, 100, 0);
+    const pageBytes = header.readUInt16BE(16) === 1 ? 65_536 : header.readUInt16BE(16);
+    return { pageBytes, databasePages: Math.floor(fstatSync(file).size / pageBytes) };
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** Removes chains whose successor existed at `before`: nobody restores to a time in them. */
+async function prune(target: BackupTarget, before: number): Promise<void> {
+  const chains = (await listChains(target)).sort((one, other) => one.startedAt - other.startedAt);
+  const whole = chains.filter(({ isWhole }) => isWhole);
+  const kept = new Set(whole.slice(-CHAINS_KEPT_MIN).map(({ name }) => name));
+  for (const { name, startedAt, isWhole, keys } of chains) {
+    const next = whole.find((other) => other.startedAt > startedAt);
+    const isOld = isWhole ? (next?.startedAt ?? Number.POSITIVE_INFINITY) < before : startedAt < before;
+    if (!isOld || kept.has(name)) continue;
+    // The manifest goes first: what is left of a chain is not taken for a whole one.
+    for (const key of [manifestKey(name), ...keys]) await target.remove(key);
+  }
+}

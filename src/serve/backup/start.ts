@@ -1,0 +1,53 @@
+import type { Clock } from '../../base/clock.ts';
+import { Problem } from '../../base/problem.ts';
+import { sqlitePath } from '../../config/database-name.ts';
+import type { Config } from '../../config/settings.ts';
+import { readMarks } from '../installation.ts';
+import type { Log } from '../telemetry/log.ts';
+import { type Backups, startBackups } from './backups.ts';
+import { newestGeneration } from './chain.ts';
+import { openTarget } from './open-target.ts';
+import { readSecretKey } from './sealed.ts';
+
+/**
+ * Starts the backup of a service whose installation was entered. Throws Problem if another machine
+ * was restored from the same target since: then that one serves, and this one must not.
+ */
+export async function startBackup(
+  config: Config,
+  { clock, log }: { readonly clock: Clock; readonly log: Log },
+): Promise<Backups | undefined> {
+  if (config.backup === '') return undefined;
+  const path = sqlitePath(config);
+  if (path === undefined) {
+    log.warn('COLUMBA_BACKUP is for SQLite only: back up PostgreSQL with its own tools');
+    return undefined;
+  }
+  const generation = readMarks(path)?.generation ?? 0n;
+  readSecretKey(config.backupKeyFile); // a wrong file is told at once
+  const newest = await newestGeneration(openTarget(config)).catch((err) => {
+    log.warn({ err }, 'the target of the backup does not answer');
+    return 0n;
+  });
+  if (newest > generation) throw superseded(newest);
+  const { backup, backupKeyFile, backupLagMs, backupSnapshotHours, backupKeepDays, backupLogBytesMax } = config;
+  const settings = { backup, backupKeyFile, backupLagMs, backupSnapshotHours, backupKeepDays, backupLogBytesMax };
+  return startBackups(
+    { ...settings, path, generation },
+    {
+      log,
+      clock,
+      superseded: () => {
+        log.fatal('another machine was restored from the backup of this one and is newer: this service stops');
+        process.kill(process.pid, 'SIGTERM');
+      },
+    },
+  );
+}
+
+const superseded = (newest: bigint): Problem =>
+  new Problem(
+    'bad-argument',
+    `Another machine was restored from the backup of this one (generation ${newest}), and serves instead of it. ` +
+      'If this one is to serve again, stop the other and run columba restore --force here.',
+  );

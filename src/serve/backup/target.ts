@@ -1,0 +1,28 @@
+/**
+ * Where backups are kept: a folder or a bucket. Keys are paths of letters, digits, `-`, `.` and
+ * `/`.
+ */
+export interface BackupTarget {
+  /** For people, without secrets. */
+  readonly name: string;
+  /** The object is complete or absent, also if the process dies meanwhile. */
+  put(key: string, content: Buffer): Promise<void>;
+  /** Throws TargetProblem if there is no such object. */
+  get(key: string): Promise<Buffer>;
+  /** The keys that begin with `prefix`, in their order. */
+  list(prefix: string): Promise<string[]>;
+  remove(key: string): Promise<void>;
+}
+
+/** The target refused, lied or did not answer. The message is a sentence for the operator. */
+export class TargetProblem extends Error {
+  readonly isMissing: boolean;
+
+  constructor(message: string, { isMissing = false, cause }: { isMissing?: boolean; cause?: unknown } = {}) {
+    super(message, { cause });
+    this.name = 'TargetProblem';
+    this.isMissing = isMissing;
+  }
+}
+
+export const KEY = /^(?:[a-z0-9][a-z0-9.-]{0,127}\/){0,3}[a-z0-9][a-z0-9.-]{0,127}$/;

@@ -1,0 +1,249 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { describe, type TestContext, test } from 'node:test';
+import { listChains } from '../../../src/serve/backup/chain.ts';
+import { folderTarget } from '../../../src/serve/backup/folder-target.ts';
+import {
+  applySegments,
+  checkIntegrity,
+  chooseRestorePoint,
+  restoreSnapshot,
+} from '../../../src/serve/backup/restoring.ts';
+import type { SecretKey } from '../../../src/serve/backup/sealed.ts';
+import { createShipper } from '../../../src/serve/backup/shipper.ts';
+import type { BackupTarget } from '../../../src/serve/backup/target.ts';
+import { checkpointAll } from '../../../src/store/sqlite/checkpoint-worker.ts';
+
+/** A database that two connections write to, a shipper, and a clock that the test sets. */
+function scene(t: TestContext, given: { secret?: SecretKey; target?: (target: BackupTarget) => BackupTarget } = {}) {
+  const folder = mkdtempSync(join(tmpdir(), 'columba-backup-'));
+  const path = join(folder, 'live.db');
+  const open = () => {
+    const database = new DatabaseSync(path, { timeout: 0 });
+    database.exec('pragma journal_mode = wal; pragma wal_autocheckpoint = 0');
+    return database;
+  };
+  const writer = open();
+  writer.exec('create table entry (id integer primary key, content blob)');
+  const other = open();
+  const plain = folderTarget(join(folder, 'target'));
+  const target = given.target?.(plain) ?? plain;
+  const clock = { at: 1_000_000, now: () => clock.at };
+  const settings = { path, target, secret: given.secret ?? null, generation: 1n, clock };
+  const shipper = createShipper({ ...settings, snapshotMs: 3_600_000, keepMs: 2 * 86_400_000, logBytesMax: 2 ** 22 });
+  t.after(() => {
+    shipper.close();
+    for (const each of [writer, other]) each.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+  let count = 0;
+  return {
+    path,
+    target,
+    plain,
+    clock,
+    shipper,
+    writer,
+    other,
+    insert: (bytes = 100, by = writer) => by.prepare('insert into entry (content) values (randomblob(?))').run(bytes),
+    /** Ships, a second later. */
+    async tick(): Promise<void> {
+      clock.at += 1_000;
+      await shipper.tick();
+    },
+    async restore(at: number | null = null): Promise<string> {
+      const to = join(folder, `restored-${++count}.db`);
+      const { chain, last } = await chooseRestorePoint(target, at);
+      const secret = given.secret ?? null;
+      const base = await restoreSnapshot(target, secret, chain, to);
+      await applySegments(target, secret, chain, to, base, last.number);
+      checkIntegrity(to);
+      return contentOf(to);
+    },
+    content: () => contentOf(path),
+    logBytes: () => statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0,
+  };
+}
+
+function contentOf(path: string): string {
+  const database = new DatabaseSync(path);
+  try {
+    return JSON.stringify(database.prepare('select id, hex(content) as content from entry order by id').all());
+  } finally {
+    database.close();
+  }
+}
+
+describe('the backup of SQLite', () => {
+  test('every commit is in the target after a tick, whoever writes and however the log is checkpointed', async (t) => {
+    const { insert, tick, restore, content, writer, other } = scene(t);
+    await tick();
+    let random = 7;
+    const draw = (below: number) => {
+      random = (random * 1_103_515_245 + 12_345) % 2 ** 31;
+      return random % below;
+    };
+    for (let round = 0; round < 120; round++) {
+      for (let step = draw(6); step >= 0; step--) {
+        const by = draw(2) === 0 ? writer : other;
+        const kind = draw(8);
+        if (kind === 0) checkpointAll(other);
+        else if (kind === 1) other.prepare('pragma wal_checkpoint(truncate)').get();
+        else if (kind === 2) by.exec('delete from entry where id % 7 = 3');
+        else if (kind === 3) by.exec('begin; update entry set content = randomblob(5000); rollback');
+        else insert(draw(20_000), by);
+      }
+      await tick();
+      if (round % 6 === 0) assert.equal(await restore(), content(), `round ${round}`);
+    }
+    assert.equal(await restore(), content());
+  });
+
+  test('a commit between two ticks that a checkpoint copies and a writer overwrites in the log is not lost', async (t) => {
+    const { insert, tick, restore, content, other } = scene(t);
+    for (let round = 0; round < 30; round++) {
+      await tick();
+      insert();
+      truncateSoon(other);
+      insert();
+      truncateSoon(other);
+      insert(5_000, other);
+    }
+    await tick();
+    assert.equal(await restore(), content());
+  });
+
+  test('an earlier moment is restored as it was, and a time before the first snapshot is refused', async (t) => {
+    const { insert, tick, restore, content, clock } = scene(t);
+    insert();
+    await tick();
+    const [early, at] = [content(), clock.at];
+    insert();
+    await tick();
+    insert();
+    await tick();
+    assert.equal(await restore(at), early);
+    assert.equal(await restore(), content());
+    await assert.rejects(restore(at - 1), /begin at 1970-01-01T00:16:41.000Z, which is later than the given time/);
+  });
+
+  test('the log begins again, so it stays short although every commit is shipped', async (t) => {
+    const { insert, tick, clock, logBytes, restore, content } = scene(t);
+    for (let round = 0; round < 40; round++) {
+      for (let count = 0; count < 10; count++) insert(8_000);
+      await tick();
+      if (round % 10 === 9) clock.at += 60_000;
+    }
+    await tick();
+    assert.ok(logBytes() < 2_000_000, `${logBytes()}`);
+    assert.equal(await restore(), content());
+  });
+
+  test('a transaction that is longer than a segment is restored whole or not at all', async (t) => {
+    const { insert, tick, restore, content, writer, clock } = scene(t);
+    insert();
+    await tick();
+    const [before, at] = [content(), clock.at];
+    writer.exec('begin');
+    for (let count = 0; count < 45; count++) insert(200_000);
+    writer.exec('commit');
+    await tick();
+    assert.equal(await restore(), content());
+    assert.equal(await restore(at), before);
+  });
+
+  test('while the target does not answer, writes go on, the log stays within its limit, and a new snapshot follows', async (t) => {
+    let isAway = false;
+    const away = (target: BackupTarget): BackupTarget => ({
+      ...target,
+      put: (key, content) => (isAway ? Promise.reject(new Error('away')) : target.put(key, content)),
+    });
+    const { insert, tick, restore, content, logBytes, other, target } = scene(t, { target: away });
+    insert();
+    await tick();
+    isAway = true;
+    for (let round = 0; round < 25; round++) {
+      for (let count = 0; count < 5; count++) insert(80_000);
+      checkpointAll(other);
+      await assert.rejects(tick(), /away/);
+      assert.ok(logBytes() < 8 * 1024 * 1024, `${logBytes()}`);
+    }
+    isAway = false;
+    await tick();
+    assert.equal(await restore(), content());
+    assert.equal((await listChains(target)).filter(({ isWhole }) => isWhole).length, 2);
+  });
+
+  test('an encrypted backup is restored with its key alone', async (t) => {
+    const { insert, tick, restore, content, target } = scene(t, { secret: Buffer.alloc(32, 7) });
+    insert();
+    await tick();
+    assert.equal(await restore(), content());
+    const { chain } = await chooseRestorePoint(target, null);
+    await assert.rejects(restoreSnapshot(target, null, chain, '/nowhere'), /is encrypted\. Name the file of the key/);
+    await assert.rejects(restoreSnapshot(target, Buffer.alloc(32, 8), chain, '/nowhere'), /encrypted with another key/);
+  });
+
+  for (const [name, change, sentence] of [
+    ['damaged', (sealed: Buffer) => Buffer.concat([sealed.subarray(0, -1), Buffer.from([0xff])]), /its hash is wrong/],
+    ['cut', (sealed: Buffer) => sealed.subarray(0, sealed.length / 2), /damaged or cut off/],
+    ['empty', () => Buffer.alloc(0), /is cut off or empty/],
+    ['foreign', () => Buffer.from('SQLite format 3 and a lot of other bytes that follow'), /is not part of a backup/],
+  ] as const) {
+    test(`a segment that is ${name} is refused with a sentence`, async (t) => {
+      const { insert, tick, restore, target } = scene(t);
+      insert();
+      await tick();
+      insert();
+      await tick();
+      const { last } = await chooseRestorePoint(target, null);
+      await target.put(last.key, change(await target.get(last.key)));
+      await assert.rejects(restore(), sentence);
+    });
+  }
+
+  test('a target that returns an older object in the place of another, or lost one, is found out', async (t) => {
+    const { insert, tick, restore, target } = scene(t);
+    for (let round = 0; round < 3; round++) {
+      insert();
+      await tick();
+    }
+    const { chain } = await chooseRestorePoint(target, null);
+    const [first, second] = chain.segments.map(({ key }) => key) as [string, string];
+    await target.put(second, await target.get(first));
+    await assert.rejects(restore(), /its hash is wrong/);
+    await target.remove(second);
+    await assert.rejects(restore(), /Segment 2 .* is missing\. Choose an earlier time/);
+  });
+
+  test('old chains are deleted when every moment of the kept time is in newer ones', async (t) => {
+    const { insert, tick, clock, target } = scene(t);
+    for (let day = 0; day < 5; day++) {
+      insert();
+      await tick();
+      clock.at += 86_400_000;
+    }
+    await tick();
+    const chains = await listChains(target);
+    assert.deepEqual([chains.length, chains.every(({ isWhole }) => isWhole)], [3, true]);
+  });
+
+  test('a service whose generation is older than that of the target ships nothing', async (t) => {
+    const { insert, tick, shipper, target, clock } = scene(t);
+    await tick();
+    await target.put('generation/0000000000000002', Buffer.from('x'));
+    clock.at += 60_000;
+    insert();
+    await tick();
+    assert.equal(shipper.state().isSuperseded, true);
+  });
+});
+
+/** As an erasure does, without waiting for a reader that is in the way. */
+function truncateSoon(database: DatabaseSync): void {
+  checkpointAll(database);
+  database.prepare('pragma wal_checkpoint(truncate)').get();
+}
