@@ -12,7 +12,7 @@ const DOCS = fileURLToPath(new URL('../../docs/', import.meta.url));
 const [, , executablePath = '/usr/bin/chromium'] = process.argv;
 const api = await startOperatorApi(engines[0] as (typeof engines)[number]);
 const browser = await launcher.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu'] });
-const page = await browser.newPage({ viewport: { width: 1100, height: 760 } });
+const page = await browser.newPage({ viewport: { width: 1280, height: 800 } });
 page.setDefaultTimeout(120_000);
 mkdirSync(DOCS, { recursive: true });
 const shot = (name: string) => page.screenshot({ path: `${DOCS}console-${name}.png` });
@@ -45,7 +45,7 @@ await page.context().clearCookies();
 await page.goto(api.address + (await linkFor(api, { operator: 'ann' })));
 await page.getByRole('button', { name: 'Sign in' }).click();
 await shot('operator');
-await page.setViewportSize({ width: 1100, height: 1280 }); // down to the rules of the verdict
+await page.setViewportSize({ width: 1280, height: 1280 }); // down to the rules of the verdict
 await page.goto(`${api.address}/console/migration`);
 await shot('migration');
 await browser.close();
