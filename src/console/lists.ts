@@ -58,8 +58,8 @@ export interface Row {
   readonly cells: readonly (Html | Cell)[];
   /** What the checkbox selects, for screen readers. */
   readonly name?: string;
-  /** Whether the row is new, such as an unread message. */
-  readonly isFresh?: boolean;
+  /** What is new about the row, such as `unread`. It is marked, and screen readers say it. */
+  readonly fresh?: string | undefined;
 }
 
 export interface TableOptions {
@@ -89,13 +89,19 @@ export function table({ caption, columns, rows, canSelect = false, live }: Table
 /** The rows alone, for the script. */
 export const tableRows = (columns: readonly string[], rows: readonly Row[], canSelect = false): Html[] =>
   rows.map(
-    ({ key, cells, name = '', isFresh }) => html`<tr data-key="${key}"${isFresh ? html` class="fresh"` : ''}>${
+    ({ key, cells, name = '', fresh }) => html`<tr data-key="${key}"${fresh ? html` class="fresh"` : ''}>${
       canSelect
         ? html`<td class="pick"><input type="checkbox" name="id" value="${key}" aria-label="${texts.select(name)}"></td>`
         : ''
-    }${cells.map((cell, index) => cellOf(cell, index, columns[index] ?? '', index === cells.length - 1))}</tr>
+    }${cells.map((cell, index) => cellOf(index === 0 && fresh ? marked(cell, fresh) : cell, index, columns[index] ?? '', index === cells.length - 1))}</tr>
 `,
   );
+
+/** The first cell of a row that is new says so to those who do not see the mark. */
+const marked = (cell: Html | Cell, fresh: string): Html => ({
+  ...cell,
+  html: html`<span class="unseen">${fresh}: </span>${cell}`.html,
+});
 
 /** A card names the values that do not explain themselves. */
 function cellOf(cell: Html | Cell, index: number, column: string, isLast: boolean): Html {

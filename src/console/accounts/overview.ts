@@ -7,6 +7,7 @@ import { isFailed, statusCell } from '../messages/status-cell.ts';
 import { get, type PageRequest, page } from '../page-request.ts';
 import { empty, head, linkButton, note, panel, person, tablePanel, tile, unreadBadge } from '../parts.ts';
 import { scan } from '../scan.ts';
+import { frameTexts } from '../texts.ts';
 import { clamped, counted, grouped, instantOf, localTime, time } from '../words.ts';
 
 /** The first screen of the customer. */
@@ -104,7 +105,7 @@ async function lastReceived(request: PageRequest): Promise<Row[]> {
   return messages.map(({ id, sender, text, receivedAt, read }) => ({
     key: id.toString(),
     cells: [withLink(request.base, sender, names), clamped(text, 160), time(receivedAt, request.zone)],
-    isFresh: !read,
+    fresh: read ? undefined : frameTexts.unread,
   }));
 }
 

@@ -11,7 +11,7 @@ import { addressWith, hidden, noticeOf, pager, type Row, tableRows } from '../li
 import { get, type PageRequest, page, post, type View } from '../page-request.ts';
 import { button, head, linkButton } from '../parts.ts';
 import { justAfter, readCursor, SEARCHED_ROWS_MAX, scan } from '../scan.ts';
-import { listTexts } from '../texts.ts';
+import { frameTexts, listTexts } from '../texts.ts';
 import { clamped, counted, time } from '../words.ts';
 import {
   filteredDownload,
@@ -107,7 +107,7 @@ async function rowsOf(request: PageRequest, messages: readonly InboxMessage[]): 
     key: id.toString(),
     name: texts.message(names(sender) ?? sender ?? '?'),
     cells: [withLink(base, sender, names), clamped(text), html`${shortCode ?? ''}`, time(receivedAt, zone)],
-    isFresh: !read,
+    fresh: read ? undefined : frameTexts.unread,
   }));
 }
 

@@ -47,6 +47,7 @@ const texts = {
   from: 'From day',
   to: 'To day',
   mark: 'Mark seen',
+  newState: 'new state',
   allNew: (count: bigint, isFiltered: boolean) =>
     isFiltered ? `all ${grouped(count)} that match and have a new state` : `all ${grouped(count)} with a new state`,
   resend: 'Send again…',
@@ -148,7 +149,7 @@ async function rowsOf(request: PageRequest, messages: readonly SentMessage[]): P
         num(partsOf(text ?? '')),
         time(sentAt, zone),
       ],
-      isFresh: !marked,
+      fresh: marked ? undefined : texts.newState,
     };
   });
 }
