@@ -45,8 +45,8 @@ export const plantedFaults: readonly PlantedFault[] = [
   fault(
     'credits are not checked',
     `${SENDING}/accept.ts`,
-    'if (planned.parts > 0 && balances.free < credits)',
-    'if (planned.parts < 0)',
+    'if (credits > 0n && balances.free < credits)',
+    'if (credits < 0n)',
   ),
   fault(
     'hold forgotten',
@@ -57,7 +57,7 @@ export const plantedFaults: readonly PlantedFault[] = [
   fault(
     'hold of one credit for any number of parts',
     `${SENDING}/accept.ts`,
-    'amount: BigInt(parts), messageId: id',
+    'amount: credits, messageId: id',
     'amount: 1n, messageId: id',
   ),
   fault(
@@ -82,21 +82,21 @@ export const plantedFaults: readonly PlantedFault[] = [
   fault(
     'work is not raised at accept',
     `${SENDING}/accept.ts`,
-    'await queries.run(sql.raiseWork, { account, dueAt });',
-    'await queries.run(sql.raiseWork, { account, dueAt: dueAt + 1e13 });',
+    'await queries.run(sql.raiseWork, { account, way, dueAt });',
+    'await queries.run(sql.raiseWork, { account, way, dueAt: dueAt + 1e13 });',
   ),
   // Claiming.
   fault(
     'a claim takes what is not due',
     `${SENDING}/dispatch.sql.ts`,
-    "where account_id = :account and state = 'waiting' and due_at <= :now\n",
-    "where account_id = :account and state = 'waiting' and due_at <= :now + 100000\n",
+    "where account_id = :account and way = :way and state = 'waiting' and due_at <= :now\n",
+    "where account_id = :account and way = :way and state = 'waiting' and due_at <= :now + 100000\n",
   ),
   fault(
     'a claim takes what is submitting',
     `${SENDING}/dispatch.sql.ts`,
-    "where account_id = :account and state = 'waiting' and due_at <= :now\n",
-    "where account_id = :account and state in ('waiting', 'submitting') and due_at <= :now\n",
+    "where account_id = :account and way = :way and state = 'waiting' and due_at <= :now\n",
+    "where account_id = :account and way = :way and state in ('waiting', 'submitting') and due_at <= :now\n",
   ),
   fault(
     'the fence does not grow',
@@ -282,8 +282,8 @@ export const plantedFaults: readonly PlantedFault[] = [
   fault(
     'a cancel takes what is claimed',
     `${SENDING}/cancel.ts`,
-    "if (row?.state !== 'waiting') throw",
-    "if (row?.state !== 'waiting' && row?.state !== 'submitting') throw",
+    "if (row?.state !== 'waiting' && row?.state !== 'held') throw",
+    "if (row?.state !== 'waiting' && row?.state !== 'held' && row?.state !== 'submitting') throw",
   ),
   fault(
     'an opt-out leaves what is due',

@@ -57,9 +57,12 @@ export type SubmitResult =
   | { readonly kind: 'unknown-outcome'; readonly reason: string };
 
 /** Of a part whose recipient has opted out before it left. The settlement ends its message. */
-export const WITHHELD: SubmitResult = { kind: 'temporary', reason: 'withheld: the recipient opted out' };
+export const WITHHELD: Extract<SubmitResult, { kind: 'temporary' }> = {
+  kind: 'temporary',
+  reason: 'withheld: the recipient opted out',
+};
 /** Of a part that did not leave because the question about opt-outs failed. Its message waits. */
-export const NOT_TOLD: SubmitResult = {
+export const NOT_TOLD: Extract<SubmitResult, { kind: 'temporary' }> = {
   kind: 'temporary',
   reason: 'withheld: the database did not tell whether the recipient has opted out',
 };

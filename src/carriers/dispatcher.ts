@@ -6,8 +6,9 @@ import { type ClaimedMessage, type Claiming, partsSubmitted } from '../domain/se
 import type { ConnectorRecord, Connectors, LastResults } from '../domain/sending/connectors.ts';
 import { type Connector, NOT_TOLD, type SubmitResult, WITHHELD } from './connector.ts';
 import type { Settler } from './settler.ts';
-import { NO_ANSWER, outcomeOf, partResults, submissionsOf } from './submissions.ts';
+import { NO_ANSWER, outcomeOf, partResults, refusalOf, submissionsOf } from './submissions.ts';
 import type { Throttle } from './throttle.ts';
+import type { WaysOut } from './ways-out.ts';
 
 /**
  * Claims messages of one connector, submits them and settles their results, over and over. Several
@@ -31,6 +32,7 @@ export interface DispatcherParts {
   readonly connectors: Connectors;
   readonly clock: Clock;
   readonly throttle: Throttle;
+  readonly waysOut?: Pick<WaysOut, 'onResults'>;
   readonly settings: DispatcherSettings;
   readonly failed: (thrown: unknown) => void;
   readonly connectorChanged: (name: string, downReason: string | null) => void;
@@ -68,8 +70,9 @@ export function createDispatcher(parts: DispatcherParts): Dispatcher {
   const outage = createOutage(parts, () => record);
   const counts = createCounts(parts);
   const submitting = createSubmitting(parts, {
-    onResults: (results) => {
+    onResults: ({ route = null }, results) => {
       for (const result of results) counts.add(result, now());
+      parts.waysOut?.onResults(parts.connector.name, route, results);
       if (!stopping) outage.onResults(results); // a stop leaves submissions unanswered
     },
     onSettled: idle.wake,
@@ -303,7 +306,7 @@ function createCounts({ connector, clock: { now }, settings }: DispatcherParts) 
 
 interface SubmittingEvents {
   /** Called with the results of the parts of one message. */
-  readonly onResults: (results: readonly SubmitResult[]) => void;
+  readonly onResults: (message: ClaimedMessage, results: readonly SubmitResult[]) => void;
   readonly onSettled: () => void;
 }
 
@@ -317,10 +320,12 @@ function createSubmitting(parts: DispatcherParts, { onResults, onSettled }: Subm
 
   async function submit(message: ClaimedMessage, claimedAt: number, signal: AbortSignal): Promise<void> {
     const results = await resultsOf(message, claimedAt, signal);
-    onResults(results);
+    onResults(message, results);
     const times = { now: now(), random, unknownOutcomeMs: settings.unknownOutcomeMs };
     const outcome = outcomeOf(message, results, times);
-    await settler.add({ message, parts: partResults(message, results), outcome });
+    const refusal = refusalOf(results);
+    const settlement = { message, parts: partResults(message, results), outcome };
+    await settler.add(refusal === undefined ? settlement : { ...settlement, refusal });
   }
 
   async function withheld(message: ClaimedMessage, claimedAt: number): Promise<SubmitResult | null> {

@@ -19,6 +19,7 @@ import { createConnector } from './kinds.ts';
 import { createSettler } from './settler.ts';
 import { newAttemptId } from './submissions.ts';
 import { NO_THROTTLE, type Throttle } from './throttle.ts';
+import { createWaysOut } from './ways-out.ts';
 
 /**
  * All connectors of a process, each with its dispatcher. The gateway follows the table of
@@ -90,7 +91,8 @@ export function createGateway(parts: GatewayParts): Gateway {
   const { now } = clock;
   const settings = { ...GATEWAY_SETTINGS, ...parts.settings };
   const connectors = createConnectors(database, now);
-  const settling = createSettling(database, now, parts.onGatewayIds, optOutsOf(defaultRegion));
+  const waysOut = createWaysOut({ database, connectors, clock, failed, moved: () => wake() });
+  const settling = createSettling(database, now, parts.onGatewayIds, optOutsOf(defaultRegion), waysOut);
   const settler = createSettler(settling, clock.sleep, failed, throttle);
   const { leaseMs, unknownOutcomeMs } = settings;
   const owner = `${hostname()}:${process.pid}:${randomBytes(4).toString('hex')}`;
@@ -117,6 +119,7 @@ export function createGateway(parts: GatewayParts): Gateway {
       connectors,
       clock,
       throttle,
+      waysOut,
       settings,
       failed,
       connectorChanged: parts.connectorChanged ?? (() => {}),
@@ -154,6 +157,11 @@ export function createGateway(parts: GatewayParts): Gateway {
         await launch(record).catch(failed); // the other connectors continue
       }
     }
+    await waysOut.follow(records);
+  }
+
+  function wake(): void {
+    for (const { dispatcher } of running.values()) dispatcher.wake();
   }
 
   const follows = createRepeat({ clock, everyMs: settings.pollMs, work: follow, failed });
@@ -163,9 +171,7 @@ export function createGateway(parts: GatewayParts): Gateway {
       await follows.run(); // a stop meanwhile waits for this run
       follows.start();
     },
-    wake() {
-      for (const { dispatcher } of running.values()) dispatcher.wake();
-    },
+    wake,
     runningOf(name) {
       const found = running.get(name);
       return found && { revision: found.record.revision, connector: found.connector };
@@ -175,6 +181,7 @@ export function createGateway(parts: GatewayParts): Gateway {
       await follows.stop();
       await Promise.all([...running.values()].map(end));
       await settler.empty();
+      await waysOut.flush().catch(failed);
     },
   };
 }

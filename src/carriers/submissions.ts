@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto';
 import { backOffMs, spread } from '../base/back-off.ts';
 import { randomBytes } from '../base/random.ts';
+import type { Refusal } from '../domain/outbound/choose.ts';
 import { WHOLE } from '../domain/sending/attempts.ts';
 import type { ClaimedMessage } from '../domain/sending/claim.ts';
 import type { Outcome, PartResult } from '../domain/sending/settle.ts';
 import { encodePart, partHeader, splitText, WIDE_REFERENCE_SIZE, widePartHeader } from '../sms/parts.ts';
-import type { PartsAs, Submission, SubmitResult } from './connector.ts';
+import { NOT_TOLD, type PartsAs, type Submission, type SubmitResult, WITHHELD } from './connector.ts';
 
 /** Turns a claimed message into submissions of its parts, and their results into its outcome. */
 
@@ -98,6 +99,25 @@ export function outcomeOf(
     return { kind: 'waiting', dueAt: Math.min(now + delay, expiresAt), reason: reasonOf(result) };
   }
   return { kind: 'submitted' };
+}
+
+/**
+ * How the carrier refused the parts that were submitted. Undefined if it has one or may have one,
+ * or if we withheld one ourselves: then another carrier must not get them. A refusal that names a
+ * time to come back is a throttled one.
+ */
+export function refusalOf(results: readonly SubmitResult[]): Refusal | undefined {
+  let refusal: Refusal | undefined;
+  for (const result of results) {
+    if (result.kind === 'accepted' || result.kind === 'unknown-outcome') return undefined;
+    if (result.reason === WITHHELD.reason || result.reason === NOT_TOLD.reason) return undefined;
+    if (result.kind === 'permanent') refusal = 'permanent';
+    else if (refusal !== 'permanent') {
+      const isThrottled = result.retryAfterMs !== undefined && !result.connectorDown;
+      refusal = isThrottled ? 'throttled' : (refusal ?? 'temporary');
+    }
+  }
+  return refusal;
 }
 
 const STATES = {

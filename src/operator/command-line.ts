@@ -69,10 +69,11 @@ const formsOf = (field: Json): Json[] =>
     Array.isArray(form.type) ? form.type.map((type: unknown) => ({ ...form, type })) : [form],
   );
 
-function kindOf({ type, enum: choices }: Json): CommandField['kind'] {
+function kindOf({ type, enum: choices, items }: Json): CommandField['kind'] {
   if (type === 'boolean' || (Array.isArray(choices) && choices.join() === ',true,false')) return 'flag';
   if (type === 'integer') return 'integer';
-  if (type === 'array') return 'list';
+  // A list of objects has no form with commas.
+  if (type === 'array') return (items as Json | undefined)?.type === 'object' ? 'json' : 'list';
   return type === 'object' ? 'json' : 'text';
 }
 
@@ -107,6 +108,10 @@ export function commandLine(action: Action): string {
 }
 
 const textOf = (value: unknown): string =>
-  Array.isArray(value) ? value.join() : typeof value === 'object' ? JSON.stringify(value) : String(value);
+  Array.isArray(value) && typeof value[0] !== 'object'
+    ? value.join()
+    : typeof value === 'object'
+      ? JSON.stringify(value)
+      : String(value);
 
 const quoted = (text: string): string => (/^[\w.:,@/+-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);

@@ -59,6 +59,25 @@ const EVENTS: Readonly<Record<EventType, EventData>> = {
       held: { type: 'integer', description: 'How many messages are held.' },
     },
   },
+  'connector.failover': {
+    summary: 'Messages went on from a connector to the next way of their outbound route; at most once a minute.',
+    always: {
+      connector,
+      route: text('The name of the outbound route.'),
+      messages: { type: 'integer', description: 'How many messages.' },
+      reason: orNull('Why, as far as it is known.'),
+    },
+  },
+  'guard.stopped': {
+    summary: 'The spend guard of an account has stopped messages; at most once an hour for each rule.',
+    always: {
+      account,
+      rule: text('The rule, such as credits-hour.'),
+      outcome: text('held or refused.'),
+      messages: { type: 'integer', description: 'How many messages of this request.' },
+      detail: text('What is over which limit.'),
+    },
+  },
 };
 
 const HEADERS = ['webhook-id', 'webhook-timestamp', 'webhook-signature'].map((name) => ({

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import {
   type CountryCode,
+  getCountryCallingCode,
   isSupportedCountry,
   type PhoneNumber,
   parsePhoneNumberFromString,
@@ -171,6 +172,19 @@ export const regionOf = (text: string | null): string | null =>
   (text && parsePhoneNumberFromString(text)?.country) || null;
 
 export const isRegion = (text: string): boolean => isSupportedCountry(text);
+
+/**
+ * Whether a number in E.164 is of one of these countries. Where several countries share a calling
+ * code and the number does not tell which one it is of, the code decides.
+ */
+export function isOfCountry(number: string, countries: readonly string[]): boolean {
+  const read = parsePhoneNumberFromString(number);
+  if (!read) return false;
+  if (read.country) return countries.includes(read.country);
+  return countries.some(
+    (country) => isSupportedCountry(country) && getCountryCallingCode(country) === read.countryCallingCode,
+  );
+}
 
 const asCountry = (region: string | null): CountryCode | undefined =>
   region && isSupportedCountry(region) ? region : undefined;

@@ -47,7 +47,7 @@ export const MIGRATION_KEYS = `migrated_server: primary key (url); migration_acc
       migration_example: primary key (operation, protocol, name, slot); migration_stage: index (stage);
       migration_state: primary key (name)`.split(/;\s+/);
 
-/** Connectors belong to the installation, not to an account. */
+/** Connectors and outbound routes belong to the installation, not to an account. */
 export const CONNECTORS: Readonly<Record<string, string>> = {
   'connectors.addCounts': 'connectors belong to the installation',
   'connectors.all': 'connectors belong to the installation',
@@ -65,4 +65,19 @@ export const CONNECTORS: Readonly<Record<string, string>> = {
   'connectors.setUp': 'connectors belong to the installation',
   'connectors.takeSlots': 'connectors belong to the installation',
   'connectors.inUse': 'the operator removes a connector that no account names',
+  'connectors.avoid': 'connectors belong to the installation',
+  'connectors.tryDown': 'connectors belong to the installation',
+  'connectors.wayStates': 'connectors belong to the installation',
+  'outboundRoutes.addCounts': 'outbound routes belong to the installation',
+  'outboundRoutes.all': 'outbound routes belong to the installation',
+  'outboundRoutes.counts': 'outbound routes belong to the installation',
+  'outboundRoutes.put': 'outbound routes belong to the installation',
+  'outboundRoutes.remove': 'outbound routes belong to the installation',
+  'outboundRoutes.removeCounts': 'outbound routes belong to the installation',
+  'outboundRoutes.rules': 'outbound routes belong to the installation',
+  'queue.heldAfter': 'the operator looks at messages of all accounts',
+  'sending.awaited': 'the operator removes a connector for which no message waits',
+  'sending.dueOfWay': 'it looks for messages of a connector that takes none, whosever they are',
+  'spending.count': 'all rows of its list belong to the account that it is given',
+  'spending.counted': 'all rows of its list belong to the account that it is given',
 };

@@ -74,7 +74,7 @@ async function play(engine: Engine, { before, lost, after }: Scene): Promise<voi
 }
 
 const openOf = async ({ database }: Sending) =>
-  (await queuedMessages(database, { isOpen: true, after: null, limit: 100 })).map(({ id, state, reason }) => ({
+  (await queuedMessages(database, { kind: 'open', after: null, limit: 100 })).map(({ id, state, reason }) => ({
     id,
     state,
     reason,

@@ -62,6 +62,8 @@ const texts = {
     'connector.down': 'a connector does not work',
     'connector.up': 'a connector works again',
     'service.restored': 'a backup was restored',
+    'connector.failover': 'messages went on to the next connector of their route',
+    'guard.stopped': 'the spend guard of an account has held or refused messages',
   } as Readonly<Record<string, string>>,
   username: 'Only events of this account',
   full: 'Send numbers and texts too, not only ids',

@@ -13,6 +13,8 @@ export const EVENT_TYPES = [
   'connector.down',
   'connector.up',
   'service.restored',
+  'connector.failover',
+  'guard.stopped',
 ] as const;
 export type EventType = (typeof EVENT_TYPES)[number];
 
@@ -50,7 +52,26 @@ export type OutgoingEvent =
       /** Never a number, a text or a secret. */
       readonly reason: string | null;
     }
-  | { readonly type: 'service.restored'; readonly at: number; readonly generation: bigint; readonly held: number };
+  | { readonly type: 'service.restored'; readonly at: number; readonly generation: bigint; readonly held: number }
+  | {
+      /** Messages went on from a way that refused them to the next one. */
+      readonly type: 'connector.failover';
+      readonly at: number;
+      readonly connector: string;
+      readonly route: string;
+      readonly messages: number;
+      readonly reason: string | null;
+    }
+  | {
+      /** The spend guard has held or refused messages of the account. */
+      readonly type: 'guard.stopped';
+      readonly account: AccountKey;
+      readonly at: number;
+      readonly rule: string;
+      readonly outcome: 'held' | 'refused';
+      readonly messages: number;
+      readonly detail: string;
+    };
 
 /**
  * Writes an event for every webhook that wants it. Call it inside the transaction of the change, so

@@ -2,15 +2,20 @@ import { createPauses } from '../../base/event-loop.ts';
 import { badField, conflict } from '../../base/problem.ts';
 import { e164, exponentFault, writtenKey } from '../../sms/numbers.ts';
 import { charactersBeyondGsm7, type Encoding, PARTS_MAX, splitText } from '../../sms/parts.ts';
-import type { AccountKey } from '../../store/caller.ts';
-import type { Database, Queries, TransactionQueries } from '../../store/database.ts';
+import { type AccountKey, accountIdOf } from '../../store/caller.ts';
+import type { Database, Queries, Transaction, TransactionQueries } from '../../store/database.ts';
 import { takeIds } from '../accounts/ids.ts';
 import { balancesOf, move } from '../accounts/ledger.ts';
 import { blacklistedOf } from '../contacts/blacklist.ts';
 import { addScheduled } from '../messages/scheduled.ts';
 import { addQueued } from '../messages/sent.ts';
+import type { OutboundRoute } from '../outbound/choose.ts';
+import { ceilingStops, divideByCountry, type Guard, type GuardRule, type Stop, tellStops } from '../outbound/guard.ts';
+import { sendingRules } from '../outbound/routes.ts';
 import * as sql from './dispatch.sql.ts';
+import { divided } from './end.ts';
 import { afterQuietHours } from './quiet-hours.ts';
+import { type ChosenWay, chooseWays, NEVER_TRIED, tryDownOf } from './ways.ts';
 
 /**
  * Accepts messages: reads the numbers, counts the parts and holds the credits, all in one
@@ -34,11 +39,15 @@ export interface AcceptedMessage {
   readonly recipient: string;
   readonly parts: number;
   readonly encoding: Encoding;
+  /** The outbound route that it takes, with the connector and the credits that are held for it. */
+  readonly routed?: { readonly route: string; readonly connector: string; readonly credits: bigint };
+  /** The rule of the spend guard by which it is held, until an operator releases it. */
+  readonly heldBy?: GuardRule;
 }
 export interface RefusedRecipient {
   /** The index of the recipient, from 0. */
   readonly index: number;
-  readonly reason: 'impossible' | 'blacklisted' | 'duplicate' | 'too-long';
+  readonly reason: 'impossible' | 'blacklisted' | 'duplicate' | 'too-long' | 'country';
   readonly detail: string;
 }
 export interface Acceptance {
@@ -62,6 +71,8 @@ export interface SendingAccount {
   readonly region: string | null;
   readonly timeZone: string | null;
   readonly quietHours: string | null;
+  /** The number that an operator gave to the account, which outbound routes may name. */
+  readonly tag?: number;
 }
 
 export interface AcceptingOptions {
@@ -81,19 +92,20 @@ export function createAccepting(
     /** Tells what would happen, and changes nothing. */
     async dryRun(account: AccountKey, settings: SendingAccount, given: NewMessages): Promise<Acceptance> {
       const read = await readMessages(given.recipients, settings.region);
-      const planned = await planOf(database, account, settings, { ...given, read }, now());
       const { free } = await balancesOf(database, account);
+      const planned = await planOf(database, account, settings, { ...given, read }, now(), true);
       return acceptanceOf(planned, free, null);
     },
 
     async accept(account: AccountKey, settings: SendingAccount, given: NewMessages): Promise<Acceptance> {
       const read = await readMessages(given.recipients, settings.region); // before the transaction, which others may wait for
       return database.transaction(account, async (queries) => {
-        const planned = await planOf(queries, account, settings, { ...given, read }, now());
         const balances = await balancesOf(queries, account);
-        const credits = BigInt(planned.parts);
-        if (planned.parts > 0 && balances.free < credits) throw notEnough(credits, balances.free);
+        const planned = await planOf(queries, account, settings, { ...given, read }, now(), false);
+        const { credits } = planned;
+        if (credits > 0n && balances.free < credits) throw notEnough(credits, balances.free);
         const first = planned.planned.length > 0 ? await hold(queries, account, given, planned, tryForMs) : null;
+        await tellOf({ queries, account, at: planned.at }, planned);
         return acceptanceOf(planned, balances.free, first);
       });
     },
@@ -117,8 +129,12 @@ interface ReadMessage extends MeasuredText {
 interface GivenMessages extends NewMessages {
   readonly read: readonly ReadMessage[];
 }
-interface PlannedMessage extends ReadMessage {
+interface PossibleMessage extends ReadMessage {
   readonly recipient: string;
+}
+interface PlannedMessage extends PossibleMessage, ChosenWay {
+  /** Why the spend guard holds it; null if it does not. */
+  readonly stop: Stop | null;
 }
 
 /**
@@ -152,6 +168,9 @@ interface Plan {
   readonly planned: readonly PlannedMessage[];
   readonly refused: readonly RefusedRecipient[];
   readonly parts: number;
+  readonly credits: bigint;
+  /** Recipients that the spend guard refused. */
+  readonly stopped: readonly Stop[];
 }
 
 /** Works out what a request comes to, before anything is written. */
@@ -161,6 +180,7 @@ async function planOf(
   settings: SendingAccount,
   given: GivenMessages,
   at: number,
+  isDryRun: boolean,
 ): Promise<Plan> {
   if (given.sender?.trim() === '') throw badField('sender', 'expected a number or a name, not only blanks');
   checkSendAt(given.sendAt, at);
@@ -169,10 +189,76 @@ async function planOf(
   if (given.notAfter !== null && given.notAfter <= dueAt) {
     throw badField('notAfter', 'the messages are due later than that');
   }
-  const { planned, refused } = await readRecipients(queries, account, settings.region, given);
+  const read = await readRecipients(queries, account, settings.region, given);
+  const { routes, guard } = await sendingRules(queries, account);
+  // An answer to STOP or HELP goes to somebody who wrote first, once a day.
+  const limits = given.isAnswer ? null : guard;
+  const { possible, refused, stopped } = withinCountries(read, limits, settings.region);
+  const ways = await waysOf(queries, account, settings, possible, {
+    routes,
+    at,
+    dueAt,
+    isDryRun,
+    sender: given.sender,
+  });
+  const routed = possible.map((message, index) => ({ ...message, ...(ways[index] as ChosenWay) }));
+  const stops = limits ? await ceilingStops({ queries, account, at }, limits, routed, isDryRun) : [];
+  const planned = routed.map((message, index) => ({ ...message, stop: stops[index] ?? null }));
   const parts = planned.reduce((sum, message) => sum + message.parts, 0);
+  const credits = planned.reduce((sum, message) => sum + message.credits, 0n);
   const isPast = given.sendAt !== null && given.sendAt < at;
-  return { at, dueAt, planned, refused, parts, isShifted: dueAt !== wanted, isPast };
+  return { at, dueAt, planned, refused, stopped, parts, credits, isShifted: dueAt !== wanted, isPast };
+}
+
+interface ReadRecipients {
+  readonly possible: readonly (PossibleMessage & { readonly index: number })[];
+  readonly refused: readonly RefusedRecipient[];
+}
+
+/** Refuses the recipients in countries that the guard of the account does not allow. */
+function withinCountries({ possible, refused }: ReadRecipients, guard: Guard | null, region: string | null) {
+  const { allowed, stopped } = divideByCountry(guard, region, possible);
+  const country = 'country' as const;
+  const others = stopped.map(({ message: { index }, stop: { detail } }) => ({ index, reason: country, detail }));
+  return {
+    possible: allowed,
+    refused: [...refused, ...others].sort((one, other) => one.index - other.index),
+    stopped: stopped.map(({ stop }) => stop),
+  };
+}
+
+/** Tells operators and webhooks at once what the spend guard has stopped. */
+async function tellOf(transaction: Transaction, { planned, stopped }: Plan): Promise<void> {
+  await tellStops(transaction, 'refused', stopped);
+  await tellStops(
+    transaction,
+    'held',
+    planned.flatMap(({ stop }) => (stop ? [stop] : [])),
+  );
+}
+
+/** The way of each message, by the outbound routes of the installation. */
+async function waysOf(
+  queries: Queries,
+  account: AccountKey,
+  { tag, timeZone }: SendingAccount,
+  messages: readonly PossibleMessage[],
+  when: {
+    readonly routes: readonly OutboundRoute[];
+    readonly at: number;
+    readonly dueAt: number;
+    readonly isDryRun: boolean;
+    readonly sender: string | null;
+  },
+): Promise<ChosenWay[]> {
+  const id = accountIdOf(account);
+  if (id === undefined) throw new Error('the account of a request does not exist');
+  const { routes, at, dueAt, isDryRun, sender } = when;
+  const tryDown = isDryRun ? NEVER_TRIED : tryDownOf(queries, at);
+  return chooseWays(queries, routes, { account: id, tag: tag ?? null, sender, timeZone, dueAt }, messages, {
+    at,
+    tryDown,
+  });
 }
 
 /**
@@ -198,28 +284,46 @@ async function hold(
   const first = await takeIds(queries, account, 'message', planned.length);
   const isScheduled = dueAt > at;
   const messages = planned.map((message, index) => ({ ...message, id: first + BigInt(index) }));
-  const { reference, sender, notAfter, isAnswer = false } = given;
-  if (isScheduled) {
-    const rows = messages.map(({ id, recipient, text, parts }) => {
+  const { reference, notAfter, isAnswer = false } = given;
+  // What the guard holds is not in the schedule, where its customer would expect it to go out.
+  const [held, going] = divided(messages, ({ stop }) => stop !== null);
+  const queued = isScheduled ? held : messages;
+  if (isScheduled && going.length > 0) {
+    const rows = going.map(({ id, recipient, text, credits }) => {
       const key = writtenKey(recipient);
-      return { id, reference, recipient, text, key, heldParts: parts, scheduledAt: dueAt, createdAt: at };
+      return { id, reference, recipient, text, key, heldParts: Number(credits), scheduledAt: dueAt, createdAt: at };
     });
     await addScheduled(queries, account, rows);
-  } else {
-    const rows = messages.map(({ id, recipient, text }) => ({ id, reference, recipient, text }));
+  }
+  if (queued.length > 0) {
+    const rows = queued.map(({ id, recipient, text }) => ({ id, reference, recipient, text }));
     await addQueued({ queries, account, at }, rows);
   }
   const expiresAt = notAfter ?? dueAt + tryForMs;
-  const times = { dueAt, isScheduled: isScheduled ? 1 : 0, sender, isAnswer: isAnswer ? 1 : 0, notAfter, expiresAt };
+  const times = { dueAt, isAnswer: isAnswer ? 1 : 0, notAfter, expiresAt };
   await queries.runAll(
     sql.add,
-    messages.map(({ id, recipient, parts }) => ({ account, id, recipient, held: BigInt(parts), parts, ...times })),
+    messages.map(({ id, recipient, parts, credits, sender, way, route, price, stop }) => ({
+      ...times,
+      state: stop ? ('held' as const) : ('waiting' as const),
+      reason: stop && `${stop.rule}: ${stop.detail}`,
+      isScheduled: isScheduled && !stop ? 1 : 0,
+      account,
+      id,
+      recipient,
+      held: credits,
+      parts,
+      sender,
+      way,
+      route,
+      price,
+    })),
   );
-  await queries.run(sql.raiseWork, { account, dueAt });
+  for (const way of new Set(going.map((each) => each.way))) await queries.run(sql.raiseWork, { account, way, dueAt });
   const sides = { kind: 'hold', from: 'free', to: 'held' } as const;
   await move(
     { queries, account, at },
-    messages.map(({ id, parts }) => ({ ...sides, amount: BigInt(parts), messageId: id })),
+    messages.map(({ id, credits }) => ({ ...sides, amount: credits, messageId: id })),
   );
   return first;
 }
@@ -232,7 +336,7 @@ async function readRecipients(
   { read: messages, isAnswer = false }: GivenMessages,
 ) {
   const refused: RefusedRecipient[] = [];
-  const possible = new Map<string, PlannedMessage & { readonly index: number }>();
+  const possible = new Map<string, PossibleMessage & { readonly index: number }>();
   const refuse = (index: number, reason: RefusedRecipient['reason'], detail: string) =>
     refused.push({ index, reason, detail });
   for (const [index, message] of messages.entries()) {
@@ -248,7 +352,7 @@ async function readRecipients(
     if (message) refuse(message.index, 'blacklisted', 'the number is on the blacklist');
     possible.delete(number);
   }
-  return { planned: [...possible.values()], refused: refused.sort((one, other) => one.index - other.index) };
+  return { possible: [...possible.values()], refused: refused.sort((one, other) => one.index - other.index) };
 }
 
 const impossibleDetail = (number: string): string =>
@@ -259,8 +363,13 @@ const notEnough = (needed: bigint, free: bigint) =>
     `The messages cost ${needed} credits and ${free} are free: ${needed - (free < 0n ? 0n : free)} are missing.`,
   );
 
+const routedOf = ({ route, way, credits, stop }: PlannedMessage): Pick<AcceptedMessage, 'routed' | 'heldBy'> => ({
+  ...(route === null ? {} : { routed: { route, connector: way, credits } }),
+  ...(stop && { heldBy: stop.rule }),
+});
+
 function acceptanceOf(
-  { planned, refused, parts, dueAt, isShifted, isPast }: Plan,
+  { planned, refused, parts, credits, dueAt, isShifted, isPast }: Plan,
   free: bigint,
   firstId: bigint | null,
 ): Acceptance {
@@ -268,14 +377,14 @@ function acceptanceOf(
   for (const { beyondGsm7 } of planned) {
     if (characters.size < CHARACTERS_SHOWN) for (const each of beyondGsm7) characters.add(each);
   }
-  const credits = BigInt(parts);
   const available = free < 0n ? 0n : free;
   return {
-    accepted: planned.map(({ recipient, encoding, parts: own }, index) => ({
+    accepted: planned.map((message, index) => ({
       id: firstId === null ? null : firstId + BigInt(index),
-      recipient,
-      parts: own,
-      encoding,
+      recipient: message.recipient,
+      parts: message.parts,
+      encoding: message.encoding,
+      ...routedOf(message),
     })),
     refused,
     parts,

@@ -50,9 +50,20 @@ export function activateSchedule(
         const times = { dueAt, expiresAt: dueAt + tryForMs, notAfter: null };
         const credits = { held: row.held_parts, parts: partsOf(text) };
         if (recipient !== row.recipient) await setScheduledRecipient(queries, account, id, recipient);
-        const way = { isScheduled: 1, isAnswer: 0, sender: null, recipient };
-        await queries.run(sql.add, { account, id, ...way, ...credits, ...times });
-        await queries.run(sql.raiseWork, { account, dueAt });
+        // Its credits were held by another server, so no route has a say in their price.
+        const kind = {
+          state: 'waiting' as const,
+          reason: null,
+          isScheduled: 1,
+          isAnswer: 0,
+          sender: null,
+          recipient,
+          way: '',
+          route: null,
+          price: null,
+        };
+        await queries.run(sql.add, { account, id, ...kind, ...credits, ...times });
+        await queries.run(sql.raiseWork, { account, way: '', dueAt });
         activated += 1;
       }
     }

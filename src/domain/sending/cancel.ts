@@ -45,7 +45,7 @@ const ERASED: EarlyEnd = { detail: 'the person was erased', reason: 'person eras
 
 async function waitingOf(queries: Queries, account: AccountKey, ids: readonly bigint[]): Promise<sql.DispatchRow[]> {
   const rows = await queries.all(sql.of, { account, ids: elementsOf(ids) });
-  return rows.filter(({ state, is_scheduled }) => state === 'waiting' && is_scheduled === 0n);
+  return rows.filter(({ state, is_scheduled }) => (state === 'waiting' || state === 'held') && is_scheduled === 0n);
 }
 
 /** The credits held by those of the messages that are due and wait. */
@@ -123,7 +123,7 @@ async function cancelWaiting(
   at: number,
 ): Promise<bigint> {
   const [row] = await queries.all(sql.of, { account, ids: elementsOf([id]) });
-  if (row?.state !== 'waiting') throw await refusalOf(queries, account, id, at, row);
+  if (row?.state !== 'waiting' && row?.state !== 'held') throw await refusalOf(queries, account, id, at, row);
   const before = await balancesOf(queries, account);
   await endWaiting({ queries, account, at }, [row], CANCELLED);
   return (await balancesOf(queries, account)).free - before.free;

@@ -27,6 +27,8 @@ export interface ClaimedMessage extends SubmittedMessage {
   readonly expiresAt: number;
   /** Whether this is the answer to a STOP or HELP word, which is sent despite the blacklist. */
   readonly isAnswer: boolean;
+  /** The outbound route that has chosen the connector. */
+  readonly route?: string | null;
   readonly partsTotal: number;
   /** The parts to submit now, which no carrier has yet. */
   readonly parts: readonly { readonly number: number; readonly attemptId: string }[];
@@ -205,7 +207,8 @@ async function dueAccounts(database: Database, share: ConnectorShare, now: numbe
     }
     if (ids.length >= ACCOUNTS_MAX) break;
   }
-  return ids.slice(0, ACCOUNTS_MAX);
+  // An account may be there twice, with messages that name the connector by a route and others.
+  return [...new Set(ids)].slice(0, ACCOUNTS_MAX);
 }
 
 async function claimOf(
@@ -216,7 +219,7 @@ async function claimOf(
   at: number,
   limit: number,
 ): Promise<ClaimedMessage[]> {
-  const account = row.account_id;
+  const { account_id: account, way } = row;
   const transaction = { queries, account, at };
   await decideOverdue(transaction, settings, row);
   const quietUntil = afterQuietHours(at, row.quiet_hours, row.time_zone);
@@ -225,12 +228,12 @@ async function claimOf(
     return [];
   }
   const lease = { owner: settings.owner, leaseUntil: at + settings.leaseMs };
-  const rows = await queries.all(sql.claim, { account, now: at, limit, connector, ...lease });
+  const rows = await queries.all(sql.claim, { account, way, now: at, limit, connector, ...lease });
   // A carrier can have parts only of a message that was tried before.
   const tried = rows.filter(({ attempts }) => attempts > 1n).map(({ message_id }) => message_id);
   const known = await knownParts(queries, account, tried);
   const messages = rows.length > 0 ? await leaveSchedule(transaction, rows, known) : [];
-  await queries.run(sql.setNextDue, { account, servedAt: at, never: NEVER });
+  await queries.run(sql.setNextDue, { account, way, servedAt: at, never: NEVER });
   const open = await endWithoutTrying(transaction, messages, known);
   const region = effectiveRegion(row, settings.defaultRegion ?? null);
   const going = await endOptedOut(transaction, region, open);
@@ -258,6 +261,7 @@ function claimedOf(
     notAfter: row.not_after === null ? null : Number(row.not_after),
     expiresAt: Number(row.expires_at),
     isAnswer: row.is_answer === 1n,
+    route: row.route_name,
     partsTotal,
     parts: newParts(partsTotal),
   };
@@ -278,10 +282,10 @@ const LEASE_OVER = 'the process that submitted it ended without an answer';
 async function decideOverdue(
   transaction: Transaction<bigint>,
   { unknownOutcomeMs }: ClaimingSettings,
-  { unknown_outcome_policy: policy }: sql.DueAccountRow,
+  { way, unknown_outcome_policy: policy }: sql.DueAccountRow,
 ): Promise<void> {
   const { queries, account, at } = transaction;
-  const rows = await queries.all(sql.overdue, { account, now: at, limit: OVERDUE_MAX });
+  const rows = await queries.all(sql.overdue, { account, way, now: at, limit: OVERDUE_MAX });
   if (rows.length === 0) return;
   const lost = rows.filter(({ state }) => state === 'submitting');
   if (lost.length > 0) {

@@ -30,6 +30,11 @@ const CONNECTOR_FIELDS = {
   pausedAt: 'instant?',
   downSince: 'instant?',
   downReason: 'text?',
+  /**
+   * Until then outbound routes pass over it, because it refused most messages; null if they do not.
+   */
+  avoidedUntil: 'instant?',
+  avoidedReason: 'text?',
   ...COUNTS,
   ...LAST_RESULTS,
   /** The last answer or callback of the carrier that the connector could not read. */
@@ -141,6 +146,27 @@ export const takeSlots = statement<One & { now: number; until: number; farAhead:
 export const moveSlots = statement<One & { ms: number }>(
   'connectors.moveSlots',
   'update carrier_connector set next_slot_at = next_slot_at + :ms where name = :name',
+  { affects },
+);
+/** What the choice of a way needs to know of all connectors. */
+export const wayStates = statement<
+  Record<string, never>,
+  { name: string; paused_at: bigint | null; down_since: bigint | null; avoided_until: bigint | null }
+>('connectors.wayStates', 'select name, paused_at, down_since, avoided_until from carrier_connector order by name');
+/**
+ * Changes no row if the connector is up, or was tried since `before`. A later time is from a clock
+ * that was put back.
+ */
+export const tryDown = statement<One & { now: number; before: number }>(
+  'connectors.tryDown',
+  `update carrier_connector set tried_at = :now
+   where name = :name and down_since is not null and (tried_at <= :before or tried_at > :now)`,
+  { affects },
+);
+/** Routes pass over the connector until then. */
+export const avoid = statement<One & { until: number; reason: string }>(
+  'connectors.avoid',
+  'update carrier_connector set avoided_until = :until, avoided_reason = :reason where name = :name',
   { affects },
 );
 export const inUse = statement<One, { accounts: bigint }>(

@@ -2,7 +2,9 @@ import { badField, conflict, notFound } from '../../base/problem.ts';
 import { randomBytes } from '../../base/random.ts';
 import type { Database, Queries } from '../../store/database.ts';
 import { emitEvent } from '../accounts/events.ts';
+import { createOutboundRoutes } from '../outbound/routes.ts';
 import * as sql from './connectors.sql.ts';
+import { isAwaited } from './ways.ts';
 
 /** A connector to a carrier: its configuration, its state and its counts. */
 export interface ConnectorRecord
@@ -76,6 +78,7 @@ export function createConnectors(database: Database, now: () => number) {
       const naming = accounts === 1n ? '1 account names' : `${accounts} accounts name`;
       if (accounts > 0n) throw conflict(`${naming} this connector. Give each another connector first.`);
       if (isDefault) throw noDefault();
+      await refuseIfRouted(database, now, name);
       await database.run(sql.remove, { name });
     },
 
@@ -129,6 +132,19 @@ export async function requireConnector(
   throw badField('connector', `there is no such connector; expected one of ${known.sort().join(', ')}`);
 }
 
+/** Messages of a route to a connector that is gone would wait for ever. */
+async function refuseIfRouted(database: Database, now: () => number, name: string): Promise<void> {
+  const routes = await createOutboundRoutes(database, now).list();
+  const naming = routes.filter(({ ways }) => ways.some(({ connector }) => connector === name));
+  if (naming.length > 0) {
+    const names = naming.map((route) => route.name).join(', ');
+    throw conflict(`The connector is a way of the outbound routes ${names}. Change or remove them first.`);
+  }
+  if (await isAwaited(database, name)) {
+    throw conflict('Messages of an outbound route wait for this connector. Remove it when they are sent.');
+  }
+}
+
 /** Without a default, the messages of accounts that name no connector would wait for ever. */
 const noDefault = () =>
   conflict('This is the default connector, which accounts use that name no other. Make another one the default first.');
@@ -149,6 +165,10 @@ function createConnectorState(database: Database, now: () => number) {
         if ((await queries.run(sql.setUp, { name })) === 0) return;
         await emitEvent(queries, { type: 'connector.up', at: now(), connector: name, reason: null });
       }),
+    /** Outbound routes pass over the connector for a while. */
+    async avoid(name: string, until: number, reason: string): Promise<void> {
+      await database.run(sql.avoid, { name, until, reason: reason.slice(0, ERROR_LENGTH_MAX) });
+    },
     async addCounts(name: string, counts: ConnectorCounts, last: LastResults): Promise<void> {
       const lastError = last.lastError?.slice(0, ERROR_LENGTH_MAX) ?? null;
       await database.run(sql.addCounts, { name, ...counts, ...last, lastError });

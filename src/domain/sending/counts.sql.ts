@@ -3,28 +3,34 @@ import { statement } from '../../store/statement.ts';
 /** Counts messages on their way out, for the operator. `limit` bounds each count. */
 export const sending = statement<
   { now: number; limit: number },
-  { due: bigint; submitting: bigint; oldest_due_at: bigint | null; unknown_outcome: bigint }
+  { due: bigint; submitting: bigint; oldest_due_at: bigint | null; unknown_outcome: bigint; held: bigint }
 >(
   'totals.sending',
   `select
-     (select count(*) from (select 1 from dispatch_account join dispatch on dispatch.account_id = dispatch_account.account_id
+     (select count(*) from (select 1 from dispatch_account join dispatch
+        on dispatch.account_id = dispatch_account.account_id and dispatch.way = dispatch_account.way
         where next_due_at <= :now and state = 'waiting' and due_at <= :now {limit :limit}) as due) as due,
-     (select count(*) from (select 1 from dispatch_account join dispatch on dispatch.account_id = dispatch_account.account_id
+     (select count(*) from (select 1 from dispatch_account join dispatch
+        on dispatch.account_id = dispatch_account.account_id and dispatch.way = dispatch_account.way
         where state = 'submitting' {limit :limit}) as submitting) as submitting,
      (select min(next_due_at) from dispatch_account where next_due_at <= :now) as oldest_due_at,
-     (select count(*) from dispatch where state in ('unknown-outcome', 'needs-decision')) as unknown_outcome`,
+     (select count(*) from dispatch where state in ('unknown-outcome', 'needs-decision')) as unknown_outcome,
+     (select count(*) from (select 1 from dispatch where state = 'held' {limit :limit}) as held) as held`,
 );
 
-/** Messages that are due, by the connector that their account names; null for the default one. */
+/**
+ * Messages that are due, by the way of their route or the connector of their account; null for the
+ * default one.
+ */
 export const waitingByConnector = statement<
   { now: number; limit: number },
   { connector: string | null; waiting: bigint; oldest_due_at: bigint }
 >(
   'totals.waitingByConnector',
   `select connector, count(*) as waiting, min(due_at) as oldest_due_at from (
-     select account.connector, due_at from dispatch_account
+     select coalesce(nullif(dispatch.way, ''), account.connector) as connector, due_at from dispatch_account
        join account on account.account_id = dispatch_account.account_id
-       join dispatch on dispatch.account_id = dispatch_account.account_id
+       join dispatch on dispatch.account_id = dispatch_account.account_id and dispatch.way = dispatch_account.way
      where next_due_at <= :now and state = 'waiting' and due_at <= :now {limit :limit}) as due
    group by connector`,
 );

@@ -1,4 +1,5 @@
 import type { Database, Queries } from '../../store/database.ts';
+import { createOutboundRoutes, type RouteCounts } from '../outbound/routes.ts';
 import { BUILTIN_NAME, type ConnectorRecord, createConnectors } from './connectors.ts';
 import { sending, submissionsBefore, waitingByConnector } from './counts.sql.ts';
 
@@ -10,7 +11,11 @@ export interface SendingCounts {
   readonly submitting: number;
   /** Messages of which nobody knows whether the carrier has them. */
   readonly unknownOutcome: number;
+  /** Messages that the spend guard holds; at most COUNTED_MAX. */
+  readonly held: number;
   readonly oldestDueMs: number;
+  /** What became of the parts of outbound routes. */
+  readonly routes: readonly RouteCounts[];
   /** Received messages that have no route. */
   readonly unrouted: number;
   readonly connectors: readonly (ConnectorRecord & ConnectorLoad)[];
@@ -37,6 +42,8 @@ export async function readSendingCounts(
     due: Number(row?.due ?? 0n),
     submitting: Number(row?.submitting ?? 0n),
     unknownOutcome: Number(row?.unknown_outcome ?? 0n),
+    held: Number(row?.held ?? 0n),
+    routes: await createOutboundRoutes(database, now).counts(),
     oldestDueMs: oldest === null || row?.due === 0n ? 0 : Math.max(0, at - Number(oldest)),
     unrouted: await countUnrouted(database),
     connectors: records.map((record) => ({ ...record, ...(byName.get(record.name) ?? NO_LOAD) })),
@@ -61,7 +68,8 @@ export function createSendingCounts(
 }
 
 /** Describes each fault of sending in a sentence. */
-export function sendingFaults({ due, oldestDueMs, unknownOutcome, connectors, unconnected }: SendingCounts): string[] {
+export function sendingFaults(counts: SendingCounts): string[] {
+  const { due, oldestDueMs, unknownOutcome, held, connectors, unconnected } = counts;
   const faults = connectors.flatMap(({ name, pausedAt, downSince, downReason }) => {
     if (pausedAt !== null) return [`The connector ${name} is paused, and its messages wait.`];
     return downSince === null ? [] : [`The connector ${name} is down: ${downReason}. Its messages wait.`];
@@ -74,6 +82,7 @@ export function sendingFaults({ due, oldestDueMs, unknownOutcome, connectors, un
     const have = unknownOutcome === 1 ? '1 message has' : `${unknownOutcome} messages have`;
     faults.push(`${have} an unknown outcome: an operator decides about each.`);
   }
+  if (held > 0) faults.push(`${messagesAre(held)} held by the spend guard: release or refuse each.`);
   return faults;
 }
 

@@ -5,7 +5,7 @@ import { setStatusOf } from '../messages/sent.ts';
 import * as attemptSql from './attempts.sql.ts';
 import { knownParts } from './attempts.ts';
 import * as sql from './dispatch.sql.ts';
-import { end, endTaken, requeue } from './end.ts';
+import { creditsFor, end, endTaken, requeue } from './end.ts';
 import { HELD } from './hold.ts';
 import { watchedTo } from './receipts.sql.ts';
 import { applySilence } from './receipts.ts';
@@ -42,11 +42,12 @@ export function decide(
     if (decision === 'not-submitted') await queries.run(attemptSql.setNotTaken, { account, id });
     const known = (await knownParts(queries, account, [id]))(id);
     const accepted = BigInt(known.accepted.size);
+    const captured = creditsFor(row, known.accepted.size);
     const transaction = { queries, account, at };
     if (accepted >= row.parts) {
       await endTaken(transaction, 'decide submitted', [row], DETAIL);
     } else if (decision === 'not-submitted') {
-      await end(transaction, 'decide not submitted', 'REJECTED', [{ row, captured: accepted, detail: DETAIL }]);
+      await end(transaction, 'decide not submitted', 'REJECTED', [{ row, captured, detail: DETAIL }]);
     } else {
       await queries.run(sql.extend, { account, id, expiresAt: at + tryForMs });
       await requeue(transaction, 'decide submit again', [{ row, dueAt: at, reason: DETAIL }]);

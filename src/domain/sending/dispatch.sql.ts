@@ -3,10 +3,11 @@ import { defineColumns, type RowOf } from '../../store/columns.ts';
 import { statement } from '../../store/statement.ts';
 
 /** Messages on their way out: see schema/sending.ts. Every writer holds the account's lock. */
-export type DispatchState = 'waiting' | 'submitting' | 'unknown-outcome' | 'needs-decision';
+export type DispatchState = 'held' | 'waiting' | 'submitting' | 'unknown-outcome' | 'needs-decision';
 
 export interface DueAccountRow {
   account_id: bigint;
+  way: string;
   priority: bigint;
   time_zone: string | null;
   quiet_hours: string | null;
@@ -31,9 +32,18 @@ const fields = {
   reason: 'text?',
   /** 1 for an answer to a STOP or HELP word, which is sent despite the blacklist. */
   isAnswer: 'long',
+  /** The connector that a route has chosen; empty for where the account goes. */
+  way: 'text',
+  routeName: 'text?',
+  /** The ways that refused it in this round, separated by commas. */
+  waysPassed: 'text?',
+  /** Credits for a part by this way; null where no route has a price. */
+  price: 'long?',
 } as const;
 export type DispatchRow = RowOf<typeof fields> & { state: DispatchState };
 type One = { account: AccountKey };
+/** The messages of an account that go one way: each way has its own queue. */
+type OneWay = One & { way: string };
 type Message = { account: AccountKey; id: bigint };
 /** `ids` is a JSON array of numbers. */
 type Some = { account: AccountKey; ids: string };
@@ -90,10 +100,10 @@ export const lockAccounts = statement<
   DueAccountRow
 >(
   'sending.lockAccounts',
-  `select dispatch_account.account_id, account.priority, time_zone, quiet_hours, unknown_outcome_policy, region, mobile, tel
+  `select dispatch_account.account_id, way, account.priority, time_zone, quiet_hours, unknown_outcome_policy, region, mobile, tel
    from dispatch_account join account on account.account_id = dispatch_account.account_id
    where account.disabled_at is null
-     and (account.connector = :connector or (account.connector is null and :isDefault = 1))
+     and (way = :connector or (way = '' and (account.connector = :connector or (account.connector is null and :isDefault = 1))))
      and next_due_at <= :now and dispatch_account.account_id {among :ids}
    {locknew account}`,
 );
@@ -102,6 +112,7 @@ export const lockAccounts = statement<
 export const claim = statement<
   {
     account: AccountKey;
+    way: string;
     now: number;
     limit: number;
     leaseUntil: number;
@@ -114,7 +125,7 @@ export const claim = statement<
   `update dispatch set state = 'submitting', is_scheduled = 0, due_at = :leaseUntil, lease_owner = :owner,
      connector = :connector, fence = fence + 1, attempts = attempts + 1
    where account_id = :account and message_id in (
-     select message_id from dispatch where account_id = :account and state = 'waiting' and due_at <= :now
+     select message_id from dispatch where account_id = :account and way = :way and state = 'waiting' and due_at <= :now
      order by due_at, message_id {limit :limit})
    returning ${columns}`,
   { affects: 'none' },
@@ -130,7 +141,7 @@ export const waitingByEnd = statement<
   'sending.waitingByEnd',
   `select ${columns}, recipient from dispatch {using dispatch_by_number_end}
    where account_id = :account and {ending recipient} = :end and message_id >= :from
-     and state = 'waiting' and is_scheduled = 0 order by message_id {limit :limit}`,
+     and state in ('waiting', 'held') and is_scheduled = 0 order by message_id {limit :limit}`,
 );
 /** Erases the numbers of a person who is erased. */
 export const clearRecipients = statement<Some>(
@@ -139,13 +150,13 @@ export const clearRecipients = statement<Some>(
   { affects: 'none' },
 );
 /**
- * Those of `ids` that wait and have expired. `coalesce` hides the state from the index, by which
- * PostgreSQL 15 would read all waiting messages of the account.
+ * Those of `ids` that wait or are held, and have expired. `coalesce` hides the state from the
+ * index, by which PostgreSQL 15 would read all waiting messages of the account.
  */
 export const expired = statement<One & { now: number; ids: string }, DispatchRow>(
   'sending.expired',
   `select ${columns} from dispatch
-   where account_id = :account and message_id {among :ids} and coalesce(state, '') = 'waiting' and expires_at <= :now`,
+   where account_id = :account and message_id {among :ids} and coalesce(state, '') in ('waiting', 'held') and expires_at <= :now`,
 );
 /** A page of the open messages of all accounts. */
 export const openAfter = statement<
@@ -179,19 +190,20 @@ export const lockAccount = statement<One, { account_id: bigint }>(
   'select account_id from account where account_id = :account order by account_id {lock account}',
 );
 /** Leases that ran out, and unknown outcomes whose deadline is over. */
-export const overdue = statement<One & { now: number; limit: number }, DispatchRow>(
+export const overdue = statement<OneWay & { now: number; limit: number }, DispatchRow>(
   'sending.overdue',
-  `select ${columns} from dispatch {using dispatch_by_due} where account_id = :account and state in ('submitting', 'unknown-outcome') and due_at <= :now
+  `select ${columns} from dispatch {using dispatch_by_due}
+   where account_id = :account and way = :way and state in ('submitting', 'unknown-outcome') and due_at <= :now
    order by due_at, message_id {limit :limit}`,
 );
 const least = (state: DispatchState) =>
-  `(select min(due_at) from dispatch where account_id = :account and state = '${state}')`;
-/** Sets, after a claim, when the account has work again; `never` without any. */
-export const setNextDue = statement<One & { servedAt: number; never: number }>(
+  `(select min(due_at) from dispatch where account_id = :account and way = :way and state = '${state}')`;
+/** Sets, after a claim, when the account has work for this way again; `never` without any. */
+export const setNextDue = statement<OneWay & { servedAt: number; never: number }>(
   'sending.setNextDue',
   `update dispatch_account set served_at = :servedAt, next_due_at = (select coalesce(min(due_at), :never) from (
        select ${least('waiting')} as due_at union all select ${least('submitting')} union all select ${least('unknown-outcome')}) as next)
-   where account_id = :account`,
+   where account_id = :account and way = :way`,
   { affects: 'none' },
 );
 /** Before this time nothing of the account is looked at, not even a lease that has run out. */
@@ -200,17 +212,19 @@ export const postpone = statement<One & { until: number }>(
   'update dispatch_account set next_due_at = :until where account_id = :account',
   { affects: 'none' },
 );
-/** Notes that the account has work at this time, unless it has some earlier. */
-export const raiseWork = statement<One & { dueAt: number }>(
+/** Notes that the account has work for this way at this time, unless it has some earlier. */
+export const raiseWork = statement<OneWay & { dueAt: number }>(
   'sending.raiseWork',
-  `insert into dispatch_account (account_id, next_due_at) values (:account, :dueAt)
-   on conflict (account_id) do update set next_due_at =
+  `insert into dispatch_account (account_id, way, next_due_at) values (:account, :way, :dueAt)
+   on conflict (account_id, way) do update set next_due_at =
      case when dispatch_account.next_due_at < excluded.next_due_at then dispatch_account.next_due_at else excluded.next_due_at end`,
   { affects: 'none' },
 );
 
 export const add = statement<
   Message & {
+    state: 'waiting' | 'held';
+    reason: string | null;
     dueAt: number;
     isScheduled: number;
     held: bigint;
@@ -220,11 +234,16 @@ export const add = statement<
     isAnswer: number;
     notAfter: number | null;
     expiresAt: number;
+    way: string;
+    route: string | null;
+    price: bigint | null;
   }
 >(
   'sending.add',
-  `insert into dispatch (account_id, message_id, state, due_at, is_scheduled, held, parts, sender, recipient, is_answer, not_after, expires_at)
-   values (:account, :id, 'waiting', :dueAt, :isScheduled, :held, :parts, :sender, :recipient, :isAnswer, :notAfter, :expiresAt)`,
+  `insert into dispatch (account_id, message_id, state, due_at, is_scheduled, held, parts, sender, recipient, is_answer,
+     not_after, expires_at, way, route_name, price, reason)
+   values (:account, :id, :state, :dueAt, :isScheduled, :held, :parts, :sender, :recipient, :isAnswer,
+     :notAfter, :expiresAt, :way, :route, :price, :reason)`,
   { affects: 'none' },
 );
 export const of = statement<Some, DispatchRow>(
@@ -243,6 +262,34 @@ export const requeue = statement<One & { state: DispatchState; rows: string }>(
    from {records :rows account_id bigint, message_id bigint, due_at bigint, reason text} as changed
    where {joined dispatch.account_id :account} and dispatch.account_id = changed.account_id and dispatch.message_id = changed.message_id`,
   { affects: 'none' },
+);
+
+/** Gives waiting messages another way, each with its time and reason. */
+export const setWay = statement<One & { rows: string }>(
+  'sending.setWay',
+  `update dispatch set state = 'waiting', way = changed.way, ways_passed = changed.passed, price = changed.price,
+     due_at = changed.due_at, reason = changed.reason, lease_owner = null
+   from {records :rows account_id bigint, message_id bigint, way text, passed text, price bigint, due_at bigint, reason text} as changed
+   where {joined dispatch.account_id :account} and dispatch.account_id = changed.account_id and dispatch.message_id = changed.message_id`,
+  { affects: 'none' },
+);
+/** Accounts with messages that a route gave to this connector and that are due. */
+export const dueOfWay = statement<{ way: string; now: number; limit: number }, { account_id: bigint }>(
+  'sending.dueOfWay',
+  `select account_id from dispatch_account where way = :way and next_due_at <= :now
+   order by next_due_at {limit :limit}`,
+);
+/** An account with messages on their way to this connector by a route. */
+export const awaited = statement<{ way: string; never: number }, { account_id: bigint }>(
+  'sending.awaited',
+  `select dispatch_account.account_id from dispatch_account join dispatch
+     on dispatch.account_id = dispatch_account.account_id and dispatch.way = dispatch_account.way
+   where dispatch_account.way = :way and next_due_at < :never {limit 1}`,
+);
+export const waitingOfWay = statement<OneWay & { now: number; limit: number }, DispatchRow>(
+  'sending.waitingOfWay',
+  `select ${columns} from dispatch where account_id = :account and way = :way and state = 'waiting' and due_at <= :now
+     and route_name is not null order by due_at, message_id {limit :limit}`,
 );
 
 /** A message that is submitted once more may be tried for as long as a new one. */
@@ -283,7 +330,8 @@ export interface QueueRow {
 }
 type QueuePage = { account: bigint; id: bigint; limit: number };
 
-const queue = `select dispatch.account_id, username, message_id, state, due_at, attempts, held, dispatch.connector, reason
+const queue = `select dispatch.account_id, username, message_id, state, due_at, attempts, held,
+    coalesce(nullif(way, ''), dispatch.connector) as connector, reason
   from dispatch join account on account.account_id = dispatch.account_id
   where (dispatch.account_id, message_id) > (:account, :id)`;
 const inOrder = 'order by dispatch.account_id, message_id {limit :limit}';
@@ -293,6 +341,12 @@ export const queueAfter = statement<QueuePage, QueueRow>('queue.after', `${queue
 export const queueOpenAfter = statement<QueuePage, QueueRow>(
   'queue.openAfter',
   `${queue} and state in ('unknown-outcome', 'needs-decision') ${inOrder}`,
+);
+
+/** Messages that the spend guard holds, which have their own index. */
+export const queueHeldAfter = statement<QueuePage, QueueRow>(
+  'queue.heldAfter',
+  `${queue} and state = 'held' ${inOrder}`,
 );
 
 /** Moves a scheduled message, which is not claimed while it is in `scheduled`. */
@@ -305,10 +359,10 @@ export const moveScheduled = statement<Moved>(
      and not exists (select 1 from dispatch where dispatch.account_id = :account and dispatch.message_id = :id
        and (is_scheduled = 0 or not_after <= :dueAt))`,
 );
-export const moveDispatch = statement<Moved & { expiresAt: number }>(
+export const moveDispatch = statement<Moved & { expiresAt: number }, { way: string }>(
   'rescheduling.dispatch',
   `update dispatch set due_at = :dueAt, expires_at = coalesce(not_after, :expiresAt)
-   where account_id = :account and message_id = :id and is_scheduled = 1`,
+   where account_id = :account and message_id = :id and is_scheduled = 1 returning way`,
 );
 /** Returns a row if the message must not be sent as late as `dueAt`. */
 export const tooLate = statement<Moved, { not_after: bigint }>(

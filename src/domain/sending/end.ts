@@ -34,7 +34,9 @@ export async function requeue(
   const rows = messages.map(({ row, dueAt, reason }) => [row.message_id, dueAt, reason]);
   await queries.run(sql.requeue, { account, state, rows: accountRecordsOf(account, rows) });
   if (state === 'needs-decision') return;
-  await queries.run(sql.raiseWork, { account, dueAt: Math.min(...messages.map(({ dueAt }) => dueAt)) });
+  for (const [way, own] of Map.groupBy(messages, ({ row }) => row.way)) {
+    await queries.run(sql.raiseWork, { account, way, dueAt: Math.min(...own.map(({ dueAt }) => dueAt)) });
+  }
 }
 
 export interface EndedMessage {
@@ -65,6 +67,22 @@ export async function end(
   await settleCredits(transaction, messages, releaseReason);
 }
 
+/**
+ * The credits for so many parts that a carrier has. A route has a price for its way; else a part
+ * costs one.
+ */
+export const creditsFor = ({ price, parts }: sql.DispatchRow, accepted: number): bigint => {
+  if (price === null) return BigInt(accepted);
+  const count = BigInt(accepted) < parts ? BigInt(accepted) : parts;
+  return count * price;
+};
+/**
+ * The credits for the whole message. Without a price that is what is held: another server may have
+ * held it.
+ */
+export const creditsForAll = ({ price, parts, held }: sql.DispatchRow): bigint =>
+  price === null ? held : parts * price;
+
 async function settleCredits(
   transaction: Transaction,
   messages: readonly EndedMessage[],
@@ -90,7 +108,7 @@ export interface RefusedMessage {
   readonly row: sql.DispatchRow;
   readonly reason: string | null;
 }
-const STATUSES = { reject: 'REJECTED', expire: 'EXPIRED', cancel: 'DELETED' } as const;
+const STATUSES = { reject: 'REJECTED', refuse: 'REJECTED', expire: 'EXPIRED', cancel: 'DELETED' } as const;
 
 /**
  * Ends messages that are not tried any more. The credits for parts that a carrier took in any
@@ -126,7 +144,7 @@ export async function endRefused(
   );
   const messages = ended.map(({ row, reason }) => ({
     row,
-    captured: BigInt(known(row.message_id).accepted.size),
+    captured: creditsFor(row, known(row.message_id).accepted.size),
     detail: reason,
   }));
   await end(transaction, transition, status, messages, releaseReason);
@@ -153,7 +171,7 @@ export async function endTaken(
   );
   const byStatus = Map.groupBy(rows, ({ message_id }) => statuses.get(message_id) ?? 'SUBMITTED');
   for (const [status, own] of byStatus) {
-    const messages = own.map((row) => ({ row, captured: row.held, detail }));
+    const messages = own.map((row) => ({ row, captured: creditsForAll(row), detail }));
     await end(transaction, transition, status, messages);
   }
 }

@@ -4,7 +4,7 @@ import { takeScheduled } from '../messages/scheduled.ts';
 import { addQueued, sentTexts } from '../messages/sent.ts';
 import { type KnownParts, knownParts } from './attempts.ts';
 import * as sql from './dispatch.sql.ts';
-import { divided, type EndedMessage, end, endRefused, endTaken } from './end.ts';
+import { creditsFor, divided, type EndedMessage, end, endRefused, endTaken } from './end.ts';
 
 /**
  * A claim ends messages that have expired. But messages are not claimed while the connector is
@@ -47,7 +47,9 @@ export function createExpiry(
     for (let page = 0; page < PAGES_MAX && !isStopping(); page++) {
       const rows = await database.all(sql.openAfter, { ...after, limit: PAGE });
       const at = BigInt(now());
-      const expired = rows.filter(({ state, expires_at }) => state === 'waiting' && expires_at <= at);
+      const expired = rows.filter(
+        ({ state, expires_at }) => (state === 'waiting' || state === 'held') && expires_at <= at,
+      );
       for (const [account, own] of Map.groupBy(expired, ({ account_id }) => account_id)) {
         const ids = own.map(({ message_id }) => message_id);
         await skipping(() => endOf(account, ids));
@@ -117,7 +119,7 @@ export async function leaveSchedule(
     const id = row.message_id;
     const { recipient = null, text = null } = texts.get(id) ?? {};
     if (recipient !== null && text !== null && !sentElsewhere.has(id)) going.push({ ...row, recipient, text });
-    else gone.push({ row, captured: BigInt(known(id).accepted.size), detail: null });
+    else gone.push({ row, captured: creditsFor(row, known(id).accepted.size), detail: null });
   }
   await end(transaction, 'forget', null, gone);
   return going;

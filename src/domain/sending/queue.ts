@@ -14,14 +14,19 @@ export interface QueuedMessage {
   readonly reason: string | null;
 }
 
+const pageOf = (kind: 'open' | 'held' | null) => {
+  if (kind === null) return sql.queueAfter;
+  return kind === 'open' ? sql.queueOpenAfter : sql.queueHeldAfter;
+};
+
 const FIRST: readonly [bigint, bigint] = [-(2n ** 63n), -(2n ** 63n)];
 
 export async function queuedMessages(
   database: Database,
-  { isOpen, after, limit }: { isOpen: boolean; after: readonly [bigint, bigint] | null; limit: number },
+  { kind, after, limit }: { kind: 'open' | 'held' | null; after: readonly [bigint, bigint] | null; limit: number },
 ): Promise<QueuedMessage[]> {
   const [account, id] = after ?? FIRST;
-  const rows = await database.all(isOpen ? sql.queueOpenAfter : sql.queueAfter, { account, id, limit });
+  const rows = await database.all(pageOf(kind), { account, id, limit });
   return rows.map((row) => ({
     account: row.account_id,
     username: row.username,

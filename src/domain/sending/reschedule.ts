@@ -30,14 +30,16 @@ export const reschedule = (
   database.transaction(account, async (queries) => {
     const dueAt = afterQuietHours(wanted.at, wanted.quietHours, wanted.timeZone);
     let [moved, tooLate] = [0, 0];
+    const ways = new Set<string>();
     for (const id of new Set(ids)) {
       if ((await queries.run(sql.moveScheduled, { account, id, dueAt })) === 0) {
         if (await queries.first(sql.tooLate, { account, id, dueAt })) tooLate += 1;
         continue;
       }
-      await queries.run(sql.moveDispatch, { account, id, dueAt, expiresAt: dueAt + wanted.tryForMs });
+      const row = await queries.first(sql.moveDispatch, { account, id, dueAt, expiresAt: dueAt + wanted.tryForMs });
+      if (row) ways.add(row.way);
       moved += 1;
     }
-    if (moved > 0) await queries.run(sql.raiseWork, { account, dueAt });
+    for (const way of ways) await queries.run(sql.raiseWork, { account, way, dueAt });
     return { moved, tooLate };
   });

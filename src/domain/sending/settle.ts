@@ -1,9 +1,11 @@
 import type { Database, Queries, Transaction } from '../../store/database.ts';
 import { accountRecordsOf, elementsOf } from '../../store/json.ts';
 import { eachAccount } from '../../store/transactions.ts';
+import type { Refusal } from '../outbound/choose.ts';
 import * as attemptSql from './attempts.sql.ts';
 import * as sql from './dispatch.sql.ts';
-import { end, endRefused, NEVER, NOT_SETTLED, type Requeued, reconsider, requeue } from './end.ts';
+import { creditsForAll, end, endRefused, NEVER, NOT_SETTLED, type Requeued, reconsider, requeue } from './end.ts';
+import { type Failover, failOver, NO_WAYS, type RefusedMessage, type WaysView } from './ways.ts';
 
 /** Settling writes the results of submissions: the message, its attempts and its credits. */
 
@@ -33,6 +35,8 @@ export interface Settlement {
   readonly message: SubmittedMessage;
   readonly parts: readonly PartResult[];
   readonly outcome: Outcome;
+  /** How the carrier refused every part that was submitted now; absent if it may have one. */
+  readonly refusal?: Refusal;
 }
 
 /**
@@ -59,13 +63,27 @@ export type Settling = ReturnType<typeof createSettling>;
 /** Called inside of the transaction for messages that a carrier refused, and that wait again. */
 export type OnWaiting = (transaction: Transaction<bigint>, ids: readonly bigint[]) => Promise<void>;
 
+/** Routes and the states of connectors, and who is told of messages that went another way. */
+export interface SettlingWays {
+  readonly view: () => WaysView;
+  readonly onFailover: (failovers: readonly Failover[]) => void;
+}
+const ONE_WAY: SettlingWays = { view: () => NO_WAYS, onFailover: () => {} };
+
+interface SettlingEvents {
+  readonly onGatewayIds: OnGatewayIds | undefined;
+  readonly onWaiting: OnWaiting | undefined;
+  readonly ways: SettlingWays;
+}
+
 export function createSettling(
   database: Database,
   now: () => number,
   onGatewayIds?: OnGatewayIds,
   onWaiting?: OnWaiting,
+  ways: SettlingWays = ONE_WAY,
 ) {
-  const events = { onGatewayIds, onWaiting };
+  const events = { onGatewayIds, onWaiting, ways };
   return {
     /** Settles each account in its transaction. Settling results again changes nothing. */
     async settle(settlements: readonly Settlement[]): Promise<void> {
@@ -128,20 +146,27 @@ async function settleAttempts(queries: Queries, account: bigint, settlements: re
 async function settleOf(
   transaction: Transaction<bigint>,
   settlements: readonly Settlement[],
-  { onGatewayIds, onWaiting }: { onGatewayIds: OnGatewayIds | undefined; onWaiting: OnWaiting | undefined },
+  { onGatewayIds, onWaiting, ways }: SettlingEvents,
 ): Promise<void> {
   const { rows, current } = await settleAttempts(transaction.queries, transaction.account, settlements);
   const rowOf = ({ message }: Settlement) => rows.get(message.id) as sql.DispatchRow;
+  const moved = await failOver(
+    transaction,
+    ways.view(),
+    current.flatMap((each) => refusedOf(each, rowOf(each))),
+  );
+  const isMoved = new Set(moved.map(({ row }) => row.message_id));
   const of = <K extends Outcome['kind']>(kind: K) =>
     current.filter(
-      (each): each is Settlement & { outcome: Extract<Outcome, { kind: K }> } => each.outcome.kind === kind,
+      (each): each is Settlement & { outcome: Extract<Outcome, { kind: K }> } =>
+        each.outcome.kind === kind && !isMoved.has(each.message.id),
     );
   const submitted = of('submitted').map(rowOf);
   await end(
     transaction,
     'submit',
     'SUBMITTED',
-    submitted.map((row) => ({ row, captured: row.held, detail: null })),
+    submitted.map((row) => ({ row, captured: creditsForAll(row), detail: null })),
   );
   const rejected = of('rejected').map((each) => ({ row: rowOf(each), reason: each.outcome.reason }));
   await endRefused(transaction, 'reject', rejected);
@@ -152,7 +177,7 @@ async function settleOf(
   });
   const waiting = of('waiting').map(back);
   await requeue(transaction, 'retry', waiting);
-  const ids = waiting.map(({ row }) => row.message_id);
+  const ids = [...waiting, ...moved].map(({ row }) => row.message_id);
   if (ids.length > 0) await onWaiting?.(transaction, ids);
   await requeue(transaction, 'lose', of('unknown-outcome').map(back));
   await settleLate(transaction, settlements, new Set(current), rows);
@@ -160,6 +185,15 @@ async function settleOf(
     own.flatMap(({ gatewayId }) => (gatewayId === null ? [] : [{ messageId: message.id, gatewayId }])),
   );
   if (known.length > 0) await onGatewayIds?.(transaction, known);
+  if (moved.length > 0) ways.onFailover(moved);
+}
+
+/** A message of a route that the carrier certainly does not have. */
+function refusedOf({ outcome, refusal }: Settlement, row: sql.DispatchRow): RefusedMessage[] {
+  if (row.route_name === null || refusal === undefined) return [];
+  if (outcome.kind !== 'waiting' && outcome.kind !== 'rejected') return [];
+  const dueAt = outcome.kind === 'waiting' ? outcome.dueAt : 0;
+  return [{ row, refusal, reason: outcome.reason, dueAt }];
 }
 
 /**

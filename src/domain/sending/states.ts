@@ -9,6 +9,7 @@ export type State =
   | 'new'
   | 'imported'
   | 'scheduled'
+  | 'held'
   | 'waiting'
   | 'submitting'
   | 'unknown outcome'
@@ -51,6 +52,23 @@ export const TRANSITIONS = {
     status: NONE,
     credits: 'hold',
     events: NONE,
+  },
+  stop: {
+    from: ['new'],
+    to: 'held',
+    by: 'spend guard',
+    status: 'QUEUED',
+    credits: 'hold',
+    events: 'guard.stopped',
+  },
+  release: { from: ['held'], to: 'waiting', by: 'operator', status: 'as before', credits: NONE, events: NONE },
+  refuse: {
+    from: ['held'],
+    to: 'final',
+    by: 'operator',
+    status: 'REJECTED',
+    credits: SPLIT,
+    events: 'message.status',
   },
   import: { from: ['new'], to: 'imported', by: 'import, migration', status: NONE, credits: 'hold', events: NONE },
   activate: {
@@ -95,6 +113,15 @@ export const TRANSITIONS = {
     status: 'QUEUED',
     credits: NONE,
     events: NONE,
+  },
+  'fail over': {
+    from: ['submitting'],
+    alsoFrom: LATE,
+    to: 'waiting',
+    by: 'certain refusal of a carrier, and a route with another way',
+    status: 'QUEUED',
+    credits: NONE,
+    events: 'connector.failover',
   },
   reject: {
     from: ['submitting'],
@@ -159,7 +186,7 @@ export const TRANSITIONS = {
     events: 'message.status, message.needs_decision',
   },
   hold: {
-    from: ['scheduled', 'waiting', 'submitting', 'unknown outcome', 'needs decision'],
+    from: ['held', 'scheduled', 'waiting', 'submitting', 'unknown outcome', 'needs decision'],
     to: 'needs decision',
     by: 'restore of a backup: it may have been sent since',
     status: 'UNKNOWN',
@@ -194,7 +221,7 @@ export const TRANSITIONS = {
     events: 'message.status',
   },
   expire: {
-    from: ['scheduled', 'waiting'],
+    from: ['scheduled', 'waiting', 'held'],
     alsoFrom: CLAIMED,
     to: 'final',
     by: 'claim, maintenance',
@@ -203,7 +230,7 @@ export const TRANSITIONS = {
     events: 'message.status',
   },
   cancel: {
-    from: ['waiting'],
+    from: ['waiting', 'held'],
     alsoFrom: CLAIMED,
     to: 'final',
     by: 'API, console, opt-out, erasure',
@@ -212,7 +239,7 @@ export const TRANSITIONS = {
     events: 'message.status',
   },
   forget: {
-    from: ['scheduled', 'waiting'],
+    from: ['scheduled', 'waiting', 'held'],
     alsoFrom: CLAIMED,
     to: 'gone',
     by: 'claim, maintenance: the client has deleted it, or another server has sent it',
@@ -257,6 +284,7 @@ export type End = To<'with carrier' | 'final' | 'gone'>;
 
 /** The value of the column `dispatch.state` for each state. */
 const STORED: Readonly<Partial<Record<State, DispatchState>>> = {
+  held: 'held',
   scheduled: 'waiting',
   waiting: 'waiting',
   submitting: 'submitting',

@@ -7,11 +7,11 @@ import {
   accountRecord,
   accountRecords,
   changeAccount,
-  createAccount,
   removeAccount,
   unknownOutcomePolicies,
 } from '../../domain/accounts/accounts.ts';
 import { hashPassword } from '../../domain/accounts/credentials.ts';
+import { createGuardedAccount } from '../../domain/outbound/guard.ts';
 import { requireConnector } from '../../domain/sending/connectors.ts';
 import { isTimeZone, QUIET_HOURS_FORM } from '../../domain/sending/quiet-hours.ts';
 import { isRegion } from '../../sms/numbers.ts';
@@ -207,7 +207,7 @@ export const accountAdd = action({
   method: 'POST',
   path: '/accounts',
   summary: 'Create an account.',
-  description: 'The answer contains the user_id of the account, which cannot be shown again.',
+  description: 'The user_id cannot be shown again. The spend guard of the account allows its own country alone.',
   body: z.strictObject({
     username,
     ...settable,
@@ -234,7 +234,7 @@ export const accountAdd = action({
     await checkConnector(services, settings.connector);
     const passwordHash = password === undefined ? null : await hashPassword(password);
     const given = { ...givenSettings(settings), username: name, passwordHash, credits: begin };
-    return { username: name, ...(await createAccount(database, given, now())) };
+    return { username: name, ...(await createGuardedAccount(database, given, now())) };
   },
 });
 

@@ -10,9 +10,11 @@ import { contactActions } from './contacts.ts';
 import { creditActions } from './credits.ts';
 import { fileActions } from './files.ts';
 import { groupActions } from './groups.ts';
+import { guardActions } from './guard.ts';
 import { inboxActions } from './inbox.ts';
 import { messageActions } from './messages.ts';
 import { operatorActions } from './operators.ts';
+import { outboundRouteActions } from './outbound-routes.ts';
 import { personActions } from './persons.ts';
 import { queueActions } from './queue.ts';
 import { retentionActions } from './retention.ts';
@@ -39,6 +41,8 @@ export const actions: readonly Action[] = [
   messageActions,
   batchActions,
   sendingActions,
+  guardActions,
+  outboundRouteActions,
   routeActions,
   unroutedActions,
   personActions,

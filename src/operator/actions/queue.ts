@@ -10,7 +10,7 @@ import { credits, id, instant, rowId, username } from '../schemas.ts';
 const item = z.strictObject({
   username: z.string(),
   id: rowId,
-  state: z.enum(['waiting', 'submitting', 'unknown-outcome', 'needs-decision']),
+  state: z.enum(['held', 'waiting', 'submitting', 'unknown-outcome', 'needs-decision']),
   dueAt: instant.nullable().describe('When it is looked at next; null for one that needs a decision.'),
   attempts: z.int(),
   held: credits,
@@ -25,12 +25,16 @@ const shown = ({ account: _, dueAt, ...message }: QueuedMessage): z.output<typeo
   dueAt: dueAt > LATEST ? null : dueAt,
 });
 
+const kindOf = ({ open, held }: { open?: string | undefined; held?: string | undefined }) =>
+  held !== undefined ? 'held' : open !== undefined ? 'open' : null;
+
 export const queueList = listAction({
   name: 'queue list',
   scope: 'gateway',
   path: '/queue',
   summary: 'List messages on their way out, by account and id.',
   query: z.strictObject({
+    held: z.enum(['true']).optional().describe('Only those that the spend guard holds.'),
     open: z.enum(['true']).optional().describe('Only those of which nobody knows whether the carrier has them.'),
   }),
   item,
@@ -54,7 +58,7 @@ export const queueList = listAction({
     },
   },
   run: async ({ database }, { query, page: { limit, after } }) => {
-    const rows = await queuedMessages(database, { isOpen: query.open !== undefined, after, limit: limit + 1 });
+    const rows = await queuedMessages(database, { kind: kindOf(query), after, limit: limit + 1 });
     return pageOf(rows, limit, shown, (row): [bigint, bigint] => [row.account, row.id]);
   },
 });

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { badField, conflict } from '../../base/problem.ts';
 import { accountRecord, requireEnabled } from '../../domain/accounts/accounts.ts';
+import { GUARD_RULES } from '../../domain/outbound/guard.ts';
 import {
   type Acceptance,
   createAccepting,
@@ -32,15 +33,27 @@ const acceptance = z.strictObject({
           .string()
           .nullable()
           .describe('The number in international form; null if the token may not read the message that is sent again.'),
-        parts: z.int().describe('Number of SMS that the text needs. Each costs one credit.'),
+        parts: z
+          .int()
+          .describe(
+            'Number of SMS that the text needs. Each costs one credit, unless an outbound route has another price.',
+          ),
         encoding: z.enum(['gsm7', 'ucs2']),
+        routed: z
+          .strictObject({ route: z.string(), connector: z.string(), credits })
+          .optional()
+          .describe('The outbound route that it takes, with its connector now and the credits that are held.'),
+        heldBy: z
+          .enum(GUARD_RULES)
+          .optional()
+          .describe('The rule of the spend guard by which it is held, until an operator releases or refuses it.'),
       }),
     )
     .describe('In the order of the recipients.'),
   refused: z.array(
     z.strictObject({
       index: z.int().describe('Index of the recipient, from 0.'),
-      reason: z.enum(['impossible', 'blacklisted', 'duplicate', 'too-long']),
+      reason: z.enum(['impossible', 'blacklisted', 'duplicate', 'too-long', 'country']),
       detail: z.string(),
     }),
   ),
@@ -103,8 +116,8 @@ const sendBody = z.strictObject({
 
 /** What sending needs to know about an account. */
 async function sendingAccount(services: AccountServices): Promise<SendingAccount & { disabledAt: number | null }> {
-  const { timeZone, quietHours, disabledAt } = await accountRecord(services.database, services.account.username);
-  return { timeZone, quietHours, disabledAt, region: await domainOf(services).region(services.account.id) };
+  const { timeZone, quietHours, disabledAt, tag } = await accountRecord(services.database, services.account.username);
+  return { timeZone, quietHours, disabledAt, tag, region: await domainOf(services).region(services.account.id) };
 }
 
 async function enabledAccount(services: AccountServices): Promise<SendingAccount> {
@@ -157,7 +170,11 @@ export const messageSend = accountAction({
     say: ({ accepted, refused, parts, creditsMissing, isPast }, { query }) =>
       [
         `${query.dry_run ? 'Would be accepted' : 'Accepted'}: ${accepted.length}. Parts: ${parts}. Refused: ${refused.length}.`,
-        ...accepted.filter(({ id }) => id !== null).map(({ id, recipient }) => `  ${id}  ${recipient}`),
+        ...accepted
+          .filter(({ id, heldBy }) => id !== null || heldBy)
+          .map(({ id, recipient, heldBy }) =>
+            [`  ${id ?? ''}`, recipient, ...(heldBy ? [`held by the spend guard: ${heldBy}`] : [])].join('  '),
+          ),
         ...refused.map((each) => `  ${refusedLine(each)}`),
         ...(isPast ? ['  sendAt has passed already, so the messages are due now'] : []),
         ...(creditsMissing > 0n ? [`  ${creditsMissing} credits are missing`] : []),

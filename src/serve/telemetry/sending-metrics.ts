@@ -45,7 +45,46 @@ export function addSendingMetrics(registry: Registry, totals: () => Promise<Send
       else this.remove();
     },
   });
+  new Gauge({
+    name: 'columba_held_messages',
+    help: 'Messages that the spend guard holds until an operator releases or refuses them.',
+    registers,
+    async collect() {
+      const now = await known();
+      if (now) this.set(now.held);
+      else this.remove();
+    },
+  });
+  addRouteMetrics(registers, async () => (await known())?.routes ?? []);
   addConnectorMetrics(registers, async () => (await known())?.connectors ?? []);
+}
+
+function addRouteMetrics(registers: Registry[], known: () => Promise<SendingCounts['routes']>): void {
+  new Counter({
+    name: 'columba_route_submissions_total',
+    help: 'Submitted parts by outbound route, connector and result: accepted, temporary, permanent, unknown-outcome.',
+    registers,
+    labelNames: ['route', 'connector', 'result'],
+    async collect() {
+      this.reset();
+      for (const { route, connector, unknownOutcome, ...counts } of await known()) {
+        for (const result of ['accepted', 'temporary', 'permanent'] as const) {
+          this.inc({ route, connector, result }, counts[result]);
+        }
+        this.inc({ route, connector, result: 'unknown-outcome' }, unknownOutcome);
+      }
+    },
+  });
+  new Counter({
+    name: 'columba_route_failovers_total',
+    help: 'Messages of an outbound route that went on from this connector to the next way.',
+    registers,
+    labelNames: ['route', 'connector'],
+    async collect() {
+      this.reset();
+      for (const { route, connector, failovers } of await known()) this.inc({ route, connector }, failovers);
+    },
+  });
 }
 
 function addConnectorMetrics(registers: Registry[], known: () => Promise<readonly SentByConnector[]>): void {

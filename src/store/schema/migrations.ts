@@ -20,6 +20,7 @@ import { postgresSending, sendingTables, sqliteSending } from './sending.ts';
 import { signInTables, userIdUseTable } from './sign-in.ts';
 import { postgresTriggers, sqliteTriggers, tallyTables } from './tally.ts';
 import { postgresUnread, sqliteUnread, unreadTable } from './unread.ts';
+import { outboundRouteTables, postgresWaysOut, spendGuardTables, sqliteWaysOut, waysOut } from './ways-out.ts';
 import { webhookTables } from './webhooks.ts';
 
 /**
@@ -231,6 +232,8 @@ export const migrations: readonly Migration[] = [
     name: 'carriers without receipts',
     sql: 'alter table carrier_connector add column sends_receipts bigint not null default 1',
   },
+  { version: 31, name: 'ways out', sql: waysOut, own: { sqlite: sqliteWaysOut, postgres: postgresWaysOut } },
+  { version: 32, name: 'outbound routes and spend guards', sql: outboundRouteTables + spendGuardTables },
 ];
 
 /**

@@ -68,7 +68,7 @@ async function opened(engine: Engine, t: TestContext, given: { policy?: 'submit-
     async seen() {
       await sending.checkLedger();
       const { held, used } = await sending.ledger.balances(account);
-      const [queued] = await queuedMessages(database, { isOpen: false, after: null, limit: 10 });
+      const [queued] = await queuedMessages(database, { kind: null, after: null, limit: 10 });
       const status = await sending.sent.show(account, id).then(
         (sent) => sent.status,
         () => null,

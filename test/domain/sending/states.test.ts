@@ -98,7 +98,7 @@ describe('the states of a message', () => {
       const state = /the state `([\w-]+)`/.exec(where)?.[1];
       return state ? [[state, where.includes('`scheduled`'), name] as const] : [];
     });
-    assert.equal(stored.length, 5);
+    assert.equal(stored.length, 6);
     for (const [state, isScheduled, name] of stored) {
       assert.equal(stateOf(row(state as DispatchRow['state'], isScheduled)), name);
     }

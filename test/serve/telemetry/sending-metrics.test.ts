@@ -15,6 +15,8 @@ const CONNECTOR = {
   pausedAt: null,
   downSince: null,
   downReason: null,
+  avoidedUntil: null,
+  avoidedReason: null,
   counts: { accepted: 4, temporary: 3, permanent: 2, unknownOutcome: 1 },
   lastAcceptedAt: null,
   lastError: null,
@@ -30,6 +32,20 @@ const COUNTS: SendingCounts = {
   due: 7,
   submitting: 6,
   unknownOutcome: 5,
+  held: 3,
+  routes: [
+    {
+      ...{
+        route: 'za',
+        connector: 'loopback',
+        accepted: 9,
+        temporary: 8,
+        permanent: 7,
+        unknownOutcome: 6,
+        failovers: 5,
+      },
+    },
+  ],
   oldestDueMs: 0,
   unrouted: 0,
   connectors: [CONNECTOR],
@@ -58,5 +74,22 @@ describe('metrics of sending', () => {
       'unknown-outcome 1',
       'unsure 1',
     ]);
+  });
+
+  test('each outbound route has what its connectors accepted, refused by class and left unknown, and its failovers', async () => {
+    const registry = new Registry();
+    addSendingMetrics(registry, async () => COUNTS);
+    const text = await registry.metrics();
+    const own = '{route="za",connector="loopback"';
+    for (const [result, count] of [
+      ['accepted', 9],
+      ['temporary', 8],
+      ['permanent', 7],
+      ['unknown-outcome', 6],
+    ]) {
+      assert.ok(text.includes(`columba_route_submissions_total${own},result="${result}"} ${count}`), text);
+    }
+    assert.ok(text.includes(`columba_route_failovers_total${own}} 5`), text);
+    assert.ok(text.includes('columba_held_messages 3'), text);
   });
 });

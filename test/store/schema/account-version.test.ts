@@ -35,7 +35,9 @@ async function open(engine: Engine, t: TestContext) {
 
 /** Tables of accounts that no call of the contract shows. */
 const NOT_SHOWN = [
-  ...'attempt dispatch dispatch_account gateway_message held_incoming held_receipt history'.split(' '),
+  ...'attempt dispatch dispatch_account spend_count spend_guard gateway_message held_incoming held_receipt history'.split(
+    ' ',
+  ),
   ...'id_counter incoming_once ledger movement operator_token receipt_watch recovery_code route'.split(' '),
   ...'second_factor session sign_in_link tally unrouted webhook webhook_attempt webhook_delivery'.split(' '),
   ...'user_id_use migrated_server migrated_account taken_message migration_stage'.split(' '),

@@ -1,0 +1,112 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Connector, SubmitResult } from '../../src/carriers/connector.ts';
+import type { GatewayParts } from '../../src/carriers/gateway.ts';
+import { NO_ANSWER, refusalOf } from '../../src/carriers/submissions.ts';
+import { createOutboundRoutes } from '../../src/domain/outbound/routes.ts';
+import { onEveryEngine } from '../support/engines.ts';
+import { LOOPBACK, openGateway, until } from '../support/gateway.ts';
+
+const DOWN: SubmitResult = { kind: 'temporary', reason: 'connection refused', connectorDown: true };
+const TAKEN: SubmitResult = { kind: 'accepted', gatewayId: null };
+const REFUSED: SubmitResult = { kind: 'temporary', reason: 'no route' };
+const NAMES = ['loopback', 'a', 'b'];
+
+/** Connectors whose answers the test gives, by their names. */
+function carriers(answers: Record<string, (recipient: string) => SubmitResult>) {
+  const submitted: [string, string][] = [];
+  const create: GatewayParts['create'] = (name): Connector => ({
+    name,
+    kind: 'loopback',
+    start: async () => {},
+    stop: async () => {},
+    submit: async (parts) =>
+      parts.map(({ recipient }) => {
+        submitted.push([name, recipient]);
+        return answers[name]?.(recipient) ?? TAKEN;
+      }),
+  });
+  const ofFile = NAMES.map((name) => ({ ...LOOPBACK, name, isDefault: name === 'loopback' }));
+  return { submitted, create, ofFile };
+}
+
+const way = (connector: string) => ({ connector, weight: 1, price: 1, cost: null, ifRefused: [] });
+const ROUTE = {
+  name: 'r',
+  priority: 0,
+  username: null,
+  tag: null,
+  prefixes: [],
+  senders: [],
+  senderPool: [],
+  hours: null,
+  from: null,
+  until: null,
+  mode: 'order' as const,
+  onThrottle: 'wait' as const,
+};
+
+onEveryEngine('ways out', (engine) => {
+  test('a carrier that is down is passed over: each message is taken once by the next way, and the route counts it', async (t) => {
+    const { create, ofFile, submitted } = carriers({ a: () => DOWN });
+    const bench = await openGateway(engine, t, { create, ofFile });
+    const routes = createOutboundRoutes(bench.database, Date.now);
+    const known = NAMES.map((name) => ({ name, urls: [] }));
+    await routes.put({ ...ROUTE, ways: [way('a'), way('b')] }, known, 'https://sms.example');
+    const account = await bench.addAccount();
+    const to = Array.from({ length: 30 }, (_, index) => `+2782555${1000 + index}`);
+    await bench.send(account, to);
+    const taken = () => submitted.filter(([name]) => name === 'b').map(([, number]) => number);
+    // One message may stay to test whether the carrier is up again.
+    await until('the next way has nearly all', () => taken().length >= to.length - 1);
+    assert.equal(new Set(taken()).size, taken().length, 'nothing twice');
+    await until('the counts are written', async () => {
+      const counts = await routes.counts();
+      const [a, b] = ['a', 'b'].map((name) => counts.find(({ connector }) => connector === name));
+      return (a?.temporary ?? 0) > 0 && (a?.failovers ?? 0) >= to.length - 1 && b?.accepted === taken().length;
+    });
+    await bench.stop();
+    assert.deepEqual((await bench.ledger.check()).discrepancies, []);
+    assert.deepEqual(bench.failures, []);
+  });
+
+  test('a carrier that gave no answer keeps the message, whatever else the route names', async (t) => {
+    const { create, ofFile, submitted } = carriers({ a: () => NO_ANSWER });
+    const bench = await openGateway(engine, t, { create, ofFile });
+    const known = NAMES.map((name) => ({ name, urls: [] }));
+    const routes = createOutboundRoutes(bench.database, Date.now);
+    await routes.put({ ...ROUTE, ways: [way('a'), way('b')] }, known, 'https://sms.example');
+    const account = await bench.addAccount();
+    await bench.send(account, ['+27825550201']);
+    await until('it needs a decision', async () => {
+      const [message] = await bench.sent.newest(account, 1);
+      return message?.status === 'UNKNOWN';
+    });
+    assert.deepEqual(submitted, [['a', '+27825550201']]);
+  });
+
+  test('a carrier that refuses most messages is left for a while', async (t) => {
+    const { create, ofFile } = carriers({ a: () => REFUSED });
+    const bench = await openGateway(engine, t, { create, ofFile });
+    const known = NAMES.map((name) => ({ name, urls: [] }));
+    const routes = createOutboundRoutes(bench.database, Date.now);
+    await routes.put({ ...ROUTE, ways: [way('a'), way('b')] }, known, 'https://sms.example');
+    const account = await bench.addAccount();
+    const to = Array.from({ length: 60 }, (_, index) => `+2782555${1000 + index}`);
+    await bench.send(account, to);
+    await until('it is avoided', async () => (await bench.connectors.show('a')).avoidedUntil !== null);
+    const { avoidedReason, downSince } = await bench.connectors.show('a');
+    assert.deepEqual([avoidedReason, downSince], ['it refused 50 of the last 50 messages', null]);
+  });
+});
+
+test('only a carrier that certainly has no part leaves the message to another', () => {
+  const throttled: SubmitResult = { kind: 'temporary', reason: 'slow down', retryAfterMs: 1_000 };
+  const never: SubmitResult = { kind: 'permanent', reason: 'no such number' };
+  assert.equal(refusalOf([REFUSED, DOWN]), 'temporary');
+  assert.equal(refusalOf([throttled, DOWN]), 'throttled');
+  assert.equal(refusalOf([REFUSED, never]), 'permanent');
+  assert.equal(refusalOf([REFUSED, TAKEN]), undefined);
+  assert.equal(refusalOf([REFUSED, NO_ANSWER]), undefined);
+  assert.equal(refusalOf([{ kind: 'temporary', reason: 'withheld: the recipient opted out' }]), undefined);
+});
