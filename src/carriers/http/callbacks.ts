@@ -80,7 +80,10 @@ async function stored({ receipts, messages }: ReadCallback, events: CarrierEvent
 async function bodyOf(request: Request): Promise<Buffer> {
   const tooLarge = () => new Problem('denied', `the body has more than ${BODY_BYTES_MAX} bytes`);
   if (Number(request.headers.get('content-length') ?? 0) > BODY_BYTES_MAX) throw tooLarge();
-  const body = Buffer.from(await request.arrayBuffer());
+  const body = await request.arrayBuffer().then(Buffer.from, (thrown) => {
+    // A stranger must not learn from another answer that there is such a connector.
+    throw thrown instanceof Problem && thrown.kind === 'too-large' ? tooLarge() : thrown;
+  });
   if (body.length > BODY_BYTES_MAX) throw tooLarge();
   return body;
 }

@@ -36,6 +36,22 @@ describe('callbacks of a provider', () => {
     await connector.stop();
   });
 
+  test('a body that the web listener refuses as too large is answered like any request that proves nothing', async () => {
+    const config = configAt('twilio', 'https://provider.example');
+    const connector = createHttp('carrier', config, { clock });
+    const body = ReadableStream.from(
+      (async function* () {
+        yield Buffer.alloc(10);
+        throw new Problem('too-large', 'The body has more than 1048576 bytes.');
+      })(),
+    );
+    const headers = { 'X-Twilio-Signature': 'x' };
+    const url = 'http://127.0.0.1/carriers/carrier/incoming';
+    const request = new Request(url, { method: 'POST', headers, body, duplex: 'half' });
+    await assert.rejects(async () => connector.handle?.(request), { kind: 'denied' });
+    await connector.stop();
+  });
+
   test('all entries of a list are stored before it is acknowledged, and one that fails leaves it unacknowledged', async () => {
     const config = configAt('infobip', 'https://provider.example');
     const connector = createHttp('carrier', config, { clock });
