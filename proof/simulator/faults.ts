@@ -199,13 +199,13 @@ export const plantedFaults: readonly PlantedFault[] = [
   fault(
     'capture twice',
     `${SENDING}/settle.ts`,
-    'captured: row.held, detail: null',
-    'captured: row.held * 2n, detail: null',
+    'captured: creditsForAll(row), detail: null',
+    'captured: creditsForAll(row) * 2n, detail: null',
   ),
   fault(
     'nothing is captured',
     `${SENDING}/settle.ts`,
-    'captured: row.held, detail: null',
+    'captured: creditsForAll(row), detail: null',
     'captured: 0n, detail: null',
   ),
   fault(
@@ -300,7 +300,7 @@ export const plantedFaults: readonly PlantedFault[] = [
   fault(
     'a decision keeps the credits',
     `${SENDING}/decide.ts`,
-    "'decide not submitted', 'REJECTED', [{ row, captured: accepted, detail: DETAIL }]",
+    "'decide not submitted', 'REJECTED', [{ row, captured, detail: DETAIL }]",
     "'decide not submitted', 'REJECTED', [{ row, captured: row.held * 2n, detail: DETAIL }]",
   ),
   // Receiving.
