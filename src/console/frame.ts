@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { grouped } from '../base/counted.ts';
 import { type Html, html } from '../base/html.ts';
 import { NO_DEVICES, pageFrame, protectionOf } from '../base/page-frame.ts';
 import { programText } from '../base/program-files.ts';
@@ -6,7 +7,7 @@ import { dove, icon, spriteOf } from './icons.ts';
 import { face, note, unreadBadge } from './parts.ts';
 import { type MenuGroup, type MenuItem, menus, navigation } from './screens.ts';
 import { frameTexts as texts } from './texts.ts';
-import { grouped, zoneName } from './words.ts';
+import { zoneName } from './words.ts';
 
 /** The frame around every screen, its assets, and the header fields that protect it. */
 

@@ -1,7 +1,8 @@
+import { grouped } from '../base/counted.ts';
 import { type Html, html } from '../base/html.ts';
 import { dove, type IconName, icon } from './icons.ts';
 import { frameTexts } from './texts.ts';
-import { type Cell, grouped, party, type Tone } from './words.ts';
+import { type Cell, party, type Tone } from './words.ts';
 
 /** The parts that every screen is made of. Each has one look, which assets/console.css gives it. */
 

@@ -1,6 +1,7 @@
+import { counted, grouped } from '../base/counted.ts';
 import type { DELIVERY_STATUSES } from '../domain/messages/statuses.ts';
 import type { IconName } from './icons.ts';
-import { counted, grouped, type Tone } from './words.ts';
+import type { Tone } from './words.ts';
 
 /** The words that several screens share. Those of one screen are in its own file. */
 

@@ -11,12 +11,6 @@ export interface Cell extends Html {
   readonly kind: 'who' | 'wide' | 'num' | 'time' | 'chip' | 'acts';
 }
 
-export const grouped = (value: number | bigint | string): string => BigInt(value).toLocaleString('en');
-
-/** `1 message`, `2,000 messages`. */
-export const counted = (count: number | bigint, one: string, many = `${one}s`): string =>
-  `${grouped(count)} ${BigInt(count) === 1n ? one : many}`;
-
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 const DAY_MS = 86_400_000;
 const MINUTE_MS = 60_000;

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { grouped } from '../../base/counted.ts';
 import { type Html, html } from '../../base/html.ts';
 import type { Problem } from '../../base/problem.ts';
 import { randomBytes } from '../../base/random.ts';
@@ -28,7 +29,7 @@ import {
 } from '../lists.ts';
 import { get, noticed, type PageRequest, page, post, type View } from '../page-request.ts';
 import { backLink, button, formPanel, head, linkButton, panel, secretPage } from '../parts.ts';
-import { grouped, listOf, time } from '../words.ts';
+import { listOf, time } from '../words.ts';
 
 /** One account: its settings, its credits, its sign-in link, switching it off, removing it. */
 

@@ -1,3 +1,4 @@
+import { counted } from '../../base/counted.ts';
 import { html } from '../../base/html.ts';
 import type { Problem } from '../../base/problem.ts';
 import { accountAdd, accountList } from '../../operator/actions/accounts.ts';
@@ -19,7 +20,7 @@ import {
 } from '../lists.ts';
 import { get, type PageRequest, page, post, type View } from '../page-request.ts';
 import { acts, formPanel, head, linkButton, named, num, secretPage } from '../parts.ts';
-import { counted, listOf as typedList } from '../words.ts';
+import { listOf as typedList } from '../words.ts';
 
 /** All accounts, and a form for a new one. */
 

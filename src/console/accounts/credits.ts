@@ -1,3 +1,4 @@
+import { grouped } from '../../base/counted.ts';
 import { html } from '../../base/html.ts';
 import type { Movement } from '../../domain/accounts/ledger.ts';
 import { CSV_START, csvLine } from '../../transfer/csv.ts';
@@ -5,7 +6,7 @@ import { csvLink, listPanel, pager, tabs } from '../lists.ts';
 import { get, type PageRequest, page, type View } from '../page-request.ts';
 import { head, note, num, tile } from '../parts.ts';
 import { EXPORTED_AT_ONCE, readCursor, scan } from '../scan.ts';
-import { type Cell, grouped, time } from '../words.ts';
+import { type Cell, time } from '../words.ts';
 
 /** The credits of an account, and every movement with the balance after it. */
 

@@ -1,3 +1,4 @@
+import { counted, grouped } from '../../base/counted.ts';
 import { type Html, html } from '../../base/html.ts';
 import { connectorList } from '../../operator/actions/connectors.ts';
 import { queueList } from '../../operator/actions/queue.ts';
@@ -6,7 +7,6 @@ import { unroutedList } from '../../operator/actions/unrouted.ts';
 import { type Connector, connectorTable, texts as connectorTexts } from '../carriers/connectors.ts';
 import { get, type PageRequest, page, type View } from '../page-request.ts';
 import { head, linkButton, need, note, panel, tablePanel, tile } from '../parts.ts';
-import { counted, grouped } from '../words.ts';
 
 /** The first screen of the operator: what needs attention, in words. */
 

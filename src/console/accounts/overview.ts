@@ -1,3 +1,4 @@
+import { counted, grouped } from '../../base/counted.ts';
 import { type Html, html } from '../../base/html.ts';
 import { accountRecord } from '../../domain/accounts/accounts.ts';
 import { createConnectors } from '../../domain/sending/connectors.ts';
@@ -8,7 +9,7 @@ import { get, type PageRequest, page } from '../page-request.ts';
 import { empty, head, linkButton, note, panel, person, tablePanel, tile, unreadBadge } from '../parts.ts';
 import { scan } from '../scan.ts';
 import { frameTexts } from '../texts.ts';
-import { clamped, counted, grouped, instantOf, localTime, time } from '../words.ts';
+import { clamped, instantOf, localTime, time } from '../words.ts';
 
 /** The first screen of the customer. */
 

@@ -1,3 +1,4 @@
+import { counted, grouped } from '../../base/counted.ts';
 import { type Html, html } from '../../base/html.ts';
 import { Problem, toProblem } from '../../base/problem.ts';
 import { RETENTION_KINDS } from '../../domain/privacy/retention.ts';
@@ -8,7 +9,6 @@ import { asking, bullets, field, fieldRow, hidden, noticeOf, problemNote, refusa
 import { get, noticed, type PageRequest, post, type View } from '../page-request.ts';
 import { formPanel, head, note, panel, tile } from '../parts.ts';
 import { reporting } from '../progress.ts';
-import { counted, grouped } from '../words.ts';
 
 /** How long data is kept, and the erasure of a person. */
 

@@ -1,10 +1,11 @@
+import { grouped } from '../../base/counted.ts';
 import { type Html, html } from '../../base/html.ts';
 import type { Item, Output } from '../../operator/action.ts';
 import { connectorList, connectorPause, connectorResume, connectorTest } from '../../operator/actions/connectors.ts';
 import { bullets, hidden, noticeOf, table } from '../lists.ts';
 import { get, noticed, type PageRequest, page, post, type View } from '../page-request.ts';
 import { acts, button, chip, empty, head, named, note } from '../parts.ts';
-import { grouped, time } from '../words.ts';
+import { time } from '../words.ts';
 
 /** The connectors to carriers and their state. */
 

@@ -1,3 +1,4 @@
+import { counted } from '../../base/counted.ts';
 import { type Html, html } from '../../base/html.ts';
 import { Problem } from '../../base/problem.ts';
 import type { Item } from '../../operator/action.ts';
@@ -10,7 +11,7 @@ import { get, noticed, type PageRequest, page, post, type View } from '../page-r
 import { button, chip, head, named, num } from '../parts.ts';
 import { PAGE_ROWS, SEARCHED_ROWS_MAX } from '../scan.ts';
 import { listTexts } from '../texts.ts';
-import { type Cell, counted, type Tone, time } from '../words.ts';
+import { type Cell, type Tone, time } from '../words.ts';
 
 /** Messages on their way out, and decisions about those with an unknown outcome. */
 

@@ -1,3 +1,4 @@
+import { counted } from '../../base/counted.ts';
 import { type Html, html } from '../../base/html.ts';
 import type { Problem } from '../../base/problem.ts';
 import { routeList, routePut, routeRemove } from '../../operator/actions/routes.ts';
@@ -17,7 +18,7 @@ import {
 } from '../lists.ts';
 import { get, noticed, type PageRequest, post, type View } from '../page-request.ts';
 import { acts, button, empty, formPanel, head, named, num, tablePanel } from '../parts.ts';
-import { clamped, counted, party, time } from '../words.ts';
+import { clamped, party, time } from '../words.ts';
 
 /** Incoming messages without a route, and the routes. */
 

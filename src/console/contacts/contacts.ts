@@ -1,3 +1,4 @@
+import { counted, grouped } from '../../base/counted.ts';
 import { type Html, html } from '../../base/html.ts';
 import { notFound, Problem } from '../../base/problem.ts';
 import { COUNTED_CONTACTS_MAX } from '../../domain/contacts/contacts.ts';
@@ -29,7 +30,6 @@ import {
 import { get, noticed, type PageRequest, post, redirect, type View } from '../page-request.ts';
 import { acts, backLink, button, type FormPanel, formPanel, head, linkButton, person } from '../parts.ts';
 import { EXPORTED_AT_ONCE } from '../scan.ts';
-import { counted, grouped } from '../words.ts';
 import { conversationWith } from './contact-names.ts';
 
 /** Contacts: add, change, move to a group, remove, search. */

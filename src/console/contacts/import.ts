@@ -1,5 +1,6 @@
 import { promisify } from 'node:util';
 import { gunzip, gzip } from 'node:zlib';
+import { counted, grouped } from '../../base/counted.ts';
 import { type Html, html } from '../../base/html.ts';
 import { Problem, toProblem } from '../../base/problem.ts';
 import type { Output } from '../../operator/action.ts';
@@ -9,7 +10,6 @@ import { fieldRow, hidden, problemNote, refusalOf, screen, select, table, check 
 import { get, type PageRequest, post, type View } from '../page-request.ts';
 import { backLink, button, head, note, steps, tablePanel, tile } from '../parts.ts';
 import { reporting } from '../progress.ts';
-import { counted, grouped } from '../words.ts';
 
 /**
  * Imports contacts from a CSV file in steps: read, check, import. The page itself carries the file

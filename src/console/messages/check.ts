@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { counted, grouped } from '../../base/counted.ts';
 import { type Html, html } from '../../base/html.ts';
 import { Problem, toProblem } from '../../base/problem.ts';
 import { ownerKey } from '../../domain/access/owners.ts';
@@ -9,7 +10,7 @@ import { CSV_BYTES_MAX } from '../../transfer/csv.ts';
 import { hidden, refusalOf, table, withFirstLine } from '../lists.ts';
 import { noticed, type PageRequest, page, type View } from '../page-request.ts';
 import { button, head, note, panel, steps, tablePanel, tile } from '../parts.ts';
-import { counted, grouped, instantOf, messageText, time } from '../words.ts';
+import { instantOf, messageText, time } from '../words.ts';
 import { wrongFields } from '../wrong-fields.ts';
 import { type Recipient, type Recipients, readRecipients } from './recipients.ts';
 

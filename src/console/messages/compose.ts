@@ -1,3 +1,4 @@
+import { counted, grouped } from '../../base/counted.ts';
 import { type Html, html } from '../../base/html.ts';
 import type { Problem } from '../../base/problem.ts';
 import { randomBytes } from '../../base/random.ts';
@@ -5,7 +6,6 @@ import { charactersBeyondGsm7, partsOf, splitText } from '../../sms/parts.ts';
 import { area, check, checks, field, fieldRow, problemNote, withFirstLine } from '../lists.ts';
 import { get, type PageRequest, page, post, type View } from '../page-request.ts';
 import { button, head, note, panel, steps } from '../parts.ts';
-import { counted, grouped } from '../words.ts';
 import { CHECK_BYTES_MAX, COMPOSE_LABELS, checkMessage, sendMessage } from './check.ts';
 
 /** Writing a message. Nothing is sent from here: the next page checks it first. */

@@ -1,3 +1,4 @@
+import { counted } from '../../base/counted.ts';
 import { type Html, html } from '../../base/html.ts';
 import { isInSnapshot, snapshotOf } from '../../domain/accounts/ids.ts';
 import type { InboxMessage } from '../../domain/messages/received.ts';
@@ -12,7 +13,7 @@ import { get, type PageRequest, page, post, type View } from '../page-request.ts
 import { button, head, linkButton } from '../parts.ts';
 import { justAfter, readCursor, SEARCHED_ROWS_MAX, scan } from '../scan.ts';
 import { frameTexts, listTexts } from '../texts.ts';
-import { clamped, counted, time } from '../words.ts';
+import { clamped, time } from '../words.ts';
 import {
   filteredDownload,
   filteredList,

@@ -1,3 +1,4 @@
+import { grouped } from '../../base/counted.ts';
 import { type Html, html } from '../../base/html.ts';
 import { Problem } from '../../base/problem.ts';
 import { randomBytes } from '../../base/random.ts';
@@ -13,7 +14,7 @@ import { icon } from '../icons.ts';
 import { asking, noticeOf, table } from '../lists.ts';
 import { get, noticed, type PageRequest, page, post, type View } from '../page-request.ts';
 import { backLink, button, fact, facts, head, linkButton, note, panel, tablePanel } from '../parts.ts';
-import { grouped, messageText, time } from '../words.ts';
+import { messageText, time } from '../words.ts';
 import { isFailed, isResting, statusCell, statusHint, statusLook, statusWords } from './status-cell.ts';
 
 /** One message that was sent or is scheduled, with everything that happened to it. */

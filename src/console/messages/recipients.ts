@@ -1,8 +1,8 @@
+import { grouped } from '../../base/counted.ts';
 import { Problem } from '../../base/problem.ts';
 import { numberKey } from '../../sms/numbers.ts';
 import { readContactRows, readNumberRows } from '../../transfer/contact-csv.ts';
 import type { PageRequest } from '../page-request.ts';
-import { grouped } from '../words.ts';
 
 /** Joins the recipients that were typed, chosen and uploaded into one list without duplicates. */
 

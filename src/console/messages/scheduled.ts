@@ -1,3 +1,4 @@
+import { counted, grouped } from '../../base/counted.ts';
 import { type Html, html } from '../../base/html.ts';
 import { snapshotOf } from '../../domain/accounts/ids.ts';
 import type { ScheduledMessage } from '../../domain/messages/scheduled.ts';
@@ -10,7 +11,7 @@ import { get, noticed, type PageRequest, page, post, type View } from '../page-r
 import { button, head, linkButton, num, person } from '../parts.ts';
 import { readCursor, scan } from '../scan.ts';
 import { listTexts } from '../texts.ts';
-import { clamped, counted, grouped, instantOf, localTime, time } from '../words.ts';
+import { clamped, instantOf, localTime, time } from '../words.ts';
 
 /** Messages that wait for their time, which can be cancelled or moved. */
 

@@ -1,3 +1,4 @@
+import { counted, grouped } from '../../base/counted.ts';
 import { html } from '../../base/html.ts';
 import { Problem } from '../../base/problem.ts';
 import { randomBytes } from '../../base/random.ts';
@@ -15,7 +16,7 @@ import { addressWith, hidden, noticeOf, pager, type Row, tableRows } from '../li
 import { get, noticed, type PageRequest, page, post, type View } from '../page-request.ts';
 import { button, head, linkButton, num, person } from '../parts.ts';
 import { justAfter, readCursor, type Scanned, SEARCHED_ROWS_MAX, scan } from '../scan.ts';
-import { clamped, counted, grouped, time } from '../words.ts';
+import { clamped, time } from '../words.ts';
 import {
   filteredDownload,
   filteredList,

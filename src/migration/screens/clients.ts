@@ -1,3 +1,4 @@
+import { counted, grouped } from '../../base/counted.ts';
 import { type Html, html } from '../../base/html.ts';
 import type { Problem } from '../../base/problem.ts';
 import {
@@ -19,7 +20,7 @@ import {
 } from '../../console/lists.ts';
 import { get, noticed, type PageRequest, post, type View } from '../../console/page-request.ts';
 import { acts, backLink, button, formPanel, head, num, tablePanel } from '../../console/parts.ts';
-import { counted, grouped, time } from '../../console/words.ts';
+import { time } from '../../console/words.ts';
 import type { Item } from '../../operator/action.ts';
 import { migrateClientRule, migrateClientRules, migrateClients, migrateRemoveClientRule } from '../actions/clients.ts';
 

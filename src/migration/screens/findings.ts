@@ -1,8 +1,9 @@
+import { counted } from '../../base/counted.ts';
 import { type Html, html } from '../../base/html.ts';
 import { check, checks, hidden, listOf } from '../../console/lists.ts';
 import type { PageRequest } from '../../console/page-request.ts';
 import { acts, button, formPanel, num, panel, tablePanel } from '../../console/parts.ts';
-import { counted, time } from '../../console/words.ts';
+import { time } from '../../console/words.ts';
 import type { Output } from '../../operator/action.ts';
 import type { migrateReport } from '../actions/migration.ts';
 

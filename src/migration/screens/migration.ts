@@ -1,3 +1,4 @@
+import { counted, grouped } from '../../base/counted.ts';
 import { type Html, html } from '../../base/html.ts';
 import type { Problem } from '../../base/problem.ts';
 import {
@@ -31,7 +32,7 @@ import {
   panel,
   tablePanel,
 } from '../../console/parts.ts';
-import { counted, grouped, time } from '../../console/words.ts';
+import { time } from '../../console/words.ts';
 import type { Output } from '../../operator/action.ts';
 import {
   migrateAccept,
