@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
-import { before, describe, test } from 'node:test';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
 import { parse } from 'yaml';
 import type { ProblemKind } from '../../src/base/problem.ts';
 import { settings } from '../../src/config/settings.ts';
@@ -48,7 +50,9 @@ describe('examples/monitoring', () => {
   let types: ReadonlyMap<string, string>;
   before(async () => {
     const port = await freePort();
-    const watching = { args: ['--metrics-port', String(port)] };
+    const target = mkdtempSync(join(tmpdir(), 'columba-target-'));
+    after(() => rmSync(target, { recursive: true, force: true }));
+    const watching = { args: ['--metrics-port', String(port), '--backup', `file:${target}`] };
     await withObservedServer(engines[0] as Engine, watching, async ({ address }) => {
       for (const operation of ['CountUnread', 'Nope']) {
         const { path, query } = requestOf('get', 'inbox', operation, { user_id: ACME });

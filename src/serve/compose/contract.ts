@@ -61,6 +61,7 @@ export async function createApp(config: Config, deps: AppDependencies) {
         ...deps.telemetry,
         totals: () => services.totals(),
         sendingCounts: () => services.sendingCounts(),
+        backupLagMs: () => services.backupLagMs(),
         sources: { engine, ...counters, traffic: () => server?.traffic },
         log,
         clock,

@@ -1,5 +1,6 @@
 import type { Clock } from '../../base/clock.ts';
 import { createRepeat } from '../../base/repeat.ts';
+import { sqlitePath } from '../../config/database-name.ts';
 import type { Config } from '../../config/settings.ts';
 import { createAccounts } from '../../domain/accounts/accounts.ts';
 import { createLedger } from '../../domain/accounts/ledger.ts';
@@ -22,6 +23,7 @@ import type { AccountKey } from '../../store/caller.ts';
 import type { Database } from '../../store/database.ts';
 import { openSqlite } from '../../store/sqlite/database.ts';
 import { createArchive } from '../../transfer/archive.ts';
+import { readBackupStatus } from '../backup/status.ts';
 import type { Log } from '../telemetry/log.ts';
 
 /** What the services need from outside, which tests replace. */
@@ -94,6 +96,7 @@ export async function createServices(config: Config, deps: ServiceDependencies, 
     maintenanceRuns,
     totals,
     sendingCounts: createSendingCounts(unobserved, now, countUnrouted),
+    backupLagMs: () => backupLagOf(config, now()),
     status: () => readStatus(unobserved),
     backup: (path: string) => database.backup(path),
     stopBackground,
@@ -103,6 +106,13 @@ export async function createServices(config: Config, deps: ServiceDependencies, 
       await database.close();
     },
   };
+}
+
+/** Null without a backup; infinite before its first snapshot is complete. */
+function backupLagOf(config: Config, now: number): number | null {
+  const path = sqlitePath(config);
+  if (config.backup === '' || path === undefined) return null;
+  return readBackupStatus(path, now)?.lagMs ?? Number.POSITIVE_INFINITY;
 }
 
 async function openDatabase(config: Config, engine: Engine, { clock, log }: ServiceDependencies): Promise<Database> {

@@ -87,6 +87,22 @@ function addRouteMetrics(registers: Registry[], known: () => Promise<SendingCoun
   });
 }
 
+/** Null without a backup; infinite before its first snapshot is complete. */
+export type BackupLag = () => number | null;
+
+export function addBackupMetric(registry: Registry, lagMs: BackupLag): void {
+  new Gauge({
+    name: 'columba_backup_lag_seconds',
+    help: 'How many seconds of commits the continuous backup lacks; absent without a backup.',
+    registers: [registry],
+    collect() {
+      const lag = lagMs();
+      if (lag === null) this.remove();
+      else this.set(lag / 1_000);
+    },
+  });
+}
+
 function addConnectorMetrics(registers: Registry[], known: () => Promise<readonly SentByConnector[]>): void {
   new Counter({
     name: 'columba_connector_submissions_total',

@@ -38,6 +38,7 @@ export interface TelemetryParts {
   readonly sources: Omit<Sources, 'linesLost'>;
   readonly totals: () => Promise<MessageCounts>;
   readonly sendingCounts?: () => Promise<SendingCounts>;
+  readonly backupLagMs?: () => number | null;
 }
 
 export async function createTelemetry(settings: TelemetrySettings, parts: TelemetryParts): Promise<Telemetry> {
@@ -53,7 +54,7 @@ export async function createTelemetry(settings: TelemetrySettings, parts: Teleme
     if (isWorker) report = (await import('./metrics-aggregator.ts')).reportMetrics(metrics.registry);
     else {
       addTotals(metrics.registry, logFailures(parts.totals, log));
-      await addSending(metrics.registry, parts.sendingCounts, log);
+      await addSending(metrics.registry, parts, log);
     }
   }
   let spans: Spans | undefined;
@@ -126,20 +127,26 @@ function logFailures<T>(totals: () => Promise<T>, log: Log): () => Promise<T> {
   };
 }
 
-async function addSending(registry: Registry, totals: TelemetryParts['sendingCounts'], log: Log): Promise<void> {
-  if (!totals) return;
-  const { addSendingMetrics } = await import('./sending-metrics.ts');
-  addSendingMetrics(registry, logFailures(totals, log));
+async function addSending(
+  registry: Registry,
+  { sendingCounts, backupLagMs }: Pick<TelemetryParts, 'sendingCounts' | 'backupLagMs'>,
+  log: Log,
+): Promise<void> {
+  if (!sendingCounts) return;
+  const { addBackupMetric, addSendingMetrics } = await import('./sending-metrics.ts');
+  addSendingMetrics(registry, logFailures(sendingCounts, log));
+  if (backupLagMs) addBackupMetric(registry, backupLagMs);
 }
 
-export interface AggregatedParts extends Pick<TelemetryParts, 'log' | 'clock' | 'totals' | 'sendingCounts'> {
+export interface AggregatedParts
+  extends Pick<TelemetryParts, 'log' | 'clock' | 'totals' | 'sendingCounts' | 'backupLagMs'> {
   readonly credentialFailures: CredentialFailures;
 }
 
 /** In the primary process: the metrics of all workers, and the totals of the database. */
 export async function serveAggregatedMetrics(
   settings: MetricsSettings,
-  { log, clock, totals, sendingCounts, credentialFailures }: AggregatedParts,
+  { log, clock, totals, credentialFailures, ...others }: AggregatedParts,
 ): Promise<MetricsServer> {
   const { Registry } = await import('prom-client');
   const { addTotals } = await import('./metrics.ts');
@@ -148,7 +155,7 @@ export async function serveAggregatedMetrics(
   const aggregate = (await import('./metrics-aggregator.ts')).aggregateMetrics(clock, () => counted.getMetricsAsJSON());
   const registry = new Registry();
   addTotals(registry, logFailures(totals, log));
-  await addSending(registry, sendingCounts, log);
+  await addSending(registry, others, log);
   const text = async () => (await Promise.all([aggregate(), registry.metrics()])).join('\n');
   const server = await serveMetrics(settings, registry.contentType, text);
   log.info({ metrics: server.address }, 'serving metrics');
