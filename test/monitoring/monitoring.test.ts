@@ -3,9 +3,11 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { Registry } from 'prom-client';
 import { parse } from 'yaml';
 import type { ProblemKind } from '../../src/base/problem.ts';
 import { settings } from '../../src/config/settings.ts';
+import { addSendingMetrics } from '../../src/serve/telemetry/sending-metrics.ts';
 import { type Engine, engines } from '../support/engines.ts';
 import { freePort } from '../support/free-port.ts';
 import { requestOf } from '../support/protocols.ts';
@@ -45,6 +47,16 @@ const KINDS = ['internal', 'unavailable'] satisfies ProblemKind[] as string[];
 /** Labels that Prometheus itself adds to all that it gets. */
 const ADDED = ['job', 'instance'];
 
+const counts = { accepted: 1, temporary: 0, permanent: 0, unknownOutcome: 0, failovers: 0 };
+/** Of a service with an outbound route, which a new one does not have. */
+async function metricsOfARoute(): Promise<string> {
+  const registry = new Registry();
+  const routes = [{ route: 'za', connector: 'loopback', ...counts }];
+  const sending = { due: 0, submitting: 0, unknownOutcome: 0, held: 0, oldestDueMs: 0, unrouted: 0 };
+  addSendingMetrics(registry, async () => ({ ...sending, routes, connectors: [], unconnected: [] }));
+  return registry.metrics();
+}
+
 describe('examples/monitoring', () => {
   let samples: Sample[] = [];
   let types: ReadonlyMap<string, string>;
@@ -59,7 +71,7 @@ describe('examples/monitoring', () => {
         await fetch(`${address}${path}?${query}`);
       }
       const text = await metricsText(port);
-      samples = parseMetrics(text);
+      samples = [...parseMetrics(text), ...parseMetrics(await metricsOfARoute())];
       types = new Map(
         [...text.matchAll(/^# TYPE (\w+) (\w+)$/gm)].map(([, name, type]) => [name as string, type as string]),
       );
