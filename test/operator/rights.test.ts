@@ -21,6 +21,7 @@ import { type CallOptions, type OperatorApi, startOperatorApi } from '../support
 const FURTHER: Readonly<Record<string, readonly Example[]>> = {
   'account add': [{ body: { username: 'new-one' } }, { body: { username: 'new-two', helpAnswer: 'Call us.' } }],
   'account change': [{ params: { username: 'acme' }, body: { stopAnswer: 'You get no more messages.' } }],
+  'queue decide': [{ body: { decision: 'submit-again' } }],
   'message decide': [{ params: { username: 'acme', id: '2001' }, body: { decision: 'submit-again' } }],
   'account sign-in-link': [{ params: { username: 'acme' }, body: { resetSecondFactor: true } }],
   'operator sign-in-link': [{ params: { name: 'ann' }, body: { resetSecondFactor: true } }],
