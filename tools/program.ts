@@ -3,7 +3,12 @@ import { join } from 'node:path';
 
 /** What belongs to the program beside its modules, by the path from `src` that it asks for. */
 
-export const THREADS = ['serve/health-worker', 'store/sqlite/checkpoint-worker', 'migration/compare/comparing-worker'];
+export const THREADS = [
+  'serve/health-worker',
+  'serve/backup/backup-worker',
+  'store/sqlite/checkpoint-worker',
+  'migration/compare/comparing-worker',
+];
 
 /** The files that the program reads as texts. */
 export function programFiles(root: string): Record<string, string> {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,21 +12,20 @@ import { checkout, freshFolder, ROOT, start } from './project.ts';
 
 const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
 const empty = freshFolder();
-let command = '';
-let checksum = '';
+let [command, checksum, folder] = ['', '', ''];
 
-const make = (): { command: string; checksum: string } => {
+const make = (): { command: string; checksum: string; folder: string } => {
   const project = checkout();
   execFileSync(process.execPath, ['tools/executable.ts'], { cwd: project, stdio: 'ignore' });
   const [made = assert.fail('nothing was made')] = globSync('build/columba-*', { cwd: project });
   const path = join(project, made);
   const bytes = createHash('sha256').update(readFileSync(path)).digest('hex');
   assert.match(readFileSync(join(project, 'build', 'SHA256SUMS'), 'utf8'), new RegExp(`^${bytes} {2}columba-`, 'm'));
-  return { command: path, checksum: bytes };
+  return { command: path, checksum: bytes, folder: project };
 };
 
 before(() => {
-  ({ command, checksum } = make());
+  ({ command, checksum, folder } = make());
 });
 
 describe('the executable', () => {
@@ -60,5 +59,33 @@ describe('the executable', () => {
     await server.ended;
     assert.equal(server.child.exitCode, 0);
     assert.ok(!/"level":[56]0/.test(server.output.stderr), server.output.stderr);
+  });
+
+  const noDebian = spawnSync('dpkg-deb', ['--version']).status === 0 ? false : 'dpkg-deb is missing';
+  test('the Debian package has the executable, the unit, the settings and a manual page, all of root', {
+    skip: noDebian,
+  }, () => {
+    execFileSync(process.execPath, ['tools/deb.ts'], { cwd: folder, stdio: 'ignore' });
+    const [made = assert.fail('nothing was made')] = globSync('build/*.deb', { cwd: folder });
+    const run = (...args: string[]) =>
+      execFileSync('dpkg-deb', args, { cwd: folder, encoding: 'latin1', maxBuffer: 2 ** 28 });
+    const files = run('--contents', made)
+      .split('\n')
+      .flatMap((line) => (line.startsWith('-') ? [line.replace(/\s+\d+ \S+ \S+ \./, ' ')] : []));
+    assert.deepEqual(files.sort(), [
+      '-rw-r--r-- root/root /etc/columba/columba.conf',
+      '-rw-r--r-- root/root /lib/systemd/system/columba.service',
+      '-rw-r--r-- root/root /usr/share/doc/columba/changelog.gz',
+      '-rw-r--r-- root/root /usr/share/doc/columba/copyright',
+      '-rw-r--r-- root/root /usr/share/lintian/overrides/columba',
+      '-rw-r--r-- root/root /usr/share/man/man1/columba.1.gz',
+      '-rwxr-xr-x root/root /usr/bin/columba',
+      '-rwxr-xr-x root/root /usr/lib/columba/columba',
+    ]);
+    assert.match(run('--field', made, 'Version'), new RegExp(`^${version}$`, 'm'));
+    const unit = run('--fsys-tarfile', made).toString();
+    assert.match(unit, /ExecStart=\/usr\/lib\/columba\/columba serve\n/);
+    assert.match(unit, /Environment=COLUMBA_CONFIG=\/etc\/columba\/columba\.conf\n/);
+    assert.ok(!unit.includes('ExecStart=/opt/columba'));
   });
 });

@@ -50,11 +50,13 @@ export function checkout(withNode = true): string {
     'bin',
     'src',
     'tools',
+    'packaging',
     'package.json',
     'tsconfig.json',
     'README.md',
     'LICENSE',
     'examples/sample.json',
+    'examples/deploy/columba.service',
   ];
   for (const part of parts) cpSync(join(ROOT, part), join(path, part), { recursive: true });
   linkModules(join(path, 'node_modules'), withNode);

@@ -16,7 +16,8 @@ export type BackupMessage = { readonly failed: string } | { readonly works: true
 const STATUS_EVERY_MS = 5_000;
 const BACK_OFF_MAX_MS = 60_000;
 
-if (parentPort) await run(workerData as BackupWorkerData);
+// No await at the top of the file: in the executable this is a CommonJS module.
+if (parentPort) void run(workerData as BackupWorkerData);
 
 async function run(settings: BackupWorkerData): Promise<void> {
   const { path, generation, backupLagMs } = settings;

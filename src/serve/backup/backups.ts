@@ -1,7 +1,7 @@
-import { extname } from 'node:path';
-import { Worker } from 'node:worker_threads';
+import type { Worker } from 'node:worker_threads';
 import { createBackOff } from '../../base/back-off.ts';
 import type { Clock } from '../../base/clock.ts';
+import { startThread } from '../../base/program-files.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { BackupMessage, BackupWorkerData } from './backup-worker.ts';
 
@@ -11,8 +11,6 @@ export interface Backups {
   stop(): Promise<void>;
 }
 
-/** Beside this file, with the same extension: `.ts` in a checkout, `.js` in the npm package. */
-const WORKER = new URL(`./backup-worker${extname(import.meta.url)}`, import.meta.url);
 const WORKER_OPTIONS = ['--disable-warning=ExperimentalWarning'];
 const STOP_MAX_MS = 10_000;
 
@@ -25,7 +23,7 @@ export function startBackups(
   const backOff = createBackOff(1_000, 60_000);
 
   function start(): void {
-    worker = new Worker(WORKER, { workerData: settings, execArgv: WORKER_OPTIONS });
+    worker = startThread('serve/backup/backup-worker', { workerData: settings, execArgv: WORKER_OPTIONS });
     worker.unref();
     worker.on('message', (message: BackupMessage) => {
       if ('failed' in message) log.error({ reason: message.failed }, 'the backup does not work');
