@@ -95,6 +95,22 @@ const policyOf = (message: Message, { unknownOutcomePolicy }: History) =>
     ? unknownOutcomePolicy
     : unknownOutcomePolicy(of(message, 'send-asked')[0]?.account ?? '');
 
+/** The word of the operator counts: what was not submitted costs nothing, unless an answer or a receipt said otherwise. */
+function usedDespiteDecision(message: Message): string[] {
+  if (of(message, 'decision-asked').some(({ decision }) => decision !== 'not-submitted')) return [];
+  const answered = of(message, 'submitted').filter(
+    ({ taken, settledAt }) => taken === 'yes' && settledAt !== undefined,
+  );
+  const proven = new Set([...answered, ...of(message, 'receipt-taken')].map(({ part }) => part)).size;
+  return message.outcomes
+    .filter(({ status, captured }) => status === 'REJECTED' && captured > proven)
+    .map(
+      ({ token, captured }) => `${token}: ${captured} credits are used, and an operator said that it was not submitted`,
+    );
+}
+
+const UNANSWERED = new Set(['no answer in time', 'the process that submitted it ended without an answer']);
+
 const RULES: readonly Rule[] = [
   function listedOnce(message, history) {
     const { token, outcomes } = message;
@@ -173,12 +189,24 @@ const RULES: readonly Rule[] = [
     return faults;
   },
 
+  /** Where the policy allows it, an operator is not asked after a first try that had no answer. */
+  function submittedAgain(message, history) {
+    const [asked] = of(message, 'send-asked');
+    if (policyOf(message, history) !== 'submit-again' || typeof asked?.notAfter === 'number') return [];
+    return message.outcomes
+      .filter(
+        ({ needsDecision, attempts, reason }) =>
+          needsDecision === true && attempts === 1 && UNANSWERED.has(String(reason)) && !isDecided(message),
+      )
+      .map(({ token }) => `${token} waits for an operator, and its account wants it to be submitted again`);
+  },
+
   function attemptIdsAreNew(message) {
     const ids = of(message, 'submitted').map(({ attemptId }) => attemptId);
     return new Set(ids).size === ids.length ? [] : [`${message.token} used an attempt id twice`];
   },
 
-  function receiptsCount(message) {
+  function receiptsCount(message, { pendingReason }) {
     // The word of the operator counts: also against a later receipt, and for a part without one.
     if (isDecided(message)) return [];
     const { token, outcomes } = message;
@@ -197,6 +225,8 @@ const RULES: readonly Rule[] = [
     // Two final receipts of one part may have overtaken one another: either may stand.
     const possible = new Set(receipts.map(({ status }) => status));
     if (outcome.status !== null && possible.has(outcome.status)) return [];
+    // A failure is not final while the outcome of a newer attempt is unknown.
+    if (outcome.status === 'UNKNOWN' && pendingReason?.(token)) return [];
     return [`${token} has the status ${outcome.status}, and its receipts said ${[...possible].join(' or ')}`];
   },
 
@@ -205,7 +235,7 @@ const RULES: readonly Rule[] = [
    * operator has to decide, all is held.
    */
   function capturedIsTaken(message, { events }) {
-    if (isDecided(message)) return []; // the word of the operator counts
+    if (isDecided(message)) return usedDespiteDecision(message);
     const submitted = of(message, 'submitted').filter(({ taken }) => taken === 'yes');
     const most = new Set(submitted.map(({ part }) => part)).size;
     const least = new Set(submitted.filter((each) => isKnown(each, events)).map(({ part }) => part)).size;

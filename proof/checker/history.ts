@@ -136,6 +136,9 @@ export interface Outcome {
   readonly held?: number;
   /** It waits for an operator: all of its credits are held until then. */
   readonly needsDecision?: boolean;
+  /** Why it waits for an operator, and how often it was tried. */
+  readonly reason?: string | null;
+  readonly attempts?: number;
 }
 
 export type SubmittedEvent = Extract<Event, { kind: 'submitted' }>;

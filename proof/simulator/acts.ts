@@ -1,5 +1,5 @@
+import type { Random } from '../../test/support/random.ts';
 import { bodyOf, type Client, HOUR, numberOf, verdict } from './client.ts';
-import type { Random } from './random.ts';
 import type { SimulatedAccount } from './setup.ts';
 
 /** What clients and operators do besides sending. */
@@ -58,19 +58,36 @@ async function profile({ world, setting, look }: Client, random: Random): Promis
   if (fault !== null) world.recorder.record({ kind: 'read', what: `Profile of ${username}`, fault });
 }
 
-async function optOut({ world, setting, api }: Client, random: Random): Promise<void> {
-  const { username, userId } = random.pick(setting.accounts);
-  const number = numberOf(random);
+async function optOut(client: Client, random: Random): Promise<void> {
+  const { world, setting, api, recent } = client;
+  const any = { account: random.pick(setting.accounts), number: numberOf(random) };
+  const { account, number } = (random.chance(0.7) ? recent.at(-1 - random.below(4)) : undefined) ?? any;
+  const { username, userId } = account;
   const { record } = world.recorder;
   record({ kind: 'opt-out-asked', account: username, number });
   if (random.chance(0.5)) {
     const fields = { user_id: userId, mobile: number, sample_message: 'no' };
     const answer = await world.ask((node) => node.call('account', 'BlackListNumber', fields));
-    if (answer.kind === 'done' && answer.value.status === 200) record({ kind: 'opted-out', account: username, number });
+    if (answer.kind === 'done' && answer.value.status === 200) optedOut(client, username, number);
     return;
   }
   const answer = await api('POST', `/accounts/${username}/blacklist`, { number });
-  if (verdict(answer) === 'done') record({ kind: 'opted-out', account: username, number });
+  if (verdict(answer) === 'done') optedOut(client, username, number);
+}
+
+/** Nothing for the number waits any more, unless it has opted in since. */
+function optedOut({ world, look }: Client, account: string, number: string): void {
+  const { record, events } = world.recorder;
+  record({ kind: 'opted-out', account, number });
+  const isOpen = events.some((event) => event.kind === 'opt-in-asked' && event.number === number);
+  const waiting = look(
+    `select (select count(*) from scheduled where scheduled.account_id = account.account_id and recipient = ?)
+       + (select count(*) from dispatch where dispatch.account_id = account.account_id and recipient = ? and state = 'waiting'
+          and is_answer = 0) as count from account where username = ?`,
+    ...[number, number, account],
+  )?.count;
+  const fault = isOpen || Number(waiting) === 0 ? null : `${waiting} messages for ${number} wait`;
+  if (fault !== null) record({ kind: 'read', what: `the opt-out from ${account}`, fault });
 }
 
 async function optIn({ world, setting, api }: Client, random: Random): Promise<void> {
@@ -161,11 +178,15 @@ async function reroute({ setting, api }: Client, random: Random): Promise<void> 
   await api('PATCH', `/accounts/${username}`, { connector: random.pick([null, ...setting.connectors]) });
 }
 
-async function credits({ world, setting, api }: Client, random: Random, id: number): Promise<void> {
+/** Often so that exactly one or two are left: the last ones can be used, and no more. */
+async function credits({ world, setting, api, look }: Client, random: Random, id: number): Promise<void> {
   const account: SimulatedAccount = random.chance(0.7)
     ? (setting.accounts.at(-1) as SimulatedAccount)
     : random.pick(setting.accounts);
-  const amount = BigInt(random.pick([6, 3, 1, -2]));
+  const free = BigInt(String(look('select credits from account where username = ?', account.username)?.credits));
+  const isToBeLeft = account.low !== null && random.chance(0.5);
+  const amount = isToBeLeft ? BigInt(random.pick([1, 2])) - free : BigInt(random.pick([6, 3, 1, -2]));
+  if (amount === 0n) return;
   const { record } = world.recorder;
   const move = { account: account.username, act: `credits-${id}`, amount };
   record({ kind: 'credits-asked', ...move });

@@ -6,8 +6,8 @@ import type {
   Submission,
   SubmitResult,
 } from '../../src/carriers/connector.ts';
+import { createRandom, type Random } from '../../test/support/random.ts';
 import { type Event, FINAL, type SubmittedEvent } from '../checker/history.ts';
-import { createRandom, type Random } from './random.ts';
 import type { Owner, Scheduler } from './scheduler.ts';
 
 /**
@@ -80,7 +80,7 @@ export function createCarrier(parts: CarrierParts) {
     token: string,
     part: number,
   ): void {
-    const random = createRandom(seed, `receipts ${token} ${part} ${counts.get(`${token} ${part}`)}`);
+    const random = createRandom(`receipts ${token} ${part} ${counts.get(`${token} ${part}`)}`, seed);
     const final = finalOf(seed, token);
     const ids = idsOf(random, submission.attemptId, gatewayId);
     const receipt = (status: Status): ReceivedReceipt => ({ connector, ...ids, status, at: 0, detail: null });
@@ -113,11 +113,11 @@ export function createCarrier(parts: CarrierParts) {
     const key = `${token} ${part}`;
     const count = (counts.get(key) ?? 0) + 1;
     counts.set(key, count);
-    const random = createRandom(seed, `behaviour ${key} ${count}`);
+    const random = createRandom(`behaviour ${key} ${count}`, seed);
     const behaviour = isHealthy ? ACCEPTING : behaviourOf(random);
     if (!behaviour.arrives) return { event: undefined, result: null, answerMs: 0 };
     const gatewayId = random.chance(0.8)
-      ? `g${createRandom(seed, `id ${key} ${count}`).bytes(6).toString('hex')}`
+      ? `g${createRandom(`id ${key} ${count}`, seed).bytes(6).toString('hex')}`
       : null;
     const { attemptId } = submission;
     const event: SubmittedEvent = {
@@ -138,7 +138,7 @@ export function createCarrier(parts: CarrierParts) {
 
   async function submitPart(owner: Owner, connector: string, submission: Submission, signal: AbortSignal) {
     const token = tokenOf(submission.text) ?? 'answer';
-    const random = createRandom(seed, `leave ${token} ${submission.attemptId}`);
+    const random = createRandom(`leave ${token} ${submission.attemptId}`, seed);
     const waitMs = isHealthy ? 0 : random.pick([0, 0, 0, 0, 20, 90, 800, 6_000, 45_000]);
     if (waitMs > 0) await wait(owner, random.below(waitMs), signal);
     if (signal.aborted) return NOT_SENT;
@@ -194,7 +194,7 @@ const ACCEPTING: Behaviour = { taken: true, result: { kind: 'accepted', gatewayI
 
 /** One end for all parts of a message: then its final status can be foretold. */
 const finalOf = (seed: number, token: string): Status =>
-  createRandom(seed, `final ${token}`).pick(['DELIVERED', 'DELIVERED', 'DELIVERED', 'UNDELIVERABLE', 'EXPIRED']);
+  createRandom(`final ${token}`, seed).pick(['DELIVERED', 'DELIVERED', 'DELIVERED', 'UNDELIVERABLE', 'EXPIRED']);
 
 function idsOf(random: Random, attemptId: string, gatewayId: string | null) {
   const way = gatewayId === null ? 0 : random.below(3);

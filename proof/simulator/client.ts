@@ -1,4 +1,4 @@
-import type { Random } from './random.ts';
+import type { Random } from '../../test/support/random.ts';
 import type { Setting, SimulatedAccount } from './setup.ts';
 import type { Answer, World } from './world.ts';
 
@@ -16,6 +16,8 @@ export interface Client {
   readonly setting: Setting;
   /** Messages whose acceptance was acknowledged. */
   readonly known: KnownMessage[];
+  /** To whom messages were sent last, so that opt-outs meet them on their way. */
+  readonly recent: { readonly account: SimulatedAccount; readonly number: string }[];
   readonly wait: (ms: number) => Promise<void>;
   readonly api: (method: string, path: string, body?: unknown, idempotencyKey?: string) => Promise<ApiAnswer>;
   /** One row as the database has it now. */

@@ -1,8 +1,8 @@
+import { createRandom, type Random } from '../../test/support/random.ts';
 import { createActs } from './acts.ts';
 import { textOf } from './carrier.ts';
 import { bodyOf, type Client, HOUR, numberOf, verdict } from './client.ts';
 import type { PlanEntry } from './plan.ts';
-import { createRandom, type Random } from './random.ts';
 import type { Setting, SimulatedAccount } from './setup.ts';
 import type { World } from './world.ts';
 
@@ -17,6 +17,7 @@ export function createClients(world: World, setting: Setting) {
     world,
     setting,
     known: [],
+    recent: [],
     wait: (ms) => new Promise((resolve) => scheduler.after(outside, ms, resolve)),
     api: (method, path, body, idempotencyKey) =>
       world.ask((node) =>
@@ -44,15 +45,44 @@ export function createClients(world: World, setting: Setting) {
   return {
     act({ id }: PlanEntry): void {
       underWay += 1;
-      perform(createRandom(seed, `act ${id}`), id)
+      perform(createRandom(`act ${id}`, seed), id)
         .catch((thrown) => record({ kind: 'internal-error', text: `a client: ${(thrown as Error).stack}` }))
         .finally(() => {
           underWay -= 1;
         });
     },
+    /** After everything was mended: what is sent leaves within some minutes. Says when to look. */
+    lastSend(): { readonly lookAfterMs: number; readonly look: () => void } {
+      void sendLast(client);
+      const hasLeft = () => recorder.events.some((event) => event.kind === 'submitted' && event.token === LAST_TOKEN);
+      return {
+        lookAfterMs: LEAVES_WITHIN_MS,
+        look: () => {
+          const fault = hasLeft() ? null : 'it has not left within ten minutes';
+          record({ kind: 'read', what: 'a message that was sent after everything was mended', fault });
+        },
+      };
+    },
     messages: () => messages,
     isQuiet: () => underWay === 0,
   };
+}
+
+const LAST_TOKEN = '999999';
+const LEAVES_WITHIN_MS = 10 * 60_000;
+
+/** To a number that nobody else uses. */
+async function sendLast({ world, setting, api }: Client): Promise<void> {
+  const { record } = world.recorder;
+  const [{ username }] = setting.accounts as [SimulatedAccount];
+  const number = '+27825559999';
+  record({ kind: 'send-asked', token: LAST_TOKEN, account: username, number, parts: 1 });
+  const answer = await api('POST', `/accounts/${username}/messages`, {
+    recipients: [number],
+    text: textOf(LAST_TOKEN, 1),
+  });
+  const [accepted] = (bodyOf(answer).accepted ?? []) as { id: string }[];
+  if (accepted) record({ kind: 'accepted', token: LAST_TOKEN, id: accepted.id });
 }
 
 /** Sends one message, and repeats the request where it has a key and the answer was lost. */
@@ -68,6 +98,7 @@ async function send(client: Client, random: Random, id: number): Promise<void> {
   const sendAt = random.chance(0.4) ? at + random.pick([-HOUR, 300, 4_000, 90_000, 3 * HOUR]) : null;
   const notAfter = random.chance(0.25) ? Math.max(at, sendAt ?? 0) + random.pick([2_000, 60_000, HOUR]) : null;
   record({ kind: 'send-asked', token, account: account.username, number, parts, sendAt, notAfter });
+  client.recent.push({ account, number });
   const body = {
     recipients: [number],
     text: textOf(token, isLong ? 25 : 1),
@@ -84,10 +115,8 @@ async function send(client: Client, random: Random, id: number): Promise<void> {
     const isRepeated = tries > 0 && answer.kind === 'done' && answer.value.status === 409;
     if (judged === 'refused' && isRepeated) return; // its first try may go on
     if (judged === 'refused') {
-      const isPoor = /credits/.test(String(bodyOf(answer).detail));
-      const hadEnough = before === free() && before >= BigInt(parts);
-      const fault = isPoor && hadEnough ? `${token} was refused for credits, and ${before} were free` : null;
-      if (fault !== null) record({ kind: 'read', what: 'a refusal', fault });
+      const fault = faultOfRefusal(JSON.stringify(bodyOf(answer)), before === free() && before >= BigInt(parts));
+      if (fault !== null) record({ kind: 'read', what: `the refusal of ${token}`, fault });
       return record({ kind: 'refused', token });
     }
     if (judged === 'done') {
@@ -100,6 +129,12 @@ async function send(client: Client, random: Random, id: number): Promise<void> {
     }
     await wait(random.between(500, 200_000));
   }
+}
+
+/** Whoever lacks credits is told so before the ledger notices, and nobody else is. */
+function faultOfRefusal(answer: string, hadEnough: boolean): string | null {
+  if (/would be below 0/.test(answer)) return 'the ledger had to refuse it';
+  return hadEnough && /credits/.test(answer) ? 'it was refused for credits, and enough were free' : null;
 }
 
 /** By the contract and on any node: the list of sent or of scheduled messages has it. */

@@ -1,11 +1,11 @@
+import { createRandom } from '../../test/support/random.ts';
 import type { PlanEntry } from './plan.ts';
-import { createRandom } from './random.ts';
 import { CODES, type Slot, type World } from './world.ts';
 
 /** What goes wrong besides carriers and webhooks: processes, clocks and the disk. */
 export function applyFault(world: World, { id, kind }: PlanEntry): void {
   const { seed, scheduler, slots, recorder, outside } = world;
-  const random = createRandom(seed, `disturbance ${id}`);
+  const random = createRandom(`disturbance ${id}`, seed);
   const slot = random.pick(slots) as Slot;
   if (kind === 'death') {
     // Mostly within the next piece of work.

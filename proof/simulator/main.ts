@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { jsonOf } from './recorder.ts';
+import { seeds as keptSeeds } from './seeds.ts';
 import { makeTemplate } from './setup.ts';
 import { shrink } from './shrink.ts';
 import { type Simulation, type SimulationOptions, simulate } from './simulate.ts';
@@ -16,6 +17,7 @@ export interface Values {
   readonly history: boolean;
   readonly shrink: boolean;
   readonly quiet: boolean;
+  readonly kept: boolean;
   readonly 'until-fault': boolean;
 }
 
@@ -29,11 +31,9 @@ export async function main(values: Values): Promise<void> {
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
   const template = await makeTemplate(folder);
   const first = Number(values.seed ?? Date.now() % 1_000_000_000);
-  const endsAt = values.minutes === undefined ? undefined : performance.now() + Number(values.minutes) * 60_000;
   const totals = { seeds: 0, hours: 0, messages: 0, deaths: 0, requests: 0, commits: 0, faults: 0 };
-  const isOver = () => (endsAt === undefined ? totals.seeds >= Number(values.seeds) : performance.now() > endsAt);
-  for (let seed = first; !isOver(); seed++) {
-    const options = { seed, hours: Number(values.hours), nodes: Number(values.nodes), template };
+  for (const { seed, hours } of worldsOf(values, first)) {
+    const options = { seed, hours, nodes: Number(values.nodes), template };
     const startedAt = process.cpuUsage();
     const result = await simulate(options);
     const { user, system } = process.cpuUsage(startedAt);
@@ -49,8 +49,20 @@ export async function main(values: Values): Promise<void> {
   if (totals.seeds > 1) print(sumOf(first, totals));
 }
 
-const lineOf = ({ seed, hash, hours, messages, deaths, requests, commits, faults }: Simulation, cpu: number): string =>
-  `seed ${seed}: ${hash}, ${hours.toFixed(0)} hours, ${messages} messages, ${deaths} deaths, ${requests} requests, ${commits} commits, ${cpu.toFixed(2)} s CPU, ${faults.length} faults`;
+/** Those of the list, as many as were asked for, or as many as the time allows. */
+function* worldsOf(values: Values, first: number): Iterable<{ readonly seed: number; readonly hours: number }> {
+  if (values.kept) return yield* keptSeeds;
+  const { minutes, seeds } = values;
+  const endsAt = minutes === undefined ? undefined : performance.now() + Number(minutes) * 60_000;
+  const isOver = (count: number) => (endsAt === undefined ? count >= Number(seeds) : performance.now() > endsAt);
+  for (let count = 0; !isOver(count); count++) yield { seed: first + count, hours: Number(values.hours) };
+}
+
+const lineOf = (
+  { seed, hash, hours, messages, deaths, requests, commits, steps, faults }: Simulation,
+  cpu: number,
+): string =>
+  `seed ${seed}: ${hash}, ${hours.toFixed(0)} hours, ${messages} messages, ${deaths} deaths, ${requests} requests, ${commits} commits, ${steps} steps, ${cpu.toFixed(2)} s CPU, ${faults.length} faults`;
 
 function sumOf(first: number, totals: Readonly<Record<string, number>>): string {
   const { user, system } = process.cpuUsage();
@@ -62,6 +74,9 @@ function sumOf(first: number, totals: Readonly<Record<string, number>>): string 
 
 async function tell(result: Simulation, options: SimulationOptions, values: Values): Promise<void> {
   for (const { rule, text } of result.faults.slice(0, 10)) print(`  ${rule}: ${text}`);
+  const { seed, hours, nodes } = options;
+  const again = `npm run simulate -- --seed ${seed} --hours ${hours} --nodes ${nodes} --shrink`;
+  if (result.faults.length > 0 && !values.shrink) print(`  To see what is needed for it: ${again}`);
   if (values.history) tellHistory(result);
   const [fault] = result.faults;
   if (!values.shrink || !fault) return;

@@ -1,5 +1,5 @@
 import type { Clock } from '../../src/base/clock.ts';
-import type { Random } from './random.ts';
+import type { Random } from '../../test/support/random.ts';
 import type { Owner, Scheduler } from './scheduler.ts';
 
 // Shorter waits are part of something that is under way.

@@ -40,6 +40,8 @@ function outcomesOf(world: World): Outcome[] {
     .prepare(
       `select text, status, (select count(*) from dispatch where dispatch.account_id = sent.account_id
          and dispatch.message_id = sent.message_id and state = 'needs-decision') as open,
+       (select reason from dispatch where dispatch.account_id = sent.account_id and dispatch.message_id = sent.message_id) as reason,
+       (select attempts from dispatch where dispatch.account_id = sent.account_id and dispatch.message_id = sent.message_id) as attempts,
        (select coalesce(sum(amount), 0) from movement where movement.account_id = sent.account_id
          and movement.message_id = sent.message_id and kind = 'capture') as captured,
        (select coalesce(sum(case when to_side = 'held' then amount when from_side = 'held' then -amount else 0 end), 0)
@@ -48,11 +50,12 @@ function outcomesOf(world: World): Outcome[] {
     .all();
   const scheduled = database.prepare('select text from scheduled').all();
   return [
-    ...sent.flatMap(({ text, status, captured, held, open }) => {
+    ...sent.flatMap(({ text, status, captured, held, open, reason, attempts }) => {
       const token = tokenOf(String(text));
       if (token === undefined) return [];
       const credits = { captured: Number(captured), held: Number(held) };
-      return [{ token, list: 'sent' as const, status: String(status), ...credits, needsDecision: Number(open) > 0 }];
+      const waiting = { needsDecision: Number(open) > 0, reason: reason as string | null, attempts: Number(attempts) };
+      return [{ token, list: 'sent' as const, status: String(status), ...credits, ...waiting }];
     }),
     ...scheduled.flatMap(({ text }) => {
       const token = tokenOf(String(text));

@@ -1,4 +1,4 @@
-import { createRandom, type Random } from './random.ts';
+import { createRandom, type Random } from '../../test/support/random.ts';
 
 /**
  * What happens to a simulated world, and when. The seed makes the whole plan before the run, so a
@@ -27,7 +27,7 @@ const ACTS_MAX = 16;
 const DEATHS = [0, 3, 8, 20, 60];
 
 export function planOf({ seed, hours }: PlanOptions): PlanEntry[] {
-  const random = createRandom(seed, 'plan');
+  const random = createRandom('plan', seed);
   const entries: Omit<PlanEntry, 'id'>[] = [];
   const bursts = Math.max(BURSTS_MIN, Math.round((hours / 24) * BURSTS_PER_DAY));
   for (let burst = 0; burst < bursts; burst++) addBurst(entries, random, hours * HOUR);

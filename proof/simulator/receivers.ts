@@ -1,7 +1,7 @@
 import type { SentEvent } from '../../src/domain/webhooks/sender.ts';
 import { refusalOfSignature } from '../../src/domain/webhooks/standard-webhooks.ts';
+import { createRandom } from '../../test/support/random.ts';
 import type { Event } from '../checker/history.ts';
-import { createRandom } from './random.ts';
 import type { Owner, Scheduler } from './scheduler.ts';
 
 /** The URLs to which events are delivered. They refuse, hang, and lose their own answers. */
@@ -43,7 +43,7 @@ export function createReceivers({ seed, scheduler, outside, record }: ReceiverPa
     const id = fields['webhook-id'] as string;
     const count = (tries.get(`${url} ${id}`) ?? 0) + 1;
     tries.set(`${url} ${id}`, count);
-    const random = createRandom(seed, `event ${id} ${count}`);
+    const random = createRandom(`event ${id} ${count}`, seed);
     const way = isHealthy ? 0 : random.below(20);
     const ms = random.pick([1, 30, 700, 9_000]);
     return new Promise((resolve) => {

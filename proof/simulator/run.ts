@@ -18,6 +18,7 @@ const { values } = parseArgs({
     shrink: { type: 'boolean', default: false },
     'until-fault': { type: 'boolean', default: false },
     quiet: { type: 'boolean', default: false },
+    kept: { type: 'boolean', default: false },
     planted: { type: 'boolean', default: false },
     mutation: { type: 'string' },
     help: { type: 'boolean', default: false },
@@ -27,6 +28,7 @@ const { values } = parseArgs({
 });
 const HELP = `npm run simulate -- [--seed N] [--seeds COUNT] [--hours H] [--nodes N]
   --minutes M     goes on with further seeds for so long
+  --kept          runs the seeds of proof/simulator/seeds.ts
   --until-fault   ends at the first seed with a fault
   --history       prints what happened
   --shrink        makes the plan of a failing seed shorter, and prints its history

@@ -1,4 +1,4 @@
-import { createRandom, type Random } from './random.ts';
+import { createRandom, type Random } from '../../test/support/random.ts';
 
 /**
  * Owns the time of a simulated world and decides what runs next. A step is one piece of work of one
@@ -54,7 +54,7 @@ export interface Waiting {
 }
 
 export function createScheduler(seed: number, start: number, waitingFor: (owner: Owner) => Waiting) {
-  const random: Random = createRandom(seed, 'schedule');
+  const random: Random = createRandom('schedule', seed);
   const timers = createHeap();
   const owners = new Set<Owner>();
   let now = start;

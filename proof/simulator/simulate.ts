@@ -1,3 +1,4 @@
+import { createRandom } from '../../test/support/random.ts';
 import { check, type Fault } from '../checker/checker.ts';
 import type { Event } from '../checker/history.ts';
 import { createClients } from './clients.ts';
@@ -30,37 +31,54 @@ export interface SimulationOptions {
   readonly plan?: readonly PlanEntry[];
 }
 
-/** The day before the clocks change in Europe. */
-const START = Date.UTC(2026, 9, 24);
 const HOUR = 3_600_000;
+/** The day before the clocks change in Europe, at any hour. Often quiet hours begin soon. */
+const startOf = (seed: number): number => {
+  const random = createRandom('start', seed);
+  return Date.UTC(2026, 9, 24) + (random.chance(0.4) ? 18 : random.below(24)) * HOUR;
+};
 /** Retries end after 48 hours, and the wait for receipts after 72. */
 const SETTLE_HOURS = 60;
 const SETTLE_HOURS_MAX = 200;
+/** Ten times as many as a world takes. */
+const STEPS_MAX = 40_000;
+const STEPS_PER_HOUR = 4_000;
 const UNTOLD = 'select count(*) as count from webhook_delivery where due_at is not null';
 
 export async function simulate(options: SimulationOptions): Promise<Simulation> {
   const { seed, hours, nodes, template, plan = planOf(options) } = options;
-  const world = await createWorld({ seed, nodes, template, start: START });
+  const start = startOf(seed);
+  const world = await createWorld({ seed, nodes, template, start });
   const { scheduler, outside, recorder } = world;
   try {
-    await world.runUntil(START + 5_000, () => world.slots.every(({ node }) => node !== undefined));
+    // Where the file is locked when a process starts, it starts again some minutes later.
+    await world.runUntil(start + HOUR, () => world.slots.every(({ node }) => node !== undefined));
     const setting = await setUp(world);
     const begin = scheduler.now();
     const clients = createClients(world, setting);
     for (const entry of plan) {
       scheduler.after(outside, entry.at, () => (entry.kind === 'act' ? clients.act(entry) : applyFault(world, entry)));
     }
-    await world.runUntil(begin + hours * HOUR);
+    const isEndless = () => scheduler.steps() > STEPS_MAX + hours * STEPS_PER_HOUR;
+    await world.runUntil(begin + hours * HOUR, isEndless);
     world.heal();
     const isTold = () => world.observer().prepare(UNTOLD).get()?.count === 0n;
     const isOver = () => world.carrier.receiptsOnTheirWay() === 0 && clients.isQuiet() && isTold();
-    await world.runUntil(scheduler.now() + SETTLE_HOURS * HOUR);
-    for (let more = SETTLE_HOURS; more < SETTLE_HOURS_MAX && !isOver(); more += 10) {
-      await world.runUntil(scheduler.now() + 10 * HOUR);
+    await world.runUntil(scheduler.now() + SETTLE_HOURS * HOUR, isEndless);
+    for (let more = SETTLE_HOURS; more < SETTLE_HOURS_MAX && !isOver() && !isEndless(); more += 10) {
+      await world.runUntil(scheduler.now() + 10 * HOUR, isEndless);
     }
+    const last = clients.lastSend();
+    await world.runUntil(scheduler.now() + last.lookAfterMs, isEndless);
+    last.look();
+    for (let more = 0; more < SETTLE_HOURS && !isOver() && !isEndless(); more += 5) {
+      await world.runUntil(scheduler.now() + 5 * HOUR, isEndless);
+    }
+    if (isEndless())
+      recorder.record({ kind: 'internal-error', text: `${scheduler.steps()} steps: it works without end` });
     const faults = check(historyOf(world, setting));
     const { deaths, steps, requests, commits } = world.counts();
-    const simulated = (scheduler.now() - START) / HOUR;
+    const simulated = (scheduler.now() - start) / HOUR;
     const messages = clients.messages();
     const { events } = recorder;
     return {

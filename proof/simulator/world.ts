@@ -5,12 +5,12 @@ import type { DatabaseSync } from 'node:sqlite';
 import { replaceTurns } from '../../src/base/event-loop.ts';
 import { isUnavailable, Problem } from '../../src/base/problem.ts';
 import { replaceRandomness } from '../../src/base/random.ts';
+import { createRandom } from '../../test/support/random.ts';
 import type { SubmittedEvent } from '../checker/history.ts';
 import { type Carrier, createCarrier } from './carrier.ts';
 import { closeOf, Dead, losePower, openObserver, replaceDisk, type SeenStatement } from './disk.ts';
 import { type SimulatedNode, startNode } from './node.ts';
 import { createNodeClock } from './node-clock.ts';
-import { createRandom } from './random.ts';
 import { createReceivers, type Receivers } from './receivers.ts';
 import { createRecorder, type Recorder } from './recorder.ts';
 import { createOwner, createScheduler, type Owner, type Scheduler, type Waiting } from './scheduler.ts';
@@ -92,9 +92,9 @@ export async function createWorld({ seed, nodes, template, start }: WorldOptions
   const folder = mkdtempSync(join(folderOf(), 'columba-simulator-'));
   const path = join(folder, 'world.db');
   copyFileSync(template, path);
-  const ids = createRandom(seed, 'ids');
-  const pauses = createRandom(seed, 'pauses');
-  const choices = createRandom(seed, 'choices');
+  const ids = createRandom('ids', seed);
+  const pauses = createRandom('pauses', seed);
+  const choices = createRandom('choices', seed);
   const slots: Slot[] = Array.from({ length: nodes }, (_, index) => emptySlot(index));
   const counts = { deaths: 0, requests: 0, commits: 0 };
   let observer: DatabaseSync | undefined;
@@ -230,7 +230,7 @@ export async function createWorld({ seed, nodes, template, start }: WorldOptions
     slot.incarnations += 1;
     const owner = createOwner(`node ${slot.index}.${slot.incarnations}`);
     slot.owner = owner;
-    const random = createRandom(seed, owner.name);
+    const random = createRandom(owner.name, seed);
     const clock = createNodeClock(scheduler, owner, random, () => slot.skewMs);
     const start = () =>
       startNode({

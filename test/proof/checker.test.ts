@@ -164,6 +164,13 @@ describe('the checker finds each planted fault', () => {
     assert.deepEqual(checked([...RIGHT, decided], outcomes), []);
   });
 
+  test('a failed message may be UNKNOWN while the outcome of a newer attempt is', () => {
+    const outcomes: History['outcomes'] = [{ token: 'a', list: 'sent', status: 'UNKNOWN', captured: 2 }];
+    const failed = RIGHT.map((event) => (event.kind === 'receipt-taken' ? { ...event, status: 'EXPIRED' } : event));
+    assert.equal(checked(failed, outcomes).length, 2, 'it is pending for no reason, and its receipts say otherwise');
+    assert.deepEqual(checked(failed, outcomes, { pendingReason: () => 'an operator decides' }), []);
+  });
+
   test('credits that do not add up at a snapshot', () =>
     found(
       checked([...RIGHT, { kind: 'balances', account: 'acme', granted: 10n, free: 9n, held: 0n, used: 2n }]),

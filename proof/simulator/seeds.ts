@@ -1,0 +1,31 @@
+/**
+ * Worlds that the slice runs first, each with the hours for which it is made. Those with a story once broke a promise or
+ * a rule; the others are there so that the same worlds are always tried. A plan that changes makes other worlds of them.
+ */
+export const seeds: readonly { readonly seed: number; readonly hours: number; readonly story?: string }[] = [
+  {
+    seed: 4467356,
+    hours: 24,
+    story: 'an operator decided that a message was not submitted, and a receipt came later: REJECTED is right',
+  },
+  {
+    seed: 4467351,
+    hours: 24,
+    story: 'an operator decided twice about a message, and only the first of its attempts got a receipt',
+  },
+  {
+    seed: 4467354,
+    hours: 24,
+    story: 'a node that had not heard of the pause of a connector asked for messages 50 times a second',
+  },
+  {
+    seed: 2,
+    hours: 4,
+    story: 'a world ended before the last webhook was told',
+  },
+  {
+    seed: 48,
+    hours: 4,
+    story: 'one attempt of a part had EXPIRED, and a newer one was never answered: UNKNOWN is right',
+  },
+];
