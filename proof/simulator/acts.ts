@@ -84,7 +84,9 @@ function optedOut({ world, look }: Client, account: string, number: string): voi
     `select (select count(*) from scheduled where scheduled.account_id = account.account_id and recipient = ?)
        + (select count(*) from dispatch where dispatch.account_id = account.account_id and recipient = ? and state = 'waiting'
           and is_answer = 0) as count from account where username = ?`,
-    ...[number, number, account],
+    number,
+    number,
+    account,
   )?.count;
   const fault = isOpen || Number(waiting) === 0 ? null : `${waiting} messages for ${number} wait`;
   if (fault !== null) record({ kind: 'read', what: `the opt-out from ${account}`, fault });
