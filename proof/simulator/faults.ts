@@ -100,14 +100,14 @@ export const plantedFaults: readonly PlantedFault[] = [
   fault(
     'a claim takes what is not due',
     `${SENDING}/dispatch.sql.ts`,
-    "where account_id = :account and way = :way and state = 'waiting' and due_at <= :now\n",
-    "where account_id = :account and way = :way and state = 'waiting' and due_at <= :now + 100000\n",
+    "way = :way and state = 'waiting' and due_at <= :now\n     order by",
+    "way = :way and state = 'waiting' and due_at <= :now + 100000\n     order by",
   ),
   fault(
     'a claim takes what is submitting',
     `${SENDING}/dispatch.sql.ts`,
-    "where account_id = :account and way = :way and state = 'waiting' and due_at <= :now\n",
-    "where account_id = :account and way = :way and (state = 'submitting' or state = 'waiting' and due_at <= :now)\n",
+    "way = :way and state = 'waiting' and due_at <= :now\n     order by",
+    "way = :way and (state = 'submitting' or state = 'waiting' and due_at <= :now)\n     order by",
   ),
   fault(
     'the fence does not grow',
