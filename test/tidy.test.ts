@@ -4,7 +4,6 @@ import { basename, dirname, join, normalize, relative } from 'node:path';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { contract } from '../src/asmx/contract/contract.ts';
-import { THREADS } from '../tools/program.ts';
 
 /** Rules of the code that a reader would otherwise have to watch over. */
 
@@ -270,15 +269,6 @@ describe('functions and classes', () => {
       source.flatMap((file) => longFunctions(file, textOf(file))),
       [],
     );
-  });
-
-  test('the program finds its own files in one place, because in the executable they lie inside of it', () => {
-    assert.deepEqual(
-      source.filter((file) => textOf(file).includes('import.meta.url')),
-      ['src/base/program-files.ts'],
-    );
-    const threads = source.filter((file) => file.endsWith('-worker.ts')).map((file) => file.slice(4, -3));
-    assert.deepEqual([...THREADS].sort(), threads);
   });
 
   test(`no class of the program has more than ${CLASS_LINES_MAX} lines`, () => {
