@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { type Guard, NO_GUARD, putGuard } from '../../../src/domain/outbound/guard.ts';
+import { createExpiry } from '../../../src/domain/sending/expire.ts';
 import { refuseHeldMessage, releaseHeldMessage } from '../../../src/domain/sending/held.ts';
 import { createOptOuts } from '../../../src/domain/sending/opt-out.ts';
 import { addWebhook } from '../../../src/domain/webhooks/webhooks.ts';
@@ -135,6 +136,13 @@ onEveryEngine('the spend guard', (engine) => {
     assert.equal((await bench.sent.show(bench.account, later.id)).status, 'QUEUED');
     await createOptOuts(bench.database, bench.now, async () => 'ZA').add(bench.account, '+27825550201', null);
     assert.equal((await bench.sent.show(bench.account, later.id)).status, 'DELETED');
+    assert.deepEqual(await bench.states(), ['waiting']);
+
+    const expiring = (await bench.send(['+27825550202'], { notAfter: START + HOUR })).accepted[0] as { id: bigint };
+    assert.deepEqual(await bench.states(), ['waiting', 'held']);
+    bench.clock.now = START + HOUR;
+    await createExpiry(bench.database, bench.now, (work) => work())(() => false);
+    assert.equal((await bench.sent.show(bench.account, expiring.id)).status, 'EXPIRED');
     assert.deepEqual(await bench.states(), ['waiting']);
     await bench.checkLedger();
   });
