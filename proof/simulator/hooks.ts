@@ -3,8 +3,9 @@ import { fileURLToPath } from 'node:url';
 
 /**
  * What the simulator changes of the program while Node loads it: src/store/sqlite/ gets the
- * simulated disk as node:sqlite, and one file may get a planted fault. Node loads all static imports
- * of a module before it runs it, so whoever simulates calls this and imports the rest afterwards.
+ * simulated disk as node:sqlite, and its thread of checkpoints is simulated too. One file may get a
+ * planted fault. Node loads all static imports of a module before it runs it, so whoever simulates
+ * calls this and imports the rest afterwards.
  */
 export interface Mutation {
   /** Below the root of the project. */
@@ -15,6 +16,8 @@ export interface Mutation {
 
 const ROOT = new URL('../../', import.meta.url);
 const STORE = new URL('src/store/sqlite/', ROOT).href;
+/** It starts the thread of checkpoints for the store. */
+const THREADS = new URL('src/base/program-files.ts', ROOT).href;
 const SIMULATED = new Set(['node:sqlite', 'node:worker_threads']);
 const DISK = new URL('disk.ts', import.meta.url).href;
 
@@ -22,7 +25,7 @@ export function installHooks(mutation?: Mutation): void {
   const mutated = mutation && new URL(mutation.file, ROOT).href;
   registerHooks({
     resolve: (specifier, context, next) =>
-      SIMULATED.has(specifier) && context.parentURL?.startsWith(STORE)
+      SIMULATED.has(specifier) && (context.parentURL?.startsWith(STORE) || context.parentURL === THREADS)
         ? { url: DISK, shortCircuit: true }
         : next(specifier, context),
     load(url, context, next) {
