@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { describe, test } from 'node:test';
+import { programFiles } from '../../tools/program.ts';
 import { type Instruction, pairsOf, ROOT, read, readDockerfile, stagesOf } from './formats.ts';
 
 /** What can be said of the Dockerfiles without Docker. proof/deploy/image.test.ts follows the lines of the first one. */
@@ -127,12 +128,7 @@ describe('the image of Columba', () => {
   });
 
   test('the program, its licence and every file that it reads beside its source are copied', () => {
-    const sources = globSync('src/**/*.ts', { cwd: ROOT });
-    const beside = sources.flatMap((file) =>
-      [...readFileSync(join(ROOT, file), 'utf8').matchAll(/new URL\('([^']+)', import\.meta\.url\)/g)]
-        .map((match) => normalize(join(dirname(file), match[1] as string)))
-        .filter((path) => !path.startsWith('src/')),
-    );
+    const beside = Object.keys(programFiles(ROOT)).flatMap((path) => (path.startsWith('../') ? [path.slice(3)] : []));
     assert.ok(beside.length > 1);
     assert.deepEqual(
       ['bin', 'src', 'columba', 'LICENSE', ...beside].filter((path) => !copied().includes(path)),
