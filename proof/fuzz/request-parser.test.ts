@@ -129,6 +129,7 @@ describe('parsing requests from bytes', () => {
       if (
         bytes.length > LENGTH_MAX ||
         / {2,}/.test(bytes.toString('latin1')) ||
+        EMPTY_LINE_OF_LF.test(bytes.toString('latin1')) ||
         ours.isOver ||
         theirs.isOver ||
         there.some(isAbsolute) ||
@@ -149,6 +150,8 @@ describe('parsing requests from bytes', () => {
 });
 
 const UNFINISHED = 'unfinished';
+/** Node ignores it between two requests. Here a line ends with CR and LF everywhere. */
+const EMPTY_LINE_OF_LF = /(?:^|\r\n)\n/;
 /** Of what comes before the path Node wants more than we do, who look at it later: src/http/host-header.ts. */
 const isAbsolute = ([, target = '']: readonly string[]) => !target.startsWith('/');
 
