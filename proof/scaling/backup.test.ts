@@ -73,7 +73,7 @@ interface Exported {
 }
 
 describe('a backup of the embedded database', () => {
-  test('a backup of a database that is written to is whole, of one moment, and served again by opening it', {
+  test('a backup of a database that is written to is whole, of one moment, and served again after it is adopted', {
     timeout: 300_000,
   }, async (t) => {
     const database = freshDatabase();
@@ -112,6 +112,8 @@ describe('a backup of the embedded database', () => {
       const asked = new Set(load.acknowledged);
       assert.ok([...kept].filter((text) => !asked.has(text)).length <= 2, 'only what was on its way');
 
+      const adopted = await columba(['restore', '--adopt', '--database', `sqlite:${copy}`]);
+      assert.equal(adopted.code, 0, adopted.stderr);
       const restored = await serving(['--database', `sqlite:${copy}`]);
       const answer = await fetch(`${restored.address}/api/account.asmx/FetchSavedMessages?user_id=${USER}`);
       assert.equal((await answer.text()).match(/<string>/g)?.length ?? 0, kept.size);
