@@ -79,7 +79,9 @@ function checkWrites(side: Side, { asked, acknowledged, blacklisted }: ClientNot
   for (const write of acknowledged) {
     const [, operation = '', target = ''] = /^(\S+) (.*)$/.exec(write) ?? [];
     const isThere = side.templates.has(target);
-    if (operation === 'account.DeleteMessageTemplate' && isThere) tell(`the template ${target} was deleted`);
+    // A write whose client got no answer may take effect later, also after a later write of the same client.
+    const isSaved = acknowledged.has(`account.SaveMessageTemplate ${target}`);
+    if (operation === 'account.DeleteMessageTemplate' && isThere && isSaved) tell(`the template ${target} was deleted`);
     const isDeleted = asked.has(`account.DeleteMessageTemplate ${target}`);
     if (operation === 'account.SaveMessageTemplate' && !isThere && !isDeleted) tell(`the template ${target} is lost`);
     if (operation === 'sent.MarkMessageAsRead' && side.marked.get(target) === false) tell(`${target} is not marked`);
