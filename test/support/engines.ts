@@ -48,7 +48,7 @@ function sqlite(): Engine {
 }
 
 /** `server` is the address of a server on which databases can be made; test/run.ts starts one, or TEST_POSTGRES names one. */
-function postgres(server: string): Engine {
+function postgres(server: string): Engine & { readonly untouched: () => Promise<string> } {
   const made: string[] = [];
   const make = async (template?: string) => {
     const name = `test_${process.pid}_${++count}`;
@@ -69,13 +69,18 @@ function postgres(server: string): Engine {
       return used ?? make(data === 'none' ? undefined : await templates[data]);
     },
     release: (database) => void released.push(database),
+    untouched: async () => make(await templates.sample),
   };
 }
 
-export const engines: readonly Engine[] = [
-  sqlite(),
-  ...(process.env.TEST_POSTGRES ? [postgres(process.env.TEST_POSTGRES)] : []),
-];
+const onServer = process.env.TEST_POSTGRES ? postgres(process.env.TEST_POSTGRES) : undefined;
+export const engines: readonly Engine[] = [sqlite(), ...(onServer ? [onServer] : [])];
+
+/** The sample data on PostgreSQL in a database that no test has used: dead rows of others would change its plans. */
+export async function untouchedPostgres(): Promise<string> {
+  if (!onServer) throw new Error('there is no PostgreSQL');
+  return onServer.untouched();
+}
 
 /**
  * The same suite on every engine. Where TEST_POSTGRES_BIN chooses another PostgreSQL, it runs on that alone: SQLite is the

@@ -9,7 +9,7 @@ import { Caller } from '../../../src/store/caller.ts';
 import { lockManyQuery, lockQuery } from '../../../src/store/postgres/caller-statement.ts';
 import { VERSIONS } from '../../../src/store/postgres/connection.ts';
 import { createFailoverPool } from '../../../src/store/postgres/pool.ts';
-import { engines } from '../../support/engines.ts';
+import { untouchedPostgres } from '../../support/engines.ts';
 import { openStore } from '../../support/opened-database.ts';
 import { onPostgres } from '../../support/postgres-engines.ts';
 import { allStatements, costOf, genericPlan, type StatementText, textsOf } from '../../support/statement-plans.ts';
@@ -57,9 +57,9 @@ onPostgres('plans of all statements on PostgreSQL', () => {
   const own = (statement: unknown) => plan(textsOf(statement as never)[0] as StatementText);
 
   before(async () => {
-    const fresh = await engines.find(({ name }) => name === 'postgres')?.fresh('sample');
-    await (await openStore(fresh as string)).close();
-    hosts = createFailoverPool({ url: fresh as string, connectionsMax: 1, timeoutMs: 60_000 }, systemClock);
+    const fresh = await untouchedPostgres();
+    await (await openStore(fresh)).close();
+    hosts = createFailoverPool({ url: fresh, connectionsMax: 1, timeoutMs: 60_000 }, systemClock);
     client = await hosts.connect();
     const others = [VERSIONS, lockManyQuery(['hash']), lockQuery(1n), lockQuery(new Caller('hash'))];
     statements = [

@@ -26,7 +26,7 @@ import { postgresDialect } from '../../../src/store/postgres/connection.ts';
 import { createFailoverPool } from '../../../src/store/postgres/pool.ts';
 import { sqliteDialect } from '../../../src/store/sqlite/connection.ts';
 import { render, type Statement } from '../../../src/store/statement.ts';
-import { engines } from '../../support/engines.ts';
+import { engines, untouchedPostgres } from '../../support/engines.ts';
 import { openStore, pathOf } from '../../support/opened-database.ts';
 import { genericPlan } from '../../support/statement-plans.ts';
 
@@ -106,7 +106,7 @@ describe('query plans of the operator, on PostgreSQL', () => {
   let hosts: ReturnType<typeof createFailoverPool>;
   let client: Awaited<ReturnType<ReturnType<typeof createFailoverPool>['connect']>>;
   before(async () => {
-    const setting = (await engines[1]?.fresh('sample')) as string;
+    const setting = await untouchedPostgres();
     await (await openStore(setting)).close();
     hosts = createFailoverPool({ url: setting, connectionsMax: 1, timeoutMs: 5_000 }, systemClock);
     client = await hosts.connect();
