@@ -67,6 +67,18 @@ export const NOT_TOLD: Extract<SubmitResult, { kind: 'temporary' }> = {
   reason: 'withheld: the database did not tell whether the recipient has opted out',
 };
 
+/** The statuses of receipts, in the order of SMPP's message_state, which begins with 1. */
+export const RECEIPT_STATUSES = [
+  'ENROUTE',
+  'DELIVERED',
+  'EXPIRED',
+  'DELETED',
+  'UNDELIVERABLE',
+  'ACCEPTED',
+  'UNKNOWN',
+  'REJECTED',
+] as const;
+
 export interface ReceivedReceipt {
   readonly connector: string;
   /** Our id of the attempt, if the carrier returns it. */
@@ -74,15 +86,7 @@ export interface ReceivedReceipt {
   readonly gatewayId: string | null;
   /** Looked for in this order, where no submission has the first one. */
   readonly otherGatewayIds?: readonly string[];
-  readonly status:
-    | 'ENROUTE'
-    | 'DELIVERED'
-    | 'EXPIRED'
-    | 'DELETED'
-    | 'UNDELIVERABLE'
-    | 'ACCEPTED'
-    | 'UNKNOWN'
-    | 'REJECTED';
+  readonly status: (typeof RECEIPT_STATUSES)[number];
   readonly at: number;
   /** A code of the carrier; never a number or a text of a message. */
   readonly detail: string | null;

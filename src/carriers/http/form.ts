@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { RECEIPT_STATUSES } from '../connector.ts';
 
 /**
  * The form of a provider file, which describes how an HTTP provider is called, how its answers are
@@ -8,16 +9,6 @@ import { z } from 'zod';
 
 export const RESULTS = ['accepted', 'permanent', 'temporary', 'throttled', 'down', 'unknown'] as const;
 export type Result = (typeof RESULTS)[number];
-const STATUSES = [
-  'ENROUTE',
-  'DELIVERED',
-  'EXPIRED',
-  'DELETED',
-  'UNDELIVERABLE',
-  'ACCEPTED',
-  'UNKNOWN',
-  'REJECTED',
-] as const;
 
 const text = (lengthMax = 2_000) => z.string().min(1).max(lengthMax);
 
@@ -185,7 +176,7 @@ const incomingRead = z.strictObject({
 });
 export type IncomingRead = z.output<typeof incomingRead>;
 
-const status = z.enum(STATUSES);
+const status = z.enum(RECEIPT_STATUSES);
 const charset = z.strictObject({
   from: sources,
   map: z.record(z.string(), z.enum(['utf8', 'utf16be', 'hex', 'percent-latin1', 'percent-utf16be'])),
@@ -311,7 +302,7 @@ export type MessageRequest = ProviderFile['request'];
 
 export const FILE_BYTES_MAX = 64 * 1024;
 
-/** What is wrong at which place of a file. */
+/** A mistake in a file, with its place. */
 export interface Mistake {
   readonly path: readonly PropertyKey[];
   readonly message: string;

@@ -1,6 +1,6 @@
 import { unpackSeptets } from '../../sms/gsm7.ts';
 import { utf16Units } from '../../sms/user-data.ts';
-import type { ReceivedReceipt } from '../connector.ts';
+import { RECEIPT_STATUSES, type ReceivedReceipt } from '../connector.ts';
 import type { SmppConfig } from './config.ts';
 import { idsToMatch } from './ids.ts';
 import { type Pdu, TLV } from './pdu.ts';
@@ -34,7 +34,7 @@ export function readReceipt(pdu: Pdu, config: SmppConfig, now: number): ReadRece
   const text = textOf(octets, message.dataCoding, config);
   if (kind === KIND.message && !(config.quirks.receiptsWithoutEsmClass && WHOLE_FORM.test(text))) return null;
   const read = readForm(text);
-  const ofState = STATES[pdu.tlvs?.get(TLV.messageState)?.[0] ?? 0];
+  const ofState = RECEIPT_STATUSES[(pdu.tlvs?.get(TLV.messageState)?.[0] ?? 0) - 1];
   const ofWord = read.word === null ? undefined : WORDS[read.word.slice(0, 5).toUpperCase()];
   const isAck = kind === KIND.deliveryAck || kind === KIND.userAck;
   return {
@@ -55,19 +55,6 @@ function textOf(octets: Uint8Array, dataCoding: number, { quirks }: SmppConfig):
   }
   return quirks.ucs2LittleEndian ? Buffer.from(octets).toString('utf16le') : utf16Units(octets);
 }
-
-/** In the order of message_state. */
-const STATES: readonly (ReceivedReceipt['status'] | undefined)[] = [
-  undefined,
-  'ENROUTE',
-  'DELIVERED',
-  'EXPIRED',
-  'DELETED',
-  'UNDELIVERABLE',
-  'ACCEPTED',
-  'UNKNOWN',
-  'REJECTED',
-];
 
 /** The first five letters decide: SMSCs write DELIVRD and Delivered. */
 const WORDS: Readonly<Record<string, ReceivedReceipt['status']>> = {
