@@ -131,7 +131,7 @@ async function send(client: Client, random: Random, id: number): Promise<void> {
   }
 }
 
-/** Whoever lacks credits is told so before the ledger notices, and nobody else is. */
+/** A client that lacks credits is told so before the ledger notices, and no other client is. */
 function faultOfRefusal(answer: string, hadEnough: boolean): string | null {
   if (/would be below 0/.test(answer)) return 'the ledger had to refuse it';
   return hadEnough && /credits/.test(answer) ? 'it was refused for credits, and enough were free' : null;

@@ -12,7 +12,10 @@ import { type Labels, wrongFields } from './wrong-fields.ts';
 
 /** Lists, forms and notes that screens are made of. */
 
-/** What is said after an act. An act that did nothing says so in the page, where it stays. */
+/**
+ * The notice that a page shows after an act. An act that did nothing says so in the page, where it
+ * stays.
+ */
 export type Notices = Readonly<Record<string, string | ((count: bigint) => string) | { readonly nothingDone: string }>>;
 
 /**
@@ -58,7 +61,10 @@ export interface Row {
   readonly cells: readonly (Html | Cell)[];
   /** What the checkbox selects, for screen readers. */
   readonly name?: string;
-  /** What is new about the row, such as `unread`. It is marked, and screen readers say it. */
+  /**
+   * The word for what is new about the row, such as `unread`. The row is marked, and screen readers
+   * say the word.
+   */
   readonly fresh?: string | undefined;
 }
 

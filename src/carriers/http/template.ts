@@ -30,7 +30,7 @@ export const MESSAGE_NAMES = [
   'callback.receipt',
   'callback.incoming',
 ] as const;
-/** Those that a message may lack. */
+/** The names whose values a message may lack. */
 export const OPTIONAL_NAMES: readonly string[] = ['sender', 'udhHex', 'validUntil', 'validitySeconds', 'validityMs'];
 
 /** Throws SyntaxError for an unknown filter. */
