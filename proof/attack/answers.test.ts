@@ -44,7 +44,7 @@ const ANSWERS: [string, number, number, Partial<Request>[]][] = [
   ],
 ];
 
-describe('the largest answer without a user_id', () => {
+describe('the size of answers without a user_id', () => {
   let service: Service;
   before(async () => {
     service = await startService(engines[0] as Engine, 'empty');

@@ -83,7 +83,7 @@ test('short calls with a Content-Encoding are not limited, whether it is a compr
     client.close();
   }));
 
-describe('what a request holds', () => {
+describe('memory of compressed requests', () => {
   test('a decompressed body counts its bytes until its request is answered', () =>
     serving({ receivingBytesMax: 2 ** 18, accountRate: 0 }, async (address) => {
       const good = packed(gzipSync(call(ACME, 5_000)));

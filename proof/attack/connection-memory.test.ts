@@ -73,7 +73,7 @@ const ATTACKS: Record<string, (turn: number) => Buffer> = {
 // Nothing of this gets to the database, so one is enough.
 const [engine] = engines as [Engine];
 
-describe('memory', () => {
+describe('memory of connections', () => {
   async function repeat({ address }: Scene, times: number, attack: (turn: number) => Buffer, first: number) {
     let turn = first;
     const one = async () => {
@@ -83,7 +83,7 @@ describe('memory', () => {
   }
 
   for (const [name, attack] of Object.entries(ATTACKS)) {
-    test(`${name}: ${TIMES} of them leave nothing in memory`, () =>
+    test(`${TIMES} connections leave nothing in memory: ${name}`, () =>
       scene(engine, SMALL, async (present) => {
         await repeat(present, 100, attack, 0); // what is compiled and cached once
         const before = await memoryInUse();

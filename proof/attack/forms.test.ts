@@ -16,7 +16,7 @@ const post = (bytes: string) => service.send({ method: 'POST', path: '/api/inbox
 
 describe('the work of reading a form grows with the bytes, not with their square', () => {
   for (const [name, shape] of Object.entries(formShapes)) {
-    test(name, async () => {
+    test(`the work of reading a form grows with the bytes: ${name}`, async () => {
       const ratio = await growthOf(shape, post);
       assert.ok(ratio < RATIO_MAX, `${ratio.toFixed(1)} times the CPU for ten times the bytes`);
     });

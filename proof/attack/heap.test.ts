@@ -100,7 +100,7 @@ async function growth({ settings = {}, request }: Path): Promise<number> {
 
 describe(`${REQUESTS} requests with heads of ${HEAD_BYTES} bytes leave no head behind`, () => {
   for (const [name, path] of Object.entries(paths)) {
-    test(name, async () => {
+    test(`no head of a request stays in memory: ${name}`, async () => {
       const grown = await growth(path);
       assert.ok(grown < GROWTH_MAX_MIB, `${grown.toFixed(1)} MiB more`);
     });

@@ -5,7 +5,7 @@ import { longestTurnMs } from './hold.ts';
 import { DOCUMENT } from './machine.ts';
 import { HOLD_MS_MAX } from './web.ts';
 
-test('work is over the budget in one turn of the event loop and within it in many, on any machine', async () => {
+test('work that exceeds its budget in one turn of the event loop is within it when it is spread over many turns, on any machine', async () => {
   const inTurns = (turns: number) =>
     longestTurnMs(async () => {
       for (let turn = 0; turn < turns; turn++) {

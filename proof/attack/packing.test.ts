@@ -21,7 +21,7 @@ async function costOf(work: () => Promise<void>): Promise<number> {
   return least;
 }
 
-test('the largest file of the import screen is packed and unpacked beside the event loop', async () => {
+test('the largest file of the import screen is packed and unpacked without blocking the event loop', async () => {
   const shapes = { 'random bytes': randomBytes(CSV_BYTES_MAX), zeros: Buffer.alloc(CSV_BYTES_MAX) };
   for (const [shape, bytes] of Object.entries(shapes)) {
     let text = '';

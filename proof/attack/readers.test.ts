@@ -49,7 +49,7 @@ const LISTS = [
 const get = (path: string, userId: string, ...fields: string[]) =>
   [`GET ${path}user_id=${userId} HTTP/1.1`, 'Host: h', ...fields, '', ''].join('\r\n');
 
-onEveryEngine('readers that take nothing', (engine) => {
+onEveryEngine('clients that do not read their answers', (engine) => {
   let serving: Serving;
   let server: HttpServer;
   let texts = 0;
@@ -106,7 +106,7 @@ onEveryEngine('readers that take nothing', (engine) => {
   }
 
   for (const [operation, path, field] of LISTS) {
-    test(`${READERS} of ${operation} hold no more than one account may, and others are served (${field})`, async () => {
+    test(`${READERS} unread answers of ${operation} take no more memory than one account may use, and other accounts are served (${field})`, async () => {
       const isBounded = () => {
         const { unsentBytes } = server.traffic;
         assert.ok(unsentBytes <= ACCOUNT_BYTES_MAX, `${unsentBytes} bytes are held`);

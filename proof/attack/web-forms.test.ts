@@ -40,9 +40,10 @@ describe('the work of a form that a stranger sends to the console grows with the
       );
     };
     for (const [name, shape] of Object.entries(formShapes))
-      test(`${path}: ${name}`, () => assertLinear(shape, post(URLENCODED)));
+      test(`the work of a form grows with its bytes at ${path}: ${name}`, () => assertLinear(shape, post(URLENCODED)));
     for (const [name, shape] of Object.entries(multipartShapes))
-      test(`${path}, multipart: ${name}`, () => assertLinear(shape, post('multipart/form-data; boundary=x')));
+      test(`the work of a multipart form grows with its bytes at ${path}: ${name}`, () =>
+        assertLinear(shape, post('multipart/form-data; boundary=x')));
   }
 });
 

@@ -15,7 +15,7 @@ function read(text: string): void {
 
 describe('the work of reading XML grows with the bytes, not with their square', () => {
   for (const [name, shape] of Object.entries(shapes)) {
-    test(name, async () => {
+    test(`the work of reading XML grows with the bytes: ${name}`, async () => {
       const ratio = await growthOf(shape, read);
       assert.ok(ratio < RATIO_MAX, `${ratio.toFixed(1)} times the CPU for ten times the bytes`);
     });

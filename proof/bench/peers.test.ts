@@ -77,8 +77,8 @@ for (const toolkit of toolkits) {
   });
 }
 
-describe('without the packages', () => {
-  test('the servers are left out, each with its name and its packages', () => {
+describe('servers whose packages are missing', () => {
+  test('servers whose packages are not installed are left out, and the benchmark names each with its packages', () => {
     const program = `const { startPeers } = await import('${new URL('../../bench/peers.ts', import.meta.url)}');
       process.stdout.write(String((await startPeers()).length));`;
     const args = ['--disable-warning=ExperimentalWarning', '--input-type=module', '--eval', program];

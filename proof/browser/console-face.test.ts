@@ -59,7 +59,7 @@ describe('layout of the console in Chromium', () => {
     await page.waitForURL(/\/console\/messages\/\d+$/);
   });
 
-  inConsole('print shows the list as a table, without what cannot be pressed there', async (visit) => {
+  inConsole('a printed page shows the list as a table, without buttons and other controls', async (visit) => {
     const { page, open, signIn } = visit;
     await signIn({ username: 'acme' });
     await open('/console/sent');
@@ -74,7 +74,7 @@ describe('layout of the console in Chromium', () => {
     assert.equal(await page.evaluate("getComputedStyle(document.querySelector('tbody tr')).display"), 'table-row');
   });
 
-  inConsole('marked messages are unread again after Undo, and the count in the title follows', async (visit) => {
+  inConsole('Undo makes marked messages unread again, and the count in the title follows', async (visit) => {
     const { page, open, signIn } = visit;
     await signIn({ username: 'acme' });
     await open('/console/inbox');
@@ -99,7 +99,7 @@ describe('layout of the console in Chromium', () => {
   });
 
   inConsole(
-    'a server that is away is said so, and the note goes when it answers again',
+    'the page says that the server does not answer, and removes the note when it answers again',
     async ({ page, open, signIn }) => {
       await signIn({ username: 'acme' });
       await open('/console/inbox');

@@ -68,7 +68,7 @@ describe('screens of the console in Chromium', () => {
     });
 
     inConsole(
-      `every screen of ${who} is whole without the script`,
+      `every screen of ${who} works without the script`,
       async ({ page, open, signIn, api }) => {
         await addFigures(api);
         await signIn(owner);
@@ -145,7 +145,7 @@ describe('working in the console in Chromium', () => {
     assert.equal(await page.locator('input[type=search]').first().inputValue(), 'gixj?');
   });
 
-  inConsole('keys of an operator led to screens that only customers have', async ({ page, open, signIn }) => {
+  inConsole('the keys of an operator lead only to screens that an operator has', async ({ page, open, signIn }) => {
     await signIn({ operator: 'ann' });
     await page.keyboard.press('?');
     const list = page.getByRole('dialog', { name: 'Keys' });
@@ -194,7 +194,7 @@ describe('working in the console in Chromium', () => {
   });
 
   inConsole(
-    'a new message waits behind a button and keeps the selection; after a sign-out the page says so',
+    'a new message waits behind a button and leaves the selection alone, and after a sign-out the page says that the session has ended',
     async ({ page, open, signIn, api }) => {
       await signIn({ username: 'acme' });
       await open('/console/inbox');

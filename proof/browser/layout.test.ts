@@ -27,7 +27,7 @@ const NARROW = { viewport: { width: 360, height: 640 } };
 const WIDTH = 'document.scrollingElement.scrollWidth';
 
 // The pages come from the contract, so one engine shows all of it.
-describe('looks of the pages in a browser', () => {
+describe('layout of the pages in a browser', () => {
   const engine = engines[0] as Engine;
 
   for (const [look, options] of [
@@ -36,7 +36,7 @@ describe('looks of the pages in a browser', () => {
   ] as const) {
     inBrowser(
       engine,
-      `nothing keeps anyone from using the pages: axe finds no violation (${look})`,
+      `axe finds no violation of accessibility on any page (${look})`,
       async (visit) => {
         for (const path of SOME_PAGES) {
           await visit.open(path);
@@ -57,7 +57,7 @@ describe('looks of the pages in a browser', () => {
 
   inBrowser(
     engine,
-    'who prefers dark gets light writing on a dark page',
+    'a reader who prefers dark colours gets light text on a dark page',
     async ({ page, open }) => {
       await open(UNREAD);
       assert.ok((await brightness(page, 'backgroundColor')) < 40);
@@ -84,7 +84,7 @@ describe('looks of the pages in a browser', () => {
 
   inBrowser(
     engine,
-    'an answer and the programs do not make a page wider than a screen of 360 pixels either',
+    'neither an answer nor the programs make a page wider than a screen of 360 pixels',
     async (visit) => {
       await visit.open(UNREAD);
       await visit.unfold();
@@ -97,7 +97,7 @@ describe('looks of the pages in a browser', () => {
 
   inBrowser(
     engine,
-    'on paper a page is dark on light, with all programs and samples and without what cannot be pressed there',
+    'a printed page is dark on light, with all programs and samples and without buttons',
     async ({ page, open }) => {
       await open(UNREAD);
       await page.emulateMedia({ media: 'print' });

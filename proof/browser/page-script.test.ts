@@ -15,7 +15,7 @@ const kept = (page: Page, store: 'localStorage' | 'sessionStorage') =>
   page.evaluate<string>(`JSON.stringify(Object.entries(${store}))`);
 
 // The pages come from the contract, so one engine shows all of it.
-describe('what pages fill in and keep', () => {
+describe('values that pages fill in and keep', () => {
   const engine = engines[0] as Engine;
 
   inBrowser(
@@ -45,7 +45,7 @@ describe('what pages fill in and keep', () => {
 
   inBrowser(
     engine,
-    'what is typed stays in this tab: the user_id for every operation, the rest for its own',
+    'typed values stay in their tab: the user_id for every operation, other values for the operation they were typed for',
     async (visit) => {
       const { page } = visit;
       await visit.open(UNREAD);
@@ -71,7 +71,7 @@ describe('what pages fill in and keep', () => {
 
   inBrowser(
     engine,
-    'the line of curl follows what is typed, and works with an apostrophe too',
+    'the curl command follows what is typed, and works with an apostrophe too',
     async ({ page, open }) => {
       await open(UNREAD);
       const before = await lineOf(page);
@@ -120,7 +120,7 @@ describe('what pages fill in and keep', () => {
 
   inBrowser(
     engine,
-    'without scripts the front page has all operations and no search, and the line of curl has placeholders',
+    'without scripts the front page has all operations and no search, and the curl command has placeholders',
     async ({ page, open }) => {
       await open('/');
       assert.equal(

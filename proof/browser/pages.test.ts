@@ -26,7 +26,7 @@ onEveryEngine('pages in a browser', (engine) => {
 
   inBrowser(
     engine,
-    'a wrong user_id is answered below the form with 403 and the reason, looks like a refusal, and is told at its field',
+    'a wrong user_id is answered below the form with 403 and the reason, looks like a refusal, and is reported at its field',
     async (visit) => {
       const { page } = visit;
       await visit.open(UNREAD);
@@ -45,7 +45,7 @@ onEveryEngine('pages in a browser', (engine) => {
 
   inBrowser(
     engine,
-    'an argument that is refused is told at its field, which is reached by the keyboard and described by the reason',
+    'a refused argument is reported at its field, which the keyboard reaches and the reason describes',
     async (visit) => {
       await visit.open(UNREAD);
       await visit.call(ACME, '-1');
@@ -55,7 +55,7 @@ onEveryEngine('pages in a browser', (engine) => {
     { allowedErrors: [REFUSED.replace('403 (Forbidden)', '400 (Bad Request)')] },
   );
 
-  inBrowser(engine, 'the answer comes with its time and its header fields', async (visit) => {
+  inBrowser(engine, 'the page shows an answer with its duration and its header fields', async (visit) => {
     await visit.open(UNREAD);
     await visit.call(ACME, '1');
     await visit.answered();
@@ -68,7 +68,7 @@ onEveryEngine('pages in a browser', (engine) => {
 
   inBrowser(
     engine,
-    'a server that is gone is told below the form',
+    'the page says below the form that the server does not answer',
     async (visit) => {
       await visit.open(UNREAD);
       await visit.page.context().setOffline(true);
@@ -80,7 +80,7 @@ onEveryEngine('pages in a browser', (engine) => {
 
   inBrowser(
     engine,
-    'without scripts the form leads to the XML itself, and all samples are there',
+    'without scripts the form leads to the XML itself, and the page shows all samples',
     async ({ page, open }) => {
       await open(UNREAD);
       assert.equal(await page.locator('.sample pre').count(), 1 + 5 + 8);
@@ -100,7 +100,7 @@ onEveryEngine('pages in a browser', (engine) => {
 
   inBrowser(
     engine,
-    'an operation with a list has no form, a line of curl in its place, and all four samples',
+    'an operation with a list has a curl command in place of a form, and all four samples',
     async ({ page, open, unfold }) => {
       await open('/api/account.asmx?op=DeleteContact');
       await unfold();
@@ -147,24 +147,29 @@ onEveryEngine('pages in a browser', (engine) => {
     { permissions: [] }, // none but those that are listed
   );
 
-  inBrowser(engine, 'with the keyboard alone the form is filled in and sent, and the answer reached', async (visit) => {
-    const { page } = visit;
-    const focused = () => page.evaluate<string>('document.activeElement.getAttribute("name") ?? ""');
-    await visit.open(UNREAD);
-    for (let presses = 0; presses < 20 && (await focused()) !== 'user_id'; presses++) await page.keyboard.press('Tab');
-    assert.equal(await focused(), 'user_id');
-    const outline = await page.evaluate<string>('getComputedStyle(document.activeElement).outlineStyle');
-    assert.equal(outline, 'solid', 'the focus can be seen');
-    await page.keyboard.type(ACME);
-    await page.keyboard.press('Tab');
-    assert.equal(await focused(), 'max_count');
-    await page.keyboard.type('1');
-    await page.keyboard.press('Enter');
-    assert.match((await visit.answered()).text, /<id>1003<\/id>/);
-    await page.keyboard.press('Tab'); // the button
-    await page.keyboard.press('Tab');
-    assert.equal(await page.evaluate('document.activeElement.closest("section")?.id'), 'answer');
-  });
+  inBrowser(
+    engine,
+    'a reader can fill in and send the form and reach the answer with the keyboard alone',
+    async (visit) => {
+      const { page } = visit;
+      const focused = () => page.evaluate<string>('document.activeElement.getAttribute("name") ?? ""');
+      await visit.open(UNREAD);
+      for (let presses = 0; presses < 20 && (await focused()) !== 'user_id'; presses++)
+        await page.keyboard.press('Tab');
+      assert.equal(await focused(), 'user_id');
+      const outline = await page.evaluate<string>('getComputedStyle(document.activeElement).outlineStyle');
+      assert.equal(outline, 'solid', 'the focus can be seen');
+      await page.keyboard.type(ACME);
+      await page.keyboard.press('Tab');
+      assert.equal(await focused(), 'max_count');
+      await page.keyboard.type('1');
+      await page.keyboard.press('Enter');
+      assert.match((await visit.answered()).text, /<id>1003<\/id>/);
+      await page.keyboard.press('Tab'); // the button
+      await page.keyboard.press('Tab');
+      assert.equal(await page.evaluate('document.activeElement.closest("section")?.id'), 'answer');
+    },
+  );
 
   inBrowser(
     engine,

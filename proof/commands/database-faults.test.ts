@@ -82,7 +82,7 @@ describe('the operator is told which database file cannot be used, and why:', ()
     assert.ok(said.includes('The folder of the database /proc/nothing/below/columba.db cannot be created.'), said);
   });
 
-  test('a path relative to the current folder is told as an absolute one', async () => {
+  test('the operator is told the absolute path of a database that was named by a relative one', async () => {
     writeFileSync(join(folder, 'relative.db'), 'this is no database, and long enough to be read as a header of one');
     assert.ok((await told('relative.db')).includes(`The file ${join(folder, 'relative.db')} is not`));
   });
@@ -130,21 +130,27 @@ function onDisk(mount: string): { command: string; disk: string } {
   return { command, disk };
 }
 
-describe('the operator is told of the disk of the database:', () => {
-  testWith(unshare, 'it is full', async () => {
+describe('the disk of the database', () => {
+  testWith(unshare, 'the operator is told that the disk of the database is full', async () => {
     const { command, disk } = onDisk('mount -t tmpfs -o size=64k tmpfs DISK');
     const path = join(disk, 'full.db');
     const said = await told(path, ['import', SAMPLE], command);
     assert.ok(said.includes(`The disk of the database ${path} is full. Make room there`), said);
   });
 
-  testWith(unshare, 'it is read-only, whether the database and its folder exist or not', async () => {
-    const from = await made();
-    const { command, disk } = onDisk(`mount -t tmpfs tmpfs DISK\ncp '${from}' DISK/there.db\nmount -o remount,ro DISK`);
-    for (const name of ['there.db', 'new.db', 'folder/new.db']) {
-      const path = join(disk, name);
-      const said = await told(path, ['import', SAMPLE], command);
-      assert.ok(said.includes(`The database ${path} is on a disk that is read-only.`), said);
-    }
-  });
+  testWith(
+    unshare,
+    'the operator is told that the disk of the database is read-only, whether the database and its folder exist or not',
+    async () => {
+      const from = await made();
+      const { command, disk } = onDisk(
+        `mount -t tmpfs tmpfs DISK\ncp '${from}' DISK/there.db\nmount -o remount,ro DISK`,
+      );
+      for (const name of ['there.db', 'new.db', 'folder/new.db']) {
+        const path = join(disk, name);
+        const said = await told(path, ['import', SAMPLE], command);
+        assert.ok(said.includes(`The database ${path} is on a disk that is read-only.`), said);
+      }
+    },
+  );
 });

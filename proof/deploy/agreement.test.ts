@@ -65,7 +65,7 @@ describe('settings', () => {
   });
 
   for (const [file, environment] of Object.entries(environments)) {
-    test(`the values in ${file} are ones that the program takes`, () => {
+    test(`the program accepts the values in ${file}`, () => {
       assert.ok(Object.keys(environment).some((name) => name.startsWith('COLUMBA_')));
       readConfig(environment);
     });
@@ -90,7 +90,7 @@ describe('numbers and names', () => {
     assert.ok(seconds * 1_000 > drainTimeoutMs + databaseTimeoutMs);
   });
 
-  test('a limit of memory has room for what its processes have of their own and receive at once', () => {
+  test('each limit of memory has room for the processes and for the bodies that they receive at once', () => {
     // bench/RESULTS.md, Size: of its own under load; with workers there is a primary process, which serves nothing.
     const [firstMiB, processMiB] = [60, 310];
     const limits = { 'compose.yaml': compose.mem_limit, 'kubernetes.yaml': container.resources.limits.memory };
@@ -102,12 +102,12 @@ describe('numbers and names', () => {
     }
   });
 
-  test('the unit listens on its machine only, and the image, whose network is its own, on all of that', () => {
+  test('the systemd unit listens on its machine only, and the image, which has a network of its own, on all addresses', () => {
     assert.equal(readConfig(environments['columba.service'] ?? {}).host, '127.0.0.1');
     assert.equal(readConfig(environments.Dockerfile ?? {}).host, '0.0.0.0');
   });
 
-  test('every health path that a file names is one that the service answers with 200', async () => {
+  test('the service answers every health path that a file names with 200', async () => {
     const paths = new Set(FILES.flatMap((file) => read(file).match(/\/health\/\w+/g) ?? []));
     assert.deepEqual([...paths].sort(), ['/health/live', '/health/ready']);
     const service = await startService(engines[0] ?? assert.fail(), 'empty');

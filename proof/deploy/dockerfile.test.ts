@@ -38,7 +38,7 @@ for (const file of FILES) {
     const final = stages.at(-1) ?? [];
     const context = dirname(join(ROOT, file));
 
-    test('every instruction is one of Docker, with the flags and the form that it takes', () => {
+    test('every instruction is one that Docker knows, with flags and a form that it accepts', () => {
       assert.equal(instructions[0]?.name, 'FROM');
       for (const { name, flags, value } of instructions) {
         const rule = GRAMMAR[name] ?? assert.fail(name);
@@ -58,7 +58,7 @@ for (const file of FILES) {
       }
     });
 
-    test('the image runs as a user who is not root, given as a number, and nothing is built after that', () => {
+    test('the image runs as a user who is not root and is named by a number, and no instruction builds anything after that', () => {
       const [uid, gid] = last(final, 'USER').split(':').map(Number);
       assert.ok(Number(uid) >= 10_000 && Number(gid) >= 10_000);
       const after = final.slice(final.findLastIndex(({ name }) => name === 'USER') + 1).map(({ name }) => name);
@@ -81,7 +81,7 @@ for (const file of FILES) {
       }
     });
 
-    test('the image stops by SIGTERM, and its command is a program and not a line of a shell', () => {
+    test('the image stops by SIGTERM, and its command is a program and not a shell command', () => {
       assert.equal(last(final, 'STOPSIGNAL'), 'SIGTERM');
       assert.ok(Array.isArray(JSON.parse(last(final, 'CMD'))));
     });
@@ -111,17 +111,17 @@ describe('the image of Columba', () => {
       .flatMap(({ value }) => value.split(' ').slice(0, -1))
       .map(normalize);
 
-  test('npm installs what runs and nothing else, by the lockfile, and runs no script of a package', () => {
+  test('npm installs only runtime packages, by the lockfile, and runs no install script', () => {
     const installs = instructions.filter(({ name, value }) => name === 'RUN' && /\bnpm\b/.test(value));
     assert.equal(installs.length, 1);
     assert.match(installs[0]?.value ?? '', /^npm ci --omit=dev --ignore-scripts( |$)/);
   });
 
-  test('npm stays behind: the last stage starts from an image without Node', () => {
+  test('npm is not in the image: the last stage starts from an image without Node', () => {
     assert.match(final[0]?.value ?? '', /^debian:/);
   });
 
-  test('the database is in the volume, and the port that it listens on is the one that it exposes', () => {
+  test('the database is in the volume, and the image exposes the port that it listens on', () => {
     assert.ok(env.COLUMBA_DATABASE?.startsWith(`sqlite:${last(final, 'VOLUME')}/`), env.COLUMBA_DATABASE);
     assert.equal(last(final, 'EXPOSE'), env.COLUMBA_PORT);
     assert.equal(env.COLUMBA_HOST, '0.0.0.0');

@@ -45,7 +45,7 @@ test('the image has no development files, and only root may change its files', (
 const isLink = (line: string): boolean => (Number(line.split(' ').at(-1)) & 0o170_000) === 0o120_000;
 
 onEveryEngine('a container', (engine) => {
-  test('imports, serves, is healthy, stops by SIGTERM, and has written only to its volume', async () => {
+  test('a container imports, serves, is healthy, stops by SIGTERM, and writes only to its volume', async () => {
     assert.deepEqual(subcommand, ['serve']);
     const before = image.contents();
     const ofVolume = image.env.COLUMBA_DATABASE?.replace(/^sqlite:/, '') ?? '';
@@ -101,7 +101,7 @@ describe('the image', () => {
     ['is not healthy where nothing is answered', () => {}, 1],
   ];
   for (const [behaviour, answer, code] of answers) {
-    test(behaviour, async () => {
+    test(`the image ${behaviour}`, async () => {
       const server = createServer(answer).listen(0, '127.0.0.1');
       await once(server, 'listening');
       const checked = await health(String((server.address() as AddressInfo).port));

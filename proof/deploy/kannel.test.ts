@@ -39,7 +39,7 @@ for (const [file, names] of Object.entries(GROUPS)) {
       }
     });
 
-    test('nobody but this machine reaches Kannel: each allow list has its deny list', () => {
+    test('only this machine reaches Kannel: each allow list has its deny list', () => {
       const fields = groups.flatMap((group) => Object.entries(group));
       const allowed = fields.filter(([key]) => key.endsWith('-allow-ip'));
       assert.ok(allowed.length > 1);
@@ -50,7 +50,7 @@ for (const [file, names] of Object.entries(GROUPS)) {
       }
     });
 
-    test('what Kannel has accepted is on disk, and so are the receipts that are to come', () => {
+    test('Kannel keeps accepted messages and awaited receipts on disk', () => {
       const [core] = groups;
       assert.deepEqual([core?.['store-type'], core?.['dlr-storage']], ['spool', 'spool']);
     });

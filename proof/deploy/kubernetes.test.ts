@@ -49,7 +49,7 @@ describe(FILE, () => {
     assert.deepEqual(spec.strategy.rollingUpdate, { maxSurge: 1, maxUnavailable: 0 });
   });
 
-  test('a pod runs as the user of the image, who is not root, and can neither write to its root nor gain anything', () => {
+  test('a pod runs as the user of the image, who is not root, and can neither write to its root nor gain privileges', () => {
     const [uid, gid] = ofImage('USER').split(':').map(Number);
     const { runAsNonRoot, runAsUser, runAsGroup, seccompProfile } = pod.securityContext;
     assert.deepEqual([runAsNonRoot, runAsUser, runAsGroup], [true, uid, gid]);
@@ -86,14 +86,14 @@ describe(FILE, () => {
     assert.deepEqual(object('NetworkPolicy').spec.ingress[0].ports, [{ protocol: 'TCP', port }]);
   });
 
-  test('a database that is away takes a pod out of the service, and does not start it again', () => {
+  test('a pod whose database does not answer is taken out of the service, and is not restarted', () => {
     assert.equal(container.readinessProbe.httpGet.path, '/health/ready');
     assert.equal(container.livenessProbe.httpGet.path, '/health/live');
     assert.equal(container.startupProbe.httpGet.path, '/health/live');
     assert.ok(container.readinessProbe.timeoutSeconds * 1_000 > Number(env.COLUMBA_DATABASE_TIMEOUT_MS));
   });
 
-  test('a pod has more time to stop than all that it waits for', () => {
+  test('a pod has more time to stop than the longest stop takes', () => {
     const [program, seconds] = container.lifecycle.preStop.exec.command;
     assert.equal(program, 'sleep');
     const waits =
@@ -101,7 +101,7 @@ describe(FILE, () => {
     assert.ok(pod.terminationGracePeriodSeconds * 1_000 > waits, String(waits));
   });
 
-  test('the address of the database, with its password, comes from a secret and is in no file', () => {
+  test('the address of the database with its password comes from a secret, and no file contains it', () => {
     const { valueFrom } = container.env.find(({ name }: KubernetesObject) => name === 'COLUMBA_DATABASE');
     assert.deepEqual(valueFrom, { secretKeyRef: { name: 'columba-database', key: 'url' } });
     assert.deepEqual(
@@ -110,7 +110,7 @@ describe(FILE, () => {
     );
   });
 
-  test('what Kubernetes would tell a pod about the service is kept from it: it would be taken for settings', () => {
+  test('Kubernetes sets no variables of services in a pod, because they would be taken for settings', () => {
     const port = object('Service').spec.ports[0].port;
     // https://kubernetes.io/docs/concepts/services-networking/service/#environment-variables
     const links = { COLUMBA_SERVICE_HOST: '10.0.0.11', COLUMBA_PORT: `tcp://10.0.0.11:${port}` };
@@ -118,7 +118,7 @@ describe(FILE, () => {
     assert.equal(pod.enableServiceLinks, false);
   });
 
-  test('memory is bounded, and what is asked for is less than the bound', () => {
+  test('memory is limited, and the requested memory is below the limit', () => {
     const mebibytes = (text: string): number => Number(/^(\d+)Mi$/.exec(text)?.[1]);
     const { requests, limits } = container.resources;
     assert.ok(mebibytes(requests.memory) < mebibytes(limits.memory));
@@ -127,7 +127,7 @@ describe(FILE, () => {
       assert.ok(mebibytes(emptyDir.sizeLimit) < mebibytes(limits.memory), name);
   });
 
-  test('a pod may ask for names and for PostgreSQL, and for nothing else', () => {
+  test('a pod may connect to DNS and to PostgreSQL, and to nothing else', () => {
     const { policyTypes, egress } = object('NetworkPolicy').spec;
     assert.deepEqual(policyTypes, ['Ingress', 'Egress']);
     const ports = egress.flatMap((rule: KubernetesObject) => rule.ports.map((each: KubernetesObject) => each.port));

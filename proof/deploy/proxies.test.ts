@@ -276,7 +276,7 @@ describe('docs/DEPLOYMENT.md', () => {
     });
   }
 
-  test('the entrance for old programs hands on what the other one hands on', () => {
+  test('the entrance for old programs passes requests on with the same fields as the other one', () => {
     const fields = (file: string) =>
       [...read(`examples/deploy/${file}`).matchAll(/^ +(?:proxy_\w+|http-request) .*$/gm)].map(([line]) => line);
     assert.ok(fields('nginx.conf').length >= 8);

@@ -85,7 +85,7 @@ describe(UNIT, () => {
     assert.deepEqual(values('SystemCallFilter'), ['@system-service', '~@privileged']);
   });
 
-  test('memory may be written and run, which V8 needs', () => {
+  test('the systemd unit allows memory that is writable and executable, which V8 needs', () => {
     assert.deepEqual(values('MemoryDenyWriteExecute'), []);
   });
 
@@ -100,14 +100,14 @@ describe(UNIT, () => {
     assert.ok(environment.COLUMBA_DATABASE?.startsWith(`sqlite:${state}/`), environment.COLUMBA_DATABASE);
   });
 
-  test('the primary process gets the signal, and the time to stop is longer than the connections may take', () => {
+  test('systemd signals the primary process, and waits for longer than connections may take to end', () => {
     assert.equal(value('KillMode'), 'mixed');
     assert.equal(value('KillSignal'), 'SIGTERM');
     const [, seconds] = /^(\d+)s$/.exec(value('TimeoutStopSec')) ?? [];
     assert.ok(Number(seconds) * 1_000 > Number(environment.COLUMBA_DRAIN_TIMEOUT_MS) + 5_000);
   });
 
-  test('a reload, with the workers of the unit, replaces all of them and keeps the primary process', async () => {
+  test('a reload replaces all workers and keeps the primary process', async () => {
     assert.equal(value('ExecReload'), '/bin/kill -HUP $MAINPID');
     const count = Number(environment.COLUMBA_WORKERS);
     assert.ok(count > 1);
@@ -127,7 +127,7 @@ describe(UNIT, () => {
   });
 });
 
-test('a single process goes on at SIGHUP, and says that it has no workers to restart', async () => {
+test('a single process continues after SIGHUP, and says that it has no workers to restart', async () => {
   const program = await startProgram(freshDatabase(), 1);
   const live = async () => (await fetch(`${program.address}/health/live`)).status;
   assert.equal(await live(), 200);

@@ -102,7 +102,7 @@ test('a write that the old server acknowledged in compare reaches Columba once, 
   assert.equal((await second.ended).code, 0);
 });
 
-test('SIGUSR2 makes the proxy a plain pass-through, and the next one ends that', async (t) => {
+test('SIGUSR2 makes the proxy a plain pass-through, and a second SIGUSR2 ends the pass-through', async (t) => {
   const database = `sqlite:${freshPath('db')}`;
   const env = { COLUMBA_DATABASE: database, COLUMBA_LOG_LEVEL: 'info' };
   await columba(['import', SAMPLE], { env });
@@ -125,7 +125,7 @@ test('SIGUSR2 makes the proxy a plain pass-through, and the next one ends that',
   assert.equal(report.operations[0]?.recorded, 1);
 });
 
-test('the proxy makes its database, names the old server that is away, and leaves accounts to the import', async () => {
+test('the proxy creates its database, names the old server that does not answer, and leaves accounts to the import', async () => {
   const database = freshPath('db');
   const env = { COLUMBA_DATABASE: `sqlite:${database}` };
   const dry = await columba(['migrate', 'proxy', '--old', 'http://127.0.0.1:1', '--dry-run'], { env });
@@ -180,7 +180,7 @@ test('an outage of the old server is one line of the log at its beginning and on
   assert.equal((await proxy.ended).code, 0);
 });
 
-test('a dry run tells whether both servers answer, and a wrong address is refused', async (t) => {
+test('a dry run says whether both servers answer, and a wrong address is refused', async (t) => {
   const env = { COLUMBA_DATABASE: `sqlite:${freshPath('db')}` };
   await columba(['account', 'add', 'acme'], { env });
   const oldService = await startService(sqlite);

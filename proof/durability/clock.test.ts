@@ -37,7 +37,7 @@ onEveryEngine('a clock that jumps', (engine) => {
     );
   });
 
-  test('what is written has the time that the clock says then, and every change is made', async (t) => {
+  test('every change is made, with the time that the clock shows at that moment', async (t) => {
     const setting = await engine.fresh('sample');
     const { app, ask, clock } = await serve(setting);
     const outside = await openOutside(setting);
@@ -68,7 +68,7 @@ onEveryEngine('a clock that jumps', (engine) => {
     });
   });
 
-  test('a time without a date is one of the day that the clock shows', async (t) => {
+  test('a time without a date is on the day that the clock shows', async (t) => {
     const { app, ask, clock } = await serve(await engine.fresh('sample'));
     t.after(() => app.stop());
     const ids = async () => {
@@ -87,7 +87,7 @@ onEveryEngine('a clock that jumps', (engine) => {
     }
   });
 
-  test('who guesses is held back all the same, never for longer, and is forgotten in time; who is known never waits', async (t) => {
+  test('a client that guesses user_ids is delayed as before, never for longer, and is forgotten in time; a known client never waits', async (t) => {
     const slept: number[] = [];
     const { app, ask, call, clock } = await serve(await engine.fresh('sample'), {
       time: { sleep: async (ms) => void slept.push(ms) },

@@ -68,7 +68,7 @@ async function saveUntilRefused(save: (message: string) => Promise<{ status: num
 }
 
 describe('the disk of the embedded database', () => {
-  test('full: what cannot be stored is refused as unavailable, the rest is served, and it goes on when there is room', async (t) => {
+  test('while the disk is full, calls that must store something are refused as unavailable and others are served, and all succeed when there is room again', async (t) => {
     const service = await open(t);
     const { call, ask, pragma, logged } = service;
     const save = (message: string) => call('account', 'SaveMessageTemplate', { message });
@@ -100,7 +100,7 @@ describe('the disk of the embedded database', () => {
     assert.match(await ask('account', 'FetchSavedMessages'), /<string>again /);
   });
 
-  test('read-only: every change is refused as unavailable and changes nothing, all else is served', async (t) => {
+  test('while the disk is read-only, every change is refused as unavailable and changes nothing, and all other calls are served', async (t) => {
     const service = await open(t);
     const { call, pragma, logged } = service;
     const ready = readiness(await service.app.start());
@@ -122,7 +122,7 @@ describe('the disk of the embedded database', () => {
     }
   });
 
-  test('a file that may not grow: the program refuses what it cannot store, serves the rest, and lost nothing', async () => {
+  test('while the file may not grow, the program refuses what it cannot store, serves the rest, and loses nothing', async () => {
     const path = freshPath('db');
     copyFileSync(pathOf(await sqlite.fresh('sample')), path);
     const command = freshPath('sh');

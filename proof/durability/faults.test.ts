@@ -57,7 +57,7 @@ type Content = Awaited<ReturnType<Outside['content']>>;
 
 onEveryEngine('faults', (engine) => {
   for (const { name, failure, status, text } of KINDS) {
-    test(`where ${name}, every operation says so, has changed nothing, and works as ever when it is over`, async (t) => {
+    test(`while ${name}, every operation says so and changes nothing, and works again afterwards`, async (t) => {
       const { call, ask, faults, outside, logged } = await start(engine, t);
       const healthy = await start(engine, t);
       const counts = new Map<string, number>();
@@ -94,7 +94,7 @@ onEveryEngine('faults', (engine) => {
     });
   }
 
-  test('a change that was made is answered as such, also where nobody can tell if the answer may be kept', async (t) => {
+  test('a change that was made is answered as made, even if the database cannot tell whether the answer may be cached', async (t) => {
     const setting = await engine.fresh('sample');
     const version = () => {
       throw unavailable(new Error('on purpose'));
@@ -105,7 +105,7 @@ onEveryEngine('faults', (engine) => {
     assert.match(await ask('account', 'SaveMessageTemplate', { message: 'new' }), />true</);
   });
 
-  test('an export or a health check that fails is over with its fault', async (t) => {
+  test('an export or a health check that fails ends with its error, and the next one succeeds', async (t) => {
     const { app, faults } = await start(engine, t);
     const whole = await exportOf(app);
     for (let nth = 1; ; nth++) {
@@ -126,7 +126,7 @@ onEveryEngine('faults', (engine) => {
     assert.equal(await ready(), 200);
   });
 
-  test('an import of which any statement fails leaves nothing, and succeeds when it is over', async (t) => {
+  test('an import leaves nothing if any of its statements fails, and succeeds afterwards', async (t) => {
     const { app, faults, outside } = await start(engine, t);
     const at = '2026-05-01T00:00:00Z';
     const account = {

@@ -45,7 +45,7 @@ const refused: [string, Call[]][] = [
   ['a write seen and then not seen', [put('a', 1, 6), get('a', 2, 3), get('0', 4, 5)]],
 ];
 
-describe('the judge of histories', () => {
+describe('the checker of histories', () => {
   for (const [name, history] of explained) {
     test(`the checker finds a linear order for ${name}`, () => assert.equal(explain(history, '0'), null));
   }
@@ -53,7 +53,7 @@ describe('the judge of histories', () => {
     test(`the checker refuses ${name}`, () => assert.match(explain(history, '0') ?? '', /no order explains call/));
   }
 
-  test('the judge of histories is quick with long histories of six clients, and sees one wrong answer among a thousand', () => {
+  test('the checker is quick with long histories of six clients, and finds one wrong answer among a thousand', () => {
     const random = createRandom('history');
     // Each has its effect at a whole number, and its client waits for it less than three before and after.
     const around = (moment: number) => [moment - random.below(300) / 100, moment + random.below(300) / 100] as const;

@@ -71,7 +71,7 @@ async function round(callers: readonly Caller[], name: string): Promise<number> 
 }
 
 onEveryEngine('isolation', (engine) => {
-  test('what concurrent clients of several processes are answered is what one after the other would have been', async (t) => {
+  test('concurrent clients of several processes get answers that clients calling one after the other could have got', async (t) => {
     const database = await engine.fresh('empty');
     const names = Array.from({ length: ROUNDS }, (_, number) => `round-${number}`);
     const accounts = names.map((username) => ({

@@ -68,7 +68,7 @@ async function refuses(program: Program): Promise<void> {
 }
 
 onEveryEngine('processes', (engine) => {
-  test('connections go to all workers; one that is killed is replaced, and takes only its own connections along', async () => {
+  test('connections go to all workers, and a worker that is killed is replaced and loses only its own connections', async () => {
     const program = await startProgram(await engine.fresh('sample'), WORKERS);
     const before = program.workers();
     assert.equal(before.length, WORKERS);
@@ -137,7 +137,7 @@ onEveryEngine('processes', (engine) => {
       await endsWell(again);
     });
 
-    test(`after SIGTERM a kept connection gets one more answer, which closes it; the service is not ready (${many})`, async () => {
+    test(`after SIGTERM an open connection gets one more answer, which closes it, and the service is not ready (${many})`, async () => {
       const program = await startProgram(await engine.fresh('sample'), workers, ['--drain-timeout-ms', LONG_MS]);
       const [calling, probing] = [await keptConnection(program), await keptConnection(program)];
       program.kill('SIGTERM');
@@ -154,7 +154,7 @@ onEveryEngine('processes', (engine) => {
       await endsWell(program);
     });
 
-    test(`connections that stay idle, or never send anything, do not hold up the end (${many})`, async () => {
+    test(`connections that stay idle or never send anything do not delay the end of the program (${many})`, async () => {
       const program = await startProgram(await engine.fresh('sample'), workers, ['--request-timeout-ms', '600000']);
       const silent = await openConnection(program.address);
       const idle = await keptConnection(program); // and so the other one, which came first, has been taken too
@@ -165,7 +165,7 @@ onEveryEngine('processes', (engine) => {
       await endsWell(program);
     });
 
-    test(`a second SIGTERM does not wait for anybody (${many})`, async () => {
+    test(`a second SIGTERM ends the program without waiting for clients (${many})`, async () => {
       const program = await startProgram(await engine.fresh('sample'), workers, ['--drain-timeout-ms', LONG_MS]);
       const call = await halfCall(program);
       program.kill('SIGTERM');
@@ -177,7 +177,7 @@ onEveryEngine('processes', (engine) => {
     });
   }
 
-  test('after SIGTERM an answer that is under way is still sent whole', async () => {
+  test('after SIGTERM an answer in progress is still sent completely', async () => {
     const database = await engine.fresh('empty');
     await importLarge(database);
     const program = await startProgram(database, 1);
@@ -198,7 +198,7 @@ onEveryEngine('processes', (engine) => {
     await endsWell(program);
   });
 
-  test('SIGTERM to every process, as systemd sends it, cuts no call off', async () => {
+  test('SIGTERM to every process, as systemd sends it, interrupts no call', async () => {
     const program = await startProgram(await engine.fresh('sample'), WORKERS);
     const workers = program.workers().map(({ pid }) => pid);
     const calls = await Promise.all(workers.map(() => halfCall(program)));

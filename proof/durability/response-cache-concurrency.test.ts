@@ -107,7 +107,7 @@ function callerOf({ app }: Serving, userId: string): Pick<Caller, 'ask'> {
 }
 
 onEveryEngine('cached responses while others write', (engine) => {
-  test('two processes with one open database give answers that are right at some moment while they were made', async (t) => {
+  test('two processes on one database give answers that were right at some moment of their calls', async (t) => {
     const database = await engine.fresh('empty');
     let kept = 0;
     const observe = ({ kind, call }: Exchange) => {
@@ -132,7 +132,7 @@ onEveryEngine('cached responses while others write', (engine) => {
     assert.ok(kept > calls / 20, 'too few to tell');
   });
 
-  test('two nodes with two workers each give answers that are right at some moment while they were made', async (t) => {
+  test('two nodes with two workers each give answers that were right at some moment of their calls', async (t) => {
     const database = await engine.fresh('empty');
     const names = Array.from({ length: engine.name === 'sqlite' ? 6 : 4 }, (_, number) => `round-${number}`);
     const file = freshPath('json');

@@ -134,9 +134,9 @@ async function play(engine: Engine, count: number) {
   return exchanges;
 }
 
-onEveryEngine('answers that are kept and answers that are made anew', (engine) => {
+onEveryEngine('cached and fresh responses', (engine) => {
   const isEmbedded = engine === engines[0];
-  test('cached and fresh responses are the same after any calls', async (t) => {
+  test('cached responses equal fresh ones after any sequence of calls', async (t) => {
     t.diagnostic(`SEED=${SEED}`);
     const exchanges = await play(engine, isEmbedded ? 6_000 : 2_000);
     const kept = exchanges.filter(isKept);

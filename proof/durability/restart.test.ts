@@ -90,7 +90,7 @@ async function hasWorkers(program: Program, count: number): Promise<void> {
 }
 
 onEveryEngine('a rolling restart', (engine) => {
-  test('no call fails through two restarts under load, and all workers are new', async (t) => {
+  test('no call fails during two restarts under load, after which all workers are new', async (t) => {
     const program = await startProgram(await engine.fresh('sample'), WORKERS, ['--drain-timeout-ms', '5000']);
     const load = callWithoutPause(program);
     for (const times of [1, 2]) {
@@ -109,7 +109,7 @@ onEveryEngine('a rolling restart', (engine) => {
     await endsWell(program);
   });
 
-  test('SIGHUP again while a restart is under way: no call fails, and there are as many workers as before', async () => {
+  test('after a second SIGHUP during a restart no call fails, and there are as many workers as before', async () => {
     const args = ['--drain-timeout-ms', '5000', ...WITH_OPERATOR];
     const program = await startProgram(await engine.fresh('sample'), WORKERS, args);
     const load = callWithoutPause(program);
@@ -142,7 +142,7 @@ onEveryEngine('a rolling restart', (engine) => {
   const succeeded = (outcomes: PromiseSettledResult<number>[]) =>
     outcomes.filter((outcome) => outcome.status === 'fulfilled' && outcome.value === 200).length;
 
-  test('SIGTERM while a restart is under way finishes all calls and ends all workers, old and new', async () => {
+  test('SIGTERM during a restart finishes all calls and ends all workers, old and new', async () => {
     const { program, old, answers } = await restartUnderWay();
     program.kill('SIGTERM');
     await until('all old workers are stopping', () => {
@@ -155,7 +155,7 @@ onEveryEngine('a rolling restart', (engine) => {
     assert.equal(code, 0, stderr);
   });
 
-  test('SIGTERM right after SIGHUP starts no process of the operator that outlives the program', async () => {
+  test('after SIGTERM right behind SIGHUP no web process outlives the program', async () => {
     const program = await startProgram(await engine.fresh('sample'), WORKERS, WITH_OPERATOR);
     program.kill('SIGHUP');
     await until('the SIGHUP is known', () => program.logged('restarting the workers').length === 1);

@@ -54,7 +54,7 @@ async function startHanging(database: string) {
 describe('processes that are still starting', () => {
   const engine = engines[0] as Engine;
 
-  test('SIGTERM to the primary process ends all of them, without waiting until they serve', async () => {
+  test('SIGTERM to the primary process ends all processes, without waiting until they serve', async () => {
     const { child, ended, pid } = await startHanging(await engine.fresh('none'));
     child.kill('SIGTERM');
     const { code, stderr } = await within('the end of all processes', ended);
@@ -69,7 +69,7 @@ describe('processes that are still starting', () => {
   });
 
   for (const number of [1, 2]) {
-    test(`worker ${number} is replaced when it is killed, and all of them serve in the end`, async () => {
+    test(`worker ${number} is replaced when it is killed, and all workers serve in the end`, async () => {
       const env = hanging(`cluster.worker.id === ${number}`);
       const { child, ended, output } = launch(startArgs(await engine.fresh('none')), { env });
       const serving = () => output.stderr.match(/"msg":"serving"/g)?.length ?? 0;
@@ -90,7 +90,7 @@ describe('processes that are still starting', () => {
     });
   }
 
-  test('where every worker is killed before it serves, all of it ends after 5 of them, and says so', async () => {
+  test('if every worker is killed before it serves, the program says so and ends after 5 workers', async () => {
     const env = inWorkers("process.kill(process.pid, 'SIGKILL');");
     const { code, stderr } = await columba(startArgs(await engine.fresh('none')), { env });
     assert.equal(code, 1);
@@ -98,7 +98,7 @@ describe('processes that are still starting', () => {
     assert.match(stderr, /^columba: A worker ended with SIGKILL before it served\.\n$/m);
   });
 
-  test('a port that is taken is told of once, in sentences without a stack, and all of them end', async () => {
+  test('a port that is taken is reported once, in sentences without a stack, and all processes end', async () => {
     const server = createServer().listen(0, '127.0.0.1');
     await once(server, 'listening');
     const { port } = server.address() as AddressInfo;
@@ -115,7 +115,7 @@ describe('processes that are still starting', () => {
 });
 
 onEveryEngine('a primary process that cannot serve metrics', (engine) => {
-  test('a primary process that cannot serve metrics has closed its database when it says so: connections would keep the process alive', async (t) => {
+  test('a primary process that cannot serve metrics says so after it has closed its database, whose connections would keep it alive', async (t) => {
     const before = process.listeners('uncaughtException');
     t.after(() => {
       process.removeAllListeners('uncaughtException');
@@ -143,7 +143,7 @@ onEveryEngine('a primary process that cannot serve metrics', (engine) => {
 });
 
 describe('SIGHUP', () => {
-  test('a single process says that it has no workers to restart, and goes on, from its first line on', async () => {
+  test('a single process says after SIGHUP that it has no workers to restart and continues, from its first log line on', async () => {
     const program = await startProgram(freshDatabase(), 1);
     for (let times = 1; times <= 2; times++) {
       program.kill('SIGHUP');
@@ -165,7 +165,7 @@ describe('a service that was started in a terminal', () => {
   for (const workers of [1, WORKERS]) {
     testWith(
       script,
-      `ends when the terminal is closed, and SIGHUP alone does not end it (workers: ${workers})`,
+      `a service ends when its terminal is closed, and SIGHUP alone does not end it (workers: ${workers})`,
       async () => {
         const command = freshPath('sh');
         writeFileSync(command, `#!/bin/sh\nexec script -qfec '${COLUMBA} serve '"$*" /dev/null\n`);

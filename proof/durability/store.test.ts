@@ -18,7 +18,7 @@ async function isTrue(server: Server, call: string): Promise<boolean> {
 }
 
 describe('a crash', () => {
-  test('every acknowledged write survives kill -9, and nothing is there that was not written', async () => {
+  test('every acknowledged write survives kill -9, and the database contains nothing that was not written', async () => {
     const database = freshDatabase();
     const { code, stderr } = await columba(['import', SAMPLE, '--database', database]);
     assert.equal(code, 0, stderr);

@@ -40,7 +40,7 @@ async function holdAccount(database: string): Promise<{ release(): Promise<void>
 }
 
 onEveryEngine('waiting', (engine) => {
-  test('a call that waits for the transaction of another program holds up no other call, and succeeds in the end', async () => {
+  test('a call that waits for the transaction of another program delays no other call, and succeeds in the end', async () => {
     const program = await startProgram(await engine.fresh('sample'), 1);
     const [writer, reader] = [createCaller(program.address, ACME), createCaller(program.address, ACME)];
     const other = await holdAccount(program.database);
@@ -56,7 +56,7 @@ onEveryEngine('waiting', (engine) => {
     assert.equal((await within('the end', program.ended)).code, 0);
   });
 
-  test('an export is whole, however long its reader pauses', async () => {
+  test('an export is complete, however long its reader pauses', async () => {
     const database = await engine.fresh('empty');
     const message = 'x'.repeat(500);
     const inbox = Array.from({ length: 3_000 }, (_, id) => ({ id: String(id), message, timestamp: TIME, read: false }));

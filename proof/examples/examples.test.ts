@@ -135,7 +135,7 @@ onEveryEngine('programs of all 32 pages', (engine) => {
 
   testWith(
     PEERS.python,
-    'Python gets an answer from every operation, and asks nobody but the service',
+    'Python gets an answer from every operation, and connects to nothing but the service',
     async (command) => {
       const asked: string[] = [];
       const outside = createServer(({ url = '' }, response) => {

@@ -6,7 +6,7 @@ import { readCases } from './cases.ts';
 import { targets } from './targets.ts';
 
 /** What fuzzing has found stays found: every file of proof/fuzz/cases. */
-onEveryEngine('what was found once', (engine) => {
+onEveryEngine('former findings of the fuzzer', (engine) => {
   for (const { name, what, target: named, inputs } of readCases()) {
     test(`the fuzz finding ${name} does not come back`, async () => {
       const target = targets[named] ?? assert.fail(`no target ${named}`);

@@ -174,7 +174,7 @@ onEveryEngine("any request to the operator's API", (engine) => {
   // Tokens are left alone: a request that revoked one would make all others the same.
   const tried = actions.filter(({ name }) => name !== 'token revoke');
   for (const action of tried) {
-    test(`${action.name}: never a 5xx, always a documented status, and problem+json for a refusal`, async () => {
+    test(`${action.name} is answered with a documented status, never with a 5xx, and with problem+json for a refusal`, async () => {
       const documented = [action.status, ...action.otherStatuses, ...problemsOf(action).map((kind) => STATUS[kind])];
       await fc.assert(
         fc.asyncProperty(requestOf(action), async ({ path, query, body, file, token, key }) => {

@@ -92,7 +92,7 @@ describe('parsing requests from bytes', () => {
     }
   });
 
-  test('empty lines before a request count as bytes of its head, and not for the next request', () => {
+  test('empty lines before a request count as bytes of its head, and not of the next one', () => {
     const get = 'GET / HTTP/1.1\r\nHost: h\r\n\r\n';
     const lines = '\r\n'.repeat(HEADER_BYTES_MAX / 2);
     const times = (count: number, text: string) => Array.from({ length: count }, () => Buffer.from(text));

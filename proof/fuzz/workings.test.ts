@@ -27,13 +27,13 @@ const inputs = (target: Target, seed: number) =>
 
 describe('inputs', () => {
   for (const [name, target] of Object.entries(targets)) {
-    test(`${name} are the same for the same seed, and others for another`, () => {
+    test(`${name} are the same for the same seed, and differ for another seed`, () => {
       assert.deepEqual(inputs(target, 1), inputs(target, 1));
       const others = new Set(inputs(target, 2));
       assert.ok(inputs(target, 1).filter((input) => others.has(input)).length < 100);
     });
 
-    test(`${name} have one character a byte, and none holds what is in the account that nobody knows`, () => {
+    test(`${name} have one character per byte, and none contains the marker of the secret account`, () => {
       for (const input of inputs(target, 3)) {
         assert.doesNotMatch(input, /[^\0-\xFF]/);
         assert.ok(!input.includes(MARKER));
@@ -41,12 +41,12 @@ describe('inputs', () => {
     });
   }
 
-  test('recorded requests are there to start from, in all forms', () => {
+  test('the fuzzer starts from recorded requests in all protocols', () => {
     assert.ok(soapSeeds.length > 60 && seeds.length > 200);
   });
 });
 
-describe('where requests end, by RFC 9112', () => {
+describe('the end of requests by RFC 9112', () => {
   const get = 'GET / HTTP/1.1\r\nHost: h\r\n\r\n';
   const post = (field: string, body: string) => `POST / HTTP/1.1\r\nHost: h\r\n${field}\r\n\r\n${body}`;
   const chunks = (body: string) => post('Transfer-Encoding: chunked', body);
@@ -91,7 +91,7 @@ describe('where requests end, by RFC 9112', () => {
     ['a request behind one without Host', 1, 'odd', `GET / HTTP/1.1\r\n\r\n${get}`],
   ];
   for (const [what, whole, rest, bytes] of rows) {
-    test(`${what}: ${whole} and then ${rest}`, () => {
+    test(`the end of requests is found in ${what}: ${whole}, then ${rest}`, () => {
       const framing = framingOf(bytes);
       assert.deepEqual([framing.whole.length, framing.rest], [whole, rest]);
     });
@@ -100,7 +100,7 @@ describe('where requests end, by RFC 9112', () => {
 
 describe('answers', () => {
   const right = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nab';
-  test('responses are told apart, with and without a body', () => {
+  test('responses on one connection are split correctly, with and without a body', () => {
     const head = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n';
     const all = answersIn(`HTTP/1.1 100 Continue\r\n\r\n${right}${head}${right}`, ['GET', 'HEAD', 'GET']);
     assert.deepEqual(
@@ -121,7 +121,7 @@ describe('answers', () => {
     right.replace('200', '20'),
     `${right}\r\n`,
   ]) {
-    test(`answers that are none are findings: ${JSON.stringify(wrong.slice(0, 60))}`, () => {
+    test(`bytes that are no HTTP answer are a finding: ${JSON.stringify(wrong.slice(0, 60))}`, () => {
       assert.throws(() => answersIn(wrong, ['GET']), Finding);
     });
   }
@@ -166,7 +166,7 @@ const toy: Target<string> = {
   },
 };
 
-test('a finding is made as small as it can be, with the inputs that it needs before it', async () => {
+test('a finding is reduced to the shortest input, with the inputs that must come before it', async () => {
   const engine = engines[0] ?? assert.fail();
   const sequence = ['abc', 'some y here', 'z', 'yy', 'and an x at last'];
   const finding = (await replay(toy, engine, sequence)) ?? assert.fail('nothing was found');
@@ -193,7 +193,7 @@ describe('npm run proof fuzz', () => {
     return spawnSync(process.execPath, options, { encoding: 'utf8', timeout: 60_000 });
   };
 
-  test('npm run proof fuzz ends with 0 after the inputs that were asked for, and tells how many they were', () => {
+  test('npm run proof fuzz ends with 0 after the requested number of inputs, and prints the number', () => {
     const { status, stdout, stderr } = run('--target', 'forms', '--seed', '5', '--inputs', '40');
     assert.equal(status, 0, stderr + stdout);
     assert.match(stdout, /^seed 5, sqlite, forms\nforms 40 inputs, \d+\/s, slowest .* findings 0; /);
@@ -207,7 +207,7 @@ describe('npm run proof fuzz', () => {
     }
   });
 
-  test('npm run proof fuzz writes a finding as a case that it can read', () => {
+  test('npm run proof fuzz writes a finding as a case that it can read again', () => {
     try {
       const input = { pieces: ['a\0\xFF\n'], ending: 'end' };
       writeCase(folder, 'http', { rule: 'It breaks', what: 'in\ntwo lines', inputs: [input] });

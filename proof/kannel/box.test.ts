@@ -11,7 +11,7 @@ import { type Smsc, startSmsc } from '../../test/support/smsc.ts';
 
 const peer = kannel();
 
-describe('a box of our own at a real bearerbox', () => {
+describe('the connector for bearerbox with a real Kannel', () => {
   let smsc: Smsc;
   let gateway: Kannel;
   let connector: Connector;
@@ -77,7 +77,7 @@ describe('a box of our own at a real bearerbox', () => {
 
   testWith(
     peer,
-    'a long text leaves in parts with our header, each with its own receipt, and UCS-2 as UTF-16BE',
+    'a long text is sent in parts with our header, each with its own receipt, and UCS-2 as UTF-16BE',
     async () => {
       const udh = (number: number) => Buffer.from([5, 0, 3, 0xab, 2, number]);
       const { submissions, results } = await submit(
@@ -129,33 +129,37 @@ describe('a box of our own at a real bearerbox', () => {
     assert.equal(smsc.submitted.length, 2);
   });
 
-  testWith(peer, 'messages from phones come in: GSM 7-bit, UCS-2, alphanumeric senders, parts', async () => {
-    const from = recording.incoming.length;
-    smsc.send({ from: '46700000001', to: '12345', text: 'hello [x]'.replace(/[[\]]/g, '') });
-    smsc.send({ from: 'BANK', to: '12345', text: 'Привет 😀', encoding: 'ucs2' });
-    smsc.send({ from: '46700000002', to: '12345', text: 'first ', udh: '0500037f0201' });
-    smsc.send({
-      from: '46700000002',
-      to: '12345',
-      text: 'second',
-      encoding: 'ucs2',
-      udh: '060804123402 02'.replace(' ', ''),
-    });
-    await until('all four', () => recording.incoming.length === from + 4);
-    const all = recording.incoming.slice(from);
-    const of = (text: string) => all.find((each) => each.text === text) ?? assert.fail(text);
-    assert.deepEqual(
-      [of('hello x').sender, of('hello x').destination, of('hello x').part],
-      ['+46700000001', '12345', null],
-    );
-    assert.equal(of('Привет 😀').sender, 'BANK');
-    assert.deepEqual(of('first ').part, { reference: 0x7f, total: 2, number: 1 });
-    assert.deepEqual(of('second').part, { reference: 0x1234, total: 2, number: 2 });
-    assert.equal(new Set(all.map(({ gatewayId }) => gatewayId)).size, 4);
-    assert.ok(all.every(({ receivedAt }) => Math.abs(receivedAt - Date.now()) < 3_600_000));
-  });
+  testWith(
+    peer,
+    'messages from phones are received in GSM 7-bit and UCS-2, from alphanumeric senders and in parts',
+    async () => {
+      const from = recording.incoming.length;
+      smsc.send({ from: '46700000001', to: '12345', text: 'hello [x]'.replace(/[[\]]/g, '') });
+      smsc.send({ from: 'BANK', to: '12345', text: 'Привет 😀', encoding: 'ucs2' });
+      smsc.send({ from: '46700000002', to: '12345', text: 'first ', udh: '0500037f0201' });
+      smsc.send({
+        from: '46700000002',
+        to: '12345',
+        text: 'second',
+        encoding: 'ucs2',
+        udh: '060804123402 02'.replace(' ', ''),
+      });
+      await until('all four', () => recording.incoming.length === from + 4);
+      const all = recording.incoming.slice(from);
+      const of = (text: string) => all.find((each) => each.text === text) ?? assert.fail(text);
+      assert.deepEqual(
+        [of('hello x').sender, of('hello x').destination, of('hello x').part],
+        ['+46700000001', '12345', null],
+      );
+      assert.equal(of('Привет 😀').sender, 'BANK');
+      assert.deepEqual(of('first ').part, { reference: 0x7f, total: 2, number: 1 });
+      assert.deepEqual(of('second').part, { reference: 0x1234, total: 2, number: 2 });
+      assert.equal(new Set(all.map(({ gatewayId }) => gatewayId)).size, 4);
+      assert.ok(all.every(({ receivedAt }) => Math.abs(receivedAt - Date.now()) < 3_600_000));
+    },
+  );
 
-  testWith(peer, 'what cannot be stored stays with Kannel, and comes again', async () => {
+  testWith(peer, 'a message that cannot be stored stays with Kannel, and comes again', async () => {
     const from = recording.incoming.length;
     recording.fault = new Error('the database is away');
     smsc.send({ from: '46700000001', to: '12345', text: 'keep me' });
@@ -168,7 +172,7 @@ describe('a box of our own at a real bearerbox', () => {
 
   testWith(
     peer,
-    'a message for a carrier that Kannel does not have is temporary, and the connector is down',
+    'a message for a carrier that Kannel does not have is refused temporarily, and the connector is down',
     async () => {
       const other = createKannelBox('other', configured({ smscId: 'nowhere', boxId: 'other' }), recording.deps);
       await other.start(recording.events);
@@ -186,14 +190,14 @@ describe('a box of our own at a real bearerbox', () => {
     },
   );
 
-  testWith(peer, 'the check finds nothing where all is well, and sends nothing', async () => {
+  testWith(peer, 'the check of a right configuration finds no fault and sends nothing', async () => {
     assert.deepEqual(await connector.probe?.(), []);
     assert.equal(smsc.submitted.length, 0);
   });
 
   testWith(
     peer,
-    'the check names a closed port, a wrong password, an unknown smsc-id and a box that is not there',
+    'the check names a closed port, a wrong password, an unknown smsc-id and a box that does not run',
     async () => {
       const faultsOf = async (more: object) =>
         (await createKannelBox('kannel', configured(more), recording.deps).probe?.())?.join('\n') ?? '';
@@ -220,7 +224,7 @@ describe('a box of our own at a real bearerbox', () => {
     await until('Kannel is bound again', () => smsc.isBound());
   });
 
-  testWith(peer, 'bearerbox killed and started again: nothing that it acknowledged is lost', async () => {
+  testWith(peer, 'no message that bearerbox acknowledged is lost when it is killed and started again', async () => {
     const KILLS = 2;
     const sent: Submission[] = [];
     const kinds = new Set<string>();

@@ -143,7 +143,7 @@ for (const way of ['box', 'sendsms'] as const) {
       assert.equal((await statuses()).size, 0);
     });
 
-    testWith(peer, 'messages from phones are in Unread, long ones in one piece', async () => {
+    testWith(peer, 'Unread returns messages from phones, long ones in one piece', async () => {
       const { smsc, caller } = await opened();
       const cut = 60;
       smsc.send({ from: '46700000001', to: SHORT_CODE, text: 'hello' });
@@ -155,7 +155,7 @@ for (const way of ['box', 'sendsms'] as const) {
       assert.deepEqual((await unread()).map(({ message }) => message).toSorted(), ['hello', LONG].toSorted());
     });
 
-    testWith(peer, 'columba check finds nothing wrong, and then names the carrier that is away', async () => {
+    testWith(peer, 'columba check finds no fault, and names the carrier when it is away', async () => {
       const { smsc, gateway, check } = await opened();
       const count = smsc.submitted.length;
       const right = await check();
@@ -171,7 +171,7 @@ for (const way of ['box', 'sendsms'] as const) {
       await until('Kannel is bound', () => smsc.isBound());
     });
 
-    testWith(peer, 'our process killed in the middle: nothing is lost, and nothing is sent twice', async () => {
+    testWith(peer, 'no message is lost or sent twice when Columba is killed while it sends', async () => {
       const own = await opened();
       const batch = await send(own, numbers(120, 1_000));
       await until('some are sent', () => sentTo(own, batch).length > 10);
@@ -188,7 +188,7 @@ for (const way of ['box', 'sendsms'] as const) {
 
     testWith(
       peer,
-      'Kannel killed in the middle: everything reaches the carrier, or is known to have an unknown outcome',
+      'when Kannel is killed while it sends, every message reaches the carrier or has an unknown outcome',
       async () => {
         const own = await opened();
         const batch = await send(own, numbers(120, 3_000));
@@ -210,7 +210,7 @@ for (const way of ['box', 'sendsms'] as const) {
 
     testWith(
       peer,
-      'both killed in the middle: everything reaches the carrier, or is known to have an unknown outcome',
+      'when Columba and Kannel are killed while they send, every message reaches the carrier or has an unknown outcome',
       async () => {
         const own = await opened();
         const batch = await send(own, numbers(120, 5_000));

@@ -110,7 +110,7 @@ describe('sendsms of a real smsbox, with callbacks', () => {
 
   testWith(
     peer,
-    'a long text leaves in parts with our header, each with its own receipt, and UCS-2 as UTF-16BE',
+    'a long text is sent in parts with our header, each with its own receipt, and UCS-2 as UTF-16BE',
     async () => {
       const udh = (number: number) => Buffer.from([5, 0, 3, 0xab, 2, number]);
       const { submissions, results } = await submit(
@@ -138,21 +138,25 @@ describe('sendsms of a real smsbox, with callbacks', () => {
     }
   });
 
-  testWith(peer, 'messages from phones come in: GSM 7-bit, UCS-2, alphanumeric senders, parts', async () => {
-    const from = recording.incoming.length;
-    smsc.send({ from: '46700000001', to: '12345', text: 'a + b & c = 100 %41' });
-    smsc.send({ from: 'BANK', to: '12345', text: 'Привет 😀', encoding: 'ucs2' });
-    smsc.send({ from: '46700000002', to: '12345', text: 'first ', udh: '0500037f0201' });
-    smsc.send({ from: '46700000002', to: '12345', text: 'second', encoding: 'ucs2', udh: '06080412340202' });
-    await until('all four', () => recording.incoming.length === from + 4);
-    const all = recording.incoming.slice(from);
-    const of = (text: string) => all.find((each) => each.text === text) ?? assert.fail(text);
-    assert.deepEqual([of('a + b & c = 100 %41').sender, of('a + b & c = 100 %41').part], ['+46700000001', null]);
-    assert.equal(of('Привет 😀').sender, 'BANK');
-    assert.deepEqual(of('first ').part, { reference: 0x7f, total: 2, number: 1 });
-    assert.deepEqual(of('second').part, { reference: 0x1234, total: 2, number: 2 });
-    assert.equal(new Set(all.map(({ gatewayId }) => gatewayId)).size, 4);
-  });
+  testWith(
+    peer,
+    'messages from phones are received in GSM 7-bit and UCS-2, from alphanumeric senders and in parts',
+    async () => {
+      const from = recording.incoming.length;
+      smsc.send({ from: '46700000001', to: '12345', text: 'a + b & c = 100 %41' });
+      smsc.send({ from: 'BANK', to: '12345', text: 'Привет 😀', encoding: 'ucs2' });
+      smsc.send({ from: '46700000002', to: '12345', text: 'first ', udh: '0500037f0201' });
+      smsc.send({ from: '46700000002', to: '12345', text: 'second', encoding: 'ucs2', udh: '06080412340202' });
+      await until('all four', () => recording.incoming.length === from + 4);
+      const all = recording.incoming.slice(from);
+      const of = (text: string) => all.find((each) => each.text === text) ?? assert.fail(text);
+      assert.deepEqual([of('a + b & c = 100 %41').sender, of('a + b & c = 100 %41').part], ['+46700000001', null]);
+      assert.equal(of('Привет 😀').sender, 'BANK');
+      assert.deepEqual(of('first ').part, { reference: 0x7f, total: 2, number: 1 });
+      assert.deepEqual(of('second').part, { reference: 0x1234, total: 2, number: 2 });
+      assert.equal(new Set(all.map(({ gatewayId }) => gatewayId)).size, 4);
+    },
+  );
 
   testWith(peer, 'a callback that could not be stored is repeated, and then stored', async () => {
     const from = recording.incoming.length;
@@ -166,7 +170,7 @@ describe('sendsms of a real smsbox, with callbacks', () => {
 
   testWith(
     peer,
-    'a number that Kannel has on a black list is refused for good, and no receipt is told besides',
+    'a number on the blacklist of Kannel is refused permanently, and no receipt is reported besides',
     async () => {
       const { submissions, results } = await submit(['x', { recipient: BLOCKED }]);
       assert.deepEqual(results, [{ kind: 'permanent', reason: 'receiver in black-list' }]);
@@ -176,7 +180,7 @@ describe('sendsms of a real smsbox, with callbacks', () => {
 
   testWith(
     peer,
-    'a number without a route is temporary; the connector is not down while its carrier is online',
+    'a message to a number without a route is refused temporarily, and the connector is not down while its carrier is online',
     async () => {
       const { submissions, results } = await submit(['x', { recipient: '+4712345678' }]);
       const noRoute = { kind: 'temporary', reason: 'no route', retryAfterMs: 30_000 };
@@ -187,7 +191,7 @@ describe('sendsms of a real smsbox, with callbacks', () => {
 
   testWith(
     peer,
-    'a stopped carrier and a wrong password put the connector down, and are no verdict on the message',
+    'a stopped carrier or a wrong password takes the connector down, and the message is not refused permanently',
     async () => {
       await gateway.admin('stop-smsc?smsc=carrier');
       const { results } = await submit(['x']);
@@ -202,7 +206,7 @@ describe('sendsms of a real smsbox, with callbacks', () => {
     },
   );
 
-  testWith(peer, 'a full queue of Kannel is temporary', async () => {
+  testWith(peer, 'a full queue of Kannel refuses a message temporarily', async () => {
     smsc.rules = [{ answers: false }];
     const small = await createKannel({
       way: 'sendsms',
@@ -226,7 +230,7 @@ describe('sendsms of a real smsbox, with callbacks', () => {
     }
   });
 
-  testWith(peer, 'the check finds nothing where all is well, and sends nothing to the carrier', async () => {
+  testWith(peer, 'the check of a right configuration finds no fault and sends nothing to the carrier', async () => {
     assert.deepEqual(await connector.probe?.(), []);
     assert.equal(smsc.submitted.length, 0);
     assert.equal(
@@ -256,7 +260,7 @@ describe('sendsms of a real smsbox, with callbacks', () => {
     },
   );
 
-  testWith(peer, 'both boxes killed and started again: nothing that was accepted is lost', async () => {
+  testWith(peer, 'no accepted message is lost when both boxes are killed and started again', async () => {
     const sent: string[] = [];
     const kinds = new Set<string>();
     let isOver = false;

@@ -99,7 +99,7 @@ onEveryEngine('long lists', (engine) => {
   for (const max of isFirst
     ? [0, 1, 199, 200, 201, 400, 499, 500, 501, 700, 701, 1_001, 2_500, 2_501, 2 ** 31 - 1]
     : [500, 501, 1_001]) {
-    test(`a list of 2,500 items returns at most ${max} where the call asks for ${max}`, async () => {
+    test(`a list of 2,500 items returns ${max} items if the call asks for ${max}`, async () => {
       for (const [index, question] of QUESTIONS.filter(({ cap }) => cap).entries()) {
         await agree(service, PROTOCOLS[index % PROTOCOLS.length] as Protocol, question, longest, max);
       }
@@ -118,7 +118,7 @@ onEveryEngine('long lists', (engine) => {
     for (const question of QUESTIONS) await agree(service, 'soap12', question, others.ends);
   });
 
-  test('a time range begins and ends within pages, with all that have the same time', async () => {
+  test('a time range may begin and end within pages, and includes all messages of the same time', async () => {
     const times = [START, START + 1_000, START + 2_000, START + 3_000];
     const read = QUESTIONS.find(({ operation }) => operation === 'Read') as Question;
     for (const [from, to] of times.flatMap((each) => times.map((other) => [each, other] as const))) {
@@ -140,7 +140,7 @@ onEveryEngine('long lists', (engine) => {
     }
   });
 
-  test('a page is read when it is asked for, not before', async () => {
+  test('a page is read from the database when it is needed, not before', async () => {
     const reply = await answered(service, everything(others.mixed, 'InboxDS'));
     assert.ok(!isWhole(reply.body));
     const pieces = reply.body[Symbol.asyncIterator]();

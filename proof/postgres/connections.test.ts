@@ -70,7 +70,7 @@ onPostgres('connections to PostgreSQL', () => {
     await assert.rejects(hung, { kind: 'unavailable' });
   });
 
-  test('many more calls at once than there are connections are all answered, with no connection more', async (t) => {
+  test('many more calls at once than there are connections are all answered, without further connections', async (t) => {
     let database = '';
     const engine = engineOn(server, (name) => {
       database = name;

@@ -9,7 +9,7 @@ import { type Serving, serve } from '../../test/support/serving.ts';
 const DATABASE = 'columba';
 const USER = 'user_id of one';
 
-onPostgres('cached answers and a standby that has not got the last writes', () => {
+onPostgres('cached answers and a standby that lacks the last writes', () => {
   let primary: PostgresServer;
   let standby: PostgresServer;
   before(async () => {

@@ -89,7 +89,7 @@ onPostgres('the operator is told which PostgreSQL cannot be used, and why:', () 
     ],
   };
   for (const [name, prepare] of Object.entries(CASES)) {
-    test(name, PATIENCE, async () => {
+    test(`columba check says what is wrong with ${name}`, PATIENCE, async () => {
       const [asked, sentence] = await prepare();
       const said = await told(asked);
       assert.ok(said.startsWith(`columba: ${sentence}`), said);

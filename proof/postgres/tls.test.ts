@@ -40,7 +40,7 @@ function install({ folder }: PostgresServer, { certificate, key }: Certificate):
   }
 }
 
-onPostgres('what a start says of the database', () => {
+onPostgres('the check of the connection to PostgreSQL', () => {
   const server = process.env.TEST_POSTGRES as string;
   const CASES: Record<string, { url: string; reason: RegExp }> = {
     'nobody listens': { url: 'postgres://columba:secret@127.0.0.1:1/postgres', reason: /ECONNREFUSED/ },
@@ -100,7 +100,7 @@ onPostgres('PostgreSQL over TLS', () => {
 
   testWith(
     openssl,
-    'verify-full with the certificate that signed takes the server, and everything goes over TLS',
+    'verify-full with the certificate of the authority accepts the server, and everything goes over TLS',
     async () => {
       assert.equal(await sslOf(url('localhost', `sslmode=verify-full&sslrootcert=${own.certificate}`)), true);
     },
@@ -113,7 +113,7 @@ onPostgres('PostgreSQL over TLS', () => {
 
   testWith(
     openssl,
-    'verify-full refuses a server whose certificate nobody vouches for, another signed, or another name has',
+    'verify-full refuses a certificate that is not signed by the given authority, or that is for another name',
     async () => {
       const REFUSED: readonly (readonly [string, string, RegExp])[] = [
         ['localhost', 'sslmode=verify-full', /self-signed certificate/],

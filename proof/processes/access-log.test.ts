@@ -41,7 +41,7 @@ onEveryEngine('request ids', (engine) => {
     ['that is empty', '', false],
   ];
 
-  test('the one that a client gives is used in the answer and in the log, if it is one; else a new one', async () => {
+  test('a valid request id of the client is used in the answer and in the log, and replaced by a new one otherwise', async () => {
     const answered: string[] = [];
     const { calls } = await withObservedServer(engine, {}, async ({ address }) => {
       for (const [, id] of GIVEN) answered.push(idOf(await ask(address, COUNT, { 'X-Request-Id': id })));
@@ -59,7 +59,7 @@ onEveryEngine('request ids', (engine) => {
     assert.equal(new Set(made).size, made.length, 'one was made twice');
   });
 
-  test('every answer has one, also pages, descriptions, errors, health checks and what never becomes a request', async () => {
+  test('every answer has a request id, also pages, descriptions, errors, health checks and bytes that are no request', async () => {
     await withObservedServer(engine, {}, async ({ address }) => {
       const targets = [
         ...['/', '/nowhere', '/api/inbox.asmx', '/api/inbox.asmx?wsdl', '/health/live', '/health/ready'],
@@ -99,7 +99,7 @@ describe('traceparent', () => {
     ['that is empty', '', false],
   ];
   for (const [what, field, isValid] of CASES) {
-    test(`a traceparent ${what} ${isValid ? 'counts' : 'is not taken for one'}`, () =>
+    test(`a traceparent ${what} is ${isValid ? 'used' : 'ignored'}`, () =>
       assert.equal(traceparentOf(field), isValid ? field : undefined));
   }
 });
@@ -113,8 +113,8 @@ async function logged(engine: Engine, work: (address: string) => Promise<void>):
   return calls();
 }
 
-onEveryEngine('the line of a call', (engine) => {
-  test('the line of a call says what was called, how it ended, how long it took, who asked and from where', async () => {
+onEveryEngine('the log line of a call', (engine) => {
+  test('the log line of a call says what was called, how it ended, how long it took, who called and from where', async () => {
     const lines = await logged(engine, async (address) => {
       await ask(address, COUNT, { traceparent: TRACEPARENT });
       await ask(address, COUNT);
@@ -158,7 +158,7 @@ onEveryEngine('the line of a call', (engine) => {
     assert.notEqual(acme, globex);
   });
 
-  test('the line of a call names an account by 12 digits of the HMAC of its number, under the key of the settings', async () => {
+  test('the log line of a call names an account by 12 digits of the HMAC of its number, under the key of the settings', async () => {
     let number: bigint | undefined;
     const { calls } = await withObservedServer(engine, { env: KEY }, async ({ address, database }) => {
       await ask(address, COUNT);
@@ -170,7 +170,7 @@ onEveryEngine('the line of a call', (engine) => {
     assert.equal(calls()[0]?.account, hmac.slice(0, 12));
   });
 
-  test('the line of a call names an account otherwise after every start where the settings have no key, and the same in all workers', async () => {
+  test('without a key in the settings, the log names an account differently after every start, and alike in all workers', async () => {
     const accounts: unknown[][] = [];
     for (const _ of [1, 2]) {
       const { calls } = await withObservedServer(engine, { args: ['--workers', '2'] }, async ({ address, lines }) => {

@@ -110,7 +110,7 @@ describe('standard error', () => {
   });
 });
 
-describe('an output', () => {
+describe('the log stream', () => {
   const line = (number: number) => `${JSON.stringify({ number, text: 'x'.repeat(200) })}\n`;
 
   test('the log stream writes buffered lines before a line that is written at once', async () => {
@@ -134,7 +134,7 @@ describe('an output', () => {
     assert.equal(output.lost, 0);
   });
 
-  test('an output keeps 4 MB for a reader that is slow, counts what is lost beyond that, and goes on when it is read again', async () => {
+  test('the log stream keeps 4 MB for a slow reader, counts the lines that are lost beyond that, and continues when it is read again', async () => {
     const fifo = freshPath('fifo');
     const made = spawn('mkfifo', [fifo]);
     await once(made, 'exit');

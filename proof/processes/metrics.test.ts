@@ -47,7 +47,7 @@ const named = (samples: readonly Sample[], name: string) => samples.filter((samp
 const sum = (samples: readonly Sample[]) => samples.reduce((total, { value }) => total + value, 0);
 
 onEveryEngine('metrics', (engine) => {
-  test('requests are counted by group, operation, form and kind, and their times and bytes are added up', async () => {
+  test('requests are counted by group, operation, protocol and kind, and their durations and bytes are summed', async () => {
     await withMetrics(engine, async ({ address }, port) => {
       let bytes = 0;
       for (const form of PROTOCOLS) {
@@ -76,7 +76,7 @@ onEveryEngine('metrics', (engine) => {
     });
   });
 
-  test('no label has a value that a client made up', async () => {
+  test('no label has a value that a client has invented', async () => {
     await withMetrics(engine, async ({ address }, port) => {
       const strange = [
         'Nope',
@@ -195,7 +195,7 @@ onEveryEngine('metrics', (engine) => {
     });
   });
 
-  test('metrics of several processes are added up, and do not go down when one of them is gone', async () => {
+  test('metrics of several processes are summed, and do not decrease when a process ends', async () => {
     const countOf = async (port: number) => sampleOf(await scrape(port), 'columba_requests_total', { kind: 'ok' });
     await withMetrics(
       engine,
@@ -248,7 +248,7 @@ onEveryEngine('metrics', (engine) => {
 
 onEveryEngine('the port for metrics', (engine) => {
   for (const workers of ['1', '2']) {
-    test(`the port for metrics that is taken ends the process at once, in one sentence, with what to do (workers: ${workers})`, async () => {
+    test(`a metrics port that is taken ends the program at once, with one sentence that says what to do (workers: ${workers})`, async () => {
       const server = createServer().listen(0, '127.0.0.1');
       await once(server, 'listening');
       const { port: taken } = server.address() as AddressInfo;

@@ -64,7 +64,7 @@ const childrenOf = (spans: readonly Span[], { spanId }: Span) => spans.filter((s
 const requests = (spans: readonly Span[]) => spans.filter(({ kind }) => kind === SERVER);
 
 onEveryEngine('spans', (engine) => {
-  test('a call is one, a child of what the client names, with its statements below it', async () => {
+  test('a call is one span, a child of the span that the client names, with the spans of its statements below it', async () => {
     const { spans, collector, server } = await collected(engine, async ({ address }) => {
       await call(address, 'Unread', { max_count: 2 }, { traceparent: `00-${TRACE_ID}-${SPAN_ID}-01` });
     });
@@ -111,7 +111,7 @@ onEveryEngine('spans', (engine) => {
     );
   });
 
-  test('a call begins a trace of its own where the client names none, and its log line names that', async () => {
+  test('a call begins a trace of its own if the client names none, and its log line names the trace', async () => {
     const { spans, server } = await collected(engine, async ({ address }) => {
       for (const traceparent of ['', 'nonsense', `00-${'0'.repeat(32)}-${SPAN_ID}-01`]) {
         await call(address, 'CountUnread', {}, { traceparent });
@@ -130,7 +130,7 @@ onEveryEngine('spans', (engine) => {
     );
   });
 
-  test('no span is made for health checks, nor for what the client or the variables leave out', async () => {
+  test('no span is made for health checks, nor for calls that the client or the variables exclude', async () => {
     const unsampled = `00-${TRACE_ID}-${SPAN_ID}-00`;
     const first = await collected(engine, async ({ address }) => {
       for (const path of ['/health/live', '/health/ready']) await fetch(address + path);
@@ -144,7 +144,7 @@ onEveryEngine('spans', (engine) => {
     assert.deepEqual(second.spans, []);
   });
 
-  test('what the client did wrong has its kind and is no error, and pages are named as such', async () => {
+  test('the span of a mistake of the client has its kind and is no error, and spans of pages are named as such', async () => {
     const { spans } = await collected(engine, async ({ address }) => {
       await call(address, 'CountUnread', { user_id: 'nobody' });
       await call(address, 'Nope');
@@ -192,7 +192,7 @@ describe('the variables of OpenTelemetry', () => {
     };
   }
 
-  test('without them, nothing of OpenTelemetry is loaded, and without a port nothing of Prometheus', async () => {
+  test('without the variables nothing of OpenTelemetry is loaded, and without a metrics port nothing of Prometheus', async () => {
     const plain = recording();
     const ask = async ({ address }: ObservedServer) => void (await call(address, 'CountUnread'));
     await withObservedServer(engine, { env: plain.env }, ask);
@@ -208,7 +208,7 @@ describe('the variables of OpenTelemetry', () => {
     ['is not there', async () => 'http://127.0.0.1:9'],
     ['fails', async () => (await startCollector(400)).address],
   ] as const) {
-    test(`a collector that ${what} holds up neither calls nor the end, and is complained about once`, async () => {
+    test(`a collector that ${what} delays neither calls nor the end of the program, and is logged once`, async () => {
       const times = { OTEL_BSP_SCHEDULE_DELAY: '20', OTEL_EXPORTER_OTLP_TIMEOUT: '500' };
       const env = { OTEL_EXPORTER_OTLP_ENDPOINT: await start(), ...times };
       const { lines, ended } = await withObservedServer(engine, { env }, async ({ address, lines }) => {
@@ -224,13 +224,13 @@ describe('the variables of OpenTelemetry', () => {
   }
 });
 
-onEveryEngine('a failure that is ours', (engine) => {
+onEveryEngine('spans of our own failures', (engine) => {
   const FAILURES: [kind: string, thrown: () => Error][] = [
     ['internal', () => new Error('on purpose')],
     ['unavailable', () => unavailable(new Error('on purpose'))],
   ];
   for (const [kind, thrown] of FAILURES) {
-    test(`${kind}: it is an error of its span and of the statement, and neither says more`, async (t) => {
+    test(`a failure of kind ${kind} is an error of the span of its call and of its statement, and neither span has details`, async (t) => {
       const collector = await startCollector();
       process.env.OTEL_EXPORTER_OTLP_ENDPOINT = collector.address; // the exporter looks nowhere else
       t.after(() => delete process.env.OTEL_EXPORTER_OTLP_ENDPOINT);

@@ -73,7 +73,7 @@ interface Exported {
 }
 
 describe('a backup of the embedded database', () => {
-  test('a backup of a database that is written to is whole, of one moment, and served again after it is adopted', {
+  test('a backup of a database in use is complete, of one moment, and can be served after columba restore --adopt', {
     timeout: 300_000,
   }, async (t) => {
     const database = freshDatabase();

@@ -22,7 +22,7 @@ const told = (name: string, { seconds, peakMb }: Measured) => `${name} ${seconds
 onPostgres('moving from SQLite to PostgreSQL', () => {
   const postgres = engines.find(({ name }) => name === 'postgres') as Engine;
 
-  test('everything arrives, byte for byte, in much less memory than the file has', {
+  test('an export of SQLite arrives in PostgreSQL byte for byte, in much less memory than the file has', {
     timeout: 1_200_000,
   }, async (t) => {
     const [given, first, second] = [freshPath('ndjson'), freshPath('ndjson'), freshPath('ndjson')];
@@ -63,18 +63,22 @@ onEveryEngine('the progress of an import', (engine) => {
     return path;
   };
 
-  testWith(script(), 'is shown on a terminal, on one line, and then what was done', async (command) => {
-    const line = `'${COLUMBA}' import '${file()}' --database '${await engine.fresh('none')}'`;
-    const { status, stdout } = spawnSync(command, ['-qec', line, '/dev/null'], { encoding: 'utf8' });
-    assert.equal(status, 0, stdout);
-    assert.match(stdout, PROGRESS);
-    assert.equal(PROGRESS.exec(stdout)?.[2], '1,200');
-    assert.match(stdout, /Imported 2 accounts with 1,234 messages\.\r\n$/);
-    assert.match(stdout, /^Database: /);
-    assert.equal(stdout.split('\n').length, 3, 'the database, one line and its end');
-  });
+  testWith(
+    script(),
+    'the progress of an import is shown on one line of a terminal, followed by the result',
+    async (command) => {
+      const line = `'${COLUMBA}' import '${file()}' --database '${await engine.fresh('none')}'`;
+      const { status, stdout } = spawnSync(command, ['-qec', line, '/dev/null'], { encoding: 'utf8' });
+      assert.equal(status, 0, stdout);
+      assert.match(stdout, PROGRESS);
+      assert.equal(PROGRESS.exec(stdout)?.[2], '1,200');
+      assert.match(stdout, /Imported 2 accounts with 1,234 messages\.\r\n$/);
+      assert.match(stdout, /^Database: /);
+      assert.equal(stdout.split('\n').length, 3, 'the database, one line and its end');
+    },
+  );
 
-  test('an import writes no progress where its output is no terminal', async () => {
+  test('an import writes no progress if its output is no terminal', async () => {
     const outcome = await columba(['import', file(), '--database', await engine.fresh('none')]);
     assert.deepEqual(outcome, { code: 0, stdout: 'Imported 2 accounts with 1,234 messages.\n', stderr: '' });
   });

@@ -82,7 +82,7 @@ onEveryEngine("the operator's side in several processes", (engine) => {
     assert.deepEqual(await statuses(), [403]);
   });
 
-  test('2 processes with 2 workers each: what is accepted after a connector was paused waits until it is resumed', async () => {
+  test('2 processes with 2 workers each: a message that is accepted after its connector was paused waits until the connector is resumed', async () => {
     const [one, other] = webs;
     const body = { username: 'pausing', credits: '100', region: 'ZA' };
     assert.equal((await callAt(one, 'POST', '/accounts', { token, body })).status, 201);
@@ -121,7 +121,7 @@ onEveryEngine("the operator's side in several processes", (engine) => {
     assert.equal(names.filter((name: string) => name === 'made once').length, 1);
   });
 
-  test('with workers the operator’s side is a process of its own, which is replaced when it dies', async () => {
+  test('with workers the web listener is a process of its own, which is replaced when it dies', async () => {
     const [web] = webs;
     const [server] = servers;
     assert.equal((await callAt(web, 'GET', '/accounts', { token })).status, 200);

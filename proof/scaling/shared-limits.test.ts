@@ -29,7 +29,7 @@ onEveryEngine('limits of several processes', (engine) => {
   const callersOf = (userId: string, count = CONNECTIONS): Caller[] =>
     Array.from({ length: count }, () => createCaller(program.address, userId));
 
-  test('an account gets what it may have in all, not from each of them, and others are not concerned', async (t) => {
+  test('the rate limit of an account counts calls to all processes together, and leaves other accounts alone', async (t) => {
     const callers = callersOf(ACME);
     const statuses: number[] = [];
     const startedAt = Date.now();
@@ -57,7 +57,7 @@ onEveryEngine('limits of several processes', (engine) => {
     for (const other of others) other.close();
   });
 
-  test('failed identifications are held back after 10 in all, not after 10 at each', async () => {
+  test('failed identifications are delayed after 10 at all processes together, not after 10 at each', async () => {
     const callers = callersOf('nobody');
     const waits: number[] = [];
     for (let failure = 0; failure < 13; failure++) {
