@@ -61,7 +61,7 @@ onEveryEngine('addresses', (engine) => {
       assert.equal(await baseIn(address, ['Host:']), address);
     }));
 
-  test('over IPv6 the address is in brackets', () =>
+  test('the WSDL has an IPv6 address in brackets', () =>
     listening({ host: '::1' }, async (address) => {
       const { port } = new URL(address);
       assert.equal(address, `http://[::1]:${port}`);
@@ -72,7 +72,7 @@ onEveryEngine('addresses', (engine) => {
       assert.equal(baseOf(Buffer.concat(chunks).toString('utf8')), address);
     }));
 
-  test('a base address of the settings wins over everything, and its path may be in front of ours', () =>
+  test('COLUMBA_BASE_URL wins over every other source of the address in the WSDL, and its path precedes ours', () =>
     listening({ baseUrl: 'https://sms.example/gateway', trustedProxies: ['127.0.0.1'] }, async (address) => {
       const fields = ['Host: evil.example', 'X-Forwarded-Host: evil.example', 'X-Forwarded-Prefix: /evil'];
       for (const path of ['/api/inbox.asmx', '/gateway/api/inbox.asmx']) {
@@ -116,7 +116,7 @@ onEveryEngine('addresses', (engine) => {
       }
     }));
 
-  test('a network of trusted proxies counts too', () =>
+  test('a network can be named as trusted proxies', () =>
     listening({ trustedProxies: ['127.0.0.0/8'] }, async (address) => {
       assert.equal(await baseIn(address, FORWARDED), 'https://sms.example/gateway');
     }));

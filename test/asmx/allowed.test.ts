@@ -92,7 +92,7 @@ onEveryEngine('accounts that are restricted to networks', (engine) => {
       }));
   }
 
-  test('accounts that are restricted to networks are denied outside however often they were answered inside: an answer is never kept for others', () =>
+  test('accounts that are restricted to networks are denied outside however often they were answered inside, because no cached answer is used for another address', () =>
     withService(
       async (service) => {
         const reads = CALLS.filter(([, operation]) => !changes(operation));
@@ -144,7 +144,7 @@ onEveryEngine('accounts that are restricted to networks', (engine) => {
       assert.deepEqual(service.slept, [100]);
     }));
 
-  test('behind trusted proxies the address of the client counts, and X-Forwarded-For of others is ignored', async () => {
+  test('behind trusted proxies the networks are compared with the address of the client, and X-Forwarded-For of others is ignored', async () => {
     const asked = async (settings: Partial<Config>, fields: readonly string[]) => {
       let status = 0;
       await withService(async (service) => {

@@ -55,7 +55,7 @@ onEveryEngine('recorded calls of programs', (engine) => {
     });
   }
 
-  test('there are recordings, of SOAP, GET and POST, and no secret is in them', () => {
+  test('the recordings cover SOAP, GET and POST, and contain no secret', () => {
     const forms = exchanges('field').map(({ request }) =>
       request.start.replace(/^(\w+) \/api\/\w+\.asmx(\/\w+)?.*/, (_, method, path) => (path ? method : 'SOAP')),
     );

@@ -126,7 +126,7 @@ onEveryEngine('limits', (engine) => {
         assertProblem(protocol, answer, 'too-large', 'An element of the request has more than 256 attributes.');
       }));
 
-    test(`an entity bomb in ${protocol} is refused as the DOCTYPE that it needs`, () =>
+    test(`an entity bomb in ${protocol} is refused because it needs a DOCTYPE`, () =>
       withService(async (service) => {
         const bomb = `<?xml version="1.0"?><!DOCTYPE b [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">]><s:Envelope xmlns:s="${ENVELOPES[protocol]}"><s:Body><Profile xmlns="${NAMESPACE}"><user_id>&b;</user_id></Profile></s:Body></s:Envelope>`;
         assertProblem(protocol, await send(service, bomb), 'malformed', /^A DOCTYPE is not allowed/);

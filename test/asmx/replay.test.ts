@@ -177,7 +177,7 @@ onEveryEngine('recorded answers of an ASMX server', (engine) => {
     }
   }
 
-  test('the recordings are all there: 32 operations in 4 forms, and every exception is one of them', () => {
+  test('the recordings cover 32 operations in 4 protocols, and every exception names one of them', () => {
     assert.equal(exchanges('ops').length, 128);
     const names = exchanges('shapes').map(({ name }) => name);
     for (const { cases, why } of EXCEPTIONS)

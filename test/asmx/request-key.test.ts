@@ -19,7 +19,7 @@ const BODY = bytes('<user_id>one</user_id>');
 describe('the key of a request', () => {
   const key = keyOf(requestOf(), BODY);
 
-  test('an equal request, whose bytes are elsewhere, has the same key', () => {
+  test('equal requests have the same key, wherever their bytes are in memory', () => {
     const padded = bytes(`-${Buffer.from(BODY)}-`).subarray(1, -1);
     assert.equal(hashOf(requestOf(), padded), key.hash);
     assert.ok(isKeyOf(key, requestOf({ headers: { ...requestOf().headers, host: 'b' } }), padded));

@@ -71,7 +71,7 @@ describe('memory of the response cache', () => {
     });
   }
 
-  test('keys count as well as responses', () => {
+  test('the memory of the cache includes keys as well as responses', () => {
     const bytesMax = 2 ** 18;
     const cache = cacheOf(bytesMax);
     for (const name of numbers(1_000)) cache.store(requestOf(name, 4_000), NO_BYTES, responseOf(10));

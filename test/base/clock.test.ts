@@ -11,7 +11,7 @@ clocks.push(['a virtual clock', virtual, (ms) => virtual.advance(ms)]);
 
 for (const [name, clock, pass] of clocks) {
   describe(name, () => {
-    test('a sleep ends after its time, and time has passed then', async () => {
+    test('a sleep ends when its time has passed', async () => {
       const before = clock.monotonic();
       const slept = clock.sleep(5);
       await pass(5);
@@ -48,7 +48,7 @@ for (const [name, clock, pass] of clocks) {
       assert.equal(signal.reason.name, 'TimeoutError');
     });
 
-    test('work within its time gives its result, late work the other value, a failure its error', async () => {
+    test('work within its time gives its result, late work gives the fallback, and failed work its error', async () => {
       assert.equal(await within(clock, 1_000, Promise.resolve('done'), 'late'), 'done');
       await assert.rejects(within(clock, 1_000, Promise.reject(new Error('broken')), 'late'), /broken/);
       const late = within(clock, 1, new Promise(() => {}), 'late');

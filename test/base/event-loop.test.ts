@@ -35,7 +35,7 @@ test('oneEachTurn yields the same items, each in another turn', async () => {
   assert.equal(new Set(seen.map(([, turn]) => turn)).size, 3);
 });
 
-test('whoever takes the place of the event loop decides when turns and pauses come', async () => {
+test('a replacement of the event loop decides when turns and pauses end', async () => {
   const pause = createPauses(0);
   assert.ok(pause() instanceof Promise);
   const works: (() => void)[] = [];
@@ -62,7 +62,7 @@ function stoppedClock(t: TestContext): (ms: number) => void {
   };
 }
 
-test('a budget of a turn runs work in the same turn until it is spent, and the rest in later turns', async (t) => {
+test('work runs in the same turn until the budget of the turn is spent, and the rest runs in later turns', async (t) => {
   const pass = stoppedClock(t);
   const within = createTurnBudget(5);
   const turns: number[] = [];
@@ -104,7 +104,7 @@ test('a budget passes on what the work returns or throws', async () => {
   assert.equal(await within(async () => 8), 8);
 });
 
-test('a simulated turn that never comes delays nobody else', async (t) => {
+test('a simulated turn that never comes delays no other caller', async (t) => {
   const pass = stoppedClock(t);
   const within = createTurnBudget(0);
   const lost = replaceTurns({ afterPoll: () => {}, pause: () => undefined });

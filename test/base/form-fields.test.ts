@@ -24,7 +24,7 @@ describe('the fields of a query or a form', () => {
     assert.deepEqual(readFields(text, 2), [['näme', '€\ufffd']]);
   });
 
-  test('more than the given count are refused, empty ones included', () => {
+  test('more fields than the given count are refused, empty ones included', () => {
     assert.equal(readFields('a=1&a=2', 2)?.length, 2);
     assert.equal(readFields('a=1&a=2&a=3', 2), null);
     assert.equal(readFields('&&&', 2), null);

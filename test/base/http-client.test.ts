@@ -29,7 +29,7 @@ const whole: RequestListener = (request, response) => {
   request.resume().on('end', () => response.end('x'.repeat(200)));
 };
 
-test('an answer has its status, its fields and its body', async (t) => {
+test('an answer has its status, its header fields and its body', async (t) => {
   const seen: unknown[] = [];
   const peer = await serving(t, async (request, response) => {
     let body = '';
@@ -43,14 +43,14 @@ test('an answer has its status, its fields and its body', async (t) => {
   assert.deepEqual(seen, [['POST', '/sms?x=1', '5', 'yes', 'hello']]);
 });
 
-test('a request that nobody took is unsent, and one whose answer does not come is unanswered', async (t) => {
+test('a request to a closed port is unsent, and one whose answer does not come is unanswered', async (t) => {
   const refused = await callHttp(systemClock, { host: '127.0.0.1', port: 1, tls: false }, call());
   assert.deepEqual(refused, { kind: 'unsent', reason: 'ECONNREFUSED' });
   const closing = await serving(t, (request) => request.socket.destroy());
   assert.deepEqual(await callHttp(systemClock, closing, call()), { kind: 'unanswered', reason: 'ECONNRESET' });
 });
 
-test('the time-out is of the clock that is passed in', async (t) => {
+test('the time-out of a request is measured by the clock that is passed in', async (t) => {
   const clock = createVirtualClock();
   let hasCome = () => {};
   const came = new Promise<void>((resolve) => {
@@ -64,7 +64,7 @@ test('the time-out is of the clock that is passed in', async (t) => {
   assert.deepEqual(await calling, { kind: 'unanswered', reason: 'no answer in time' });
 });
 
-test('whoever stops before or while it runs gets to know whether it was sent', async (t) => {
+test('a request that is aborted before it was sent is unsent, and one that is aborted later is unanswered', async (t) => {
   const stop = new AbortController();
   const peer = await serving(t, () => stop.abort());
   const { signal } = stop;
@@ -72,7 +72,7 @@ test('whoever stops before or while it runs gets to know whether it was sent', a
   assert.deepEqual(await callHttp(systemClock, peer, call({ signal })), { kind: 'unsent', reason: 'aborted' });
 });
 
-test('an answer beyond its limit is no answer, or cut, or its status alone', async (t) => {
+test('an answer beyond its limit is unanswered, cut, or reduced to its status', async (t) => {
   const peer = await serving(t, whole);
   assert.deepEqual(await callHttp(systemClock, peer, call()), { kind: 'unanswered', reason: 'ANSWER_TOO_LARGE' });
   for (const beyond of ['cut', 'ignore'] as const) {
@@ -83,7 +83,7 @@ test('an answer beyond its limit is no answer, or cut, or its status alone', asy
   }
 });
 
-test('an address is checked after its name was resolved, literal or not, and the connection goes there', async (t) => {
+test('an address is checked after its name was resolved, and the connection goes to the checked address', async (t) => {
   const { port } = await serving(t, (_, response) => response.end());
   const check = (address: string) => {
     if (address !== '127.0.0.1') throw new Refused('not this one');

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { createKeyedQueue, createTurns } from '../../src/base/keyed-queue.ts';
 import { createVirtualClock } from '../support/virtual-clock.ts';
 
-test('work of one key keeps its order, keys work at once, and a failure stops nothing', async () => {
+test('work of one key keeps its order, keys work concurrently, and a failure stops no other work', async () => {
   const done: string[] = [];
   const failures: unknown[] = [];
   const queue = createKeyedQueue(
@@ -44,7 +44,7 @@ test('a keyed queue refuses work beyond its items and bytes', async () => {
   await queue.idle();
 });
 
-test('no more keys work at once than are allowed, and a key that has more comes after the others', async () => {
+test('no more keys work at once than are allowed, and a key with further work waits behind the others', async () => {
   const clock = createVirtualClock();
   const queue = createKeyedQueue({ itemsMax: 100, bytesMax: 100, concurrency: 2 }, (thrown) =>
     assert.fail(String(thrown)),

@@ -26,14 +26,14 @@ describe('the customer network of an address: /24 of IPv4, /64 of IPv6', () => {
   ];
   for (const [network, ...addresses] of CASES) {
     for (const address of addresses) {
-      test(`${JSON.stringify(address)}: ${network || 'none'}`, () => {
+      test(`the customer network of ${JSON.stringify(address)} is ${network || 'none'}`, () => {
         assert.equal(customerNetwork(address), network);
         if (network !== '') assert.ok(networkList([network])(address), 'it is not in it');
       });
     }
   }
 
-  test('any IPv6 address is in its own, which is the same in every notation', (t) => {
+  test('an IPv6 address is in its own customer network in every notation', (t) => {
     t.diagnostic(`SEED=${SEED}`);
     const random = createRandom('addresses');
     for (let round = 0; round < 2_000; round++) {
@@ -65,7 +65,7 @@ describe('the customer network of an address: /24 of IPv4, /64 of IPv6', () => {
 });
 
 describe('lists of networks', () => {
-  test('lists of networks are read with blanks and without, and what is between two commas may be nothing', () => {
+  test('lists of networks may have blanks and empty entries', () => {
     assert.deepEqual(readNetworks(' 10.0.0.0/8 ,192.0.2.7,, 2001:db8::/32 , '), [
       '10.0.0.0/8',
       '192.0.2.7',
@@ -118,7 +118,7 @@ describe('lists of networks', () => {
     ['10.0.0.0/8', [], ['', 'unknown', '10.0.0', '10.0.0.0/8', 'localhost']],
   ];
   for (const [list, inside, outside] of MEMBERS) {
-    test(`${list} has ${inside.join(', ') || 'nobody'}, and not ${outside.join(', ')}`, () => {
+    test(`the networks ${list} contain ${inside.join(', ') || 'no address'}, and not ${outside.join(', ')}`, () => {
       const isIn = networkList(readNetworks(list));
       for (const address of inside) assert.equal(isIn(address), true, address);
       for (const address of outside) assert.equal(isIn(address), false, address);

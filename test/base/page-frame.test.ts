@@ -13,7 +13,7 @@ const ofFaces = (): [string, string][] => [
   ['console', framed({ title: 'A & B', main, viewer: null, current: 'overview' })],
 ];
 
-test('pages of all faces have one frame: language, title, a way to the content, and one main part', () => {
+test('all pages have one frame: language, title, a link to the content, and one main part', () => {
   for (const [face, text] of ofFaces()) {
     assert.match(text, /^<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n/, face);
     assert.match(text, /<title>A &#38; B/, face);
@@ -23,7 +23,7 @@ test('pages of all faces have one frame: language, title, a way to the content, 
   }
 });
 
-test('what a page gives is escaped, and only the meta element that is asked for is there', () => {
+test('the values of a page are escaped, and it has only the meta elements that were asked for', () => {
   const given = { title: '<x>', head: html``, header: trailHeader([['<a>', '/b?c&d'], ['e']]), main, end: html`` };
   const plain = pageFrame(given).html;
   assert.match(plain, /<title>&#60;x&#62;<\/title>/);
@@ -35,7 +35,7 @@ test('what a page gives is escaped, and only the meta element that is asked for 
   );
 });
 
-test('a policy allows nothing but what is named, and never a frame', () => {
+test('a content security policy allows only what is named, and never a frame', () => {
   const fields = protectionOf(["style-src 'self'"], 'same-origin');
   assert.equal(
     fields['Content-Security-Policy'],

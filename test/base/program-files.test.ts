@@ -5,7 +5,7 @@ import { THREADS } from '../../tools/program.ts';
 
 const source = globSync('src/**/*.ts').sort();
 
-test('the program finds its own files in one place, because in the executable they lie inside of it', () => {
+test('the program finds its own files through one module, because the executable contains them', () => {
   const places = source.filter((file) => readFileSync(file, 'utf8').includes('import.meta.url'));
   assert.deepEqual(places, ['src/base/program-files.ts']);
 });

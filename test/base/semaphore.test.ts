@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { createSemaphore } from '../../src/base/semaphore.ts';
 import { createVirtualClock, settled } from '../support/virtual-clock.ts';
 
-test('no more work than there are places is under way, and what waits is admitted in its order', async () => {
+test('at most as much work as there are places runs at a time, and waiting work is admitted in its order', async () => {
   const clock = createVirtualClock();
   const semaphore = createSemaphore(2);
   const begun: string[] = [];
@@ -26,7 +26,7 @@ test('no more work than there are places is under way, and what waits is admitte
   assert.deepEqual([semaphore.waiting, semaphore.isFull], [0, false]);
 });
 
-test('a place is given back once, however often its function is called', async () => {
+test('a place is released once, however often its release function is called', async () => {
   const semaphore = createSemaphore(1);
   const leave = await semaphore.enter();
   leave();
@@ -35,7 +35,7 @@ test('a place is given back once, however often its function is called', async (
   assert.equal(semaphore.isFull, true);
 });
 
-test('whoever aborts while waiting gets null, takes no place and leaves nothing behind', async () => {
+test('a caller that aborts while it waits gets null, takes no place and leaves nothing behind', async () => {
   const semaphore = createSemaphore(1);
   const leave = await semaphore.enter();
   const stop = new AbortController();
@@ -48,7 +48,7 @@ test('whoever aborts while waiting gets null, takes no place and leaves nothing 
   assert.equal(semaphore.isFull, false);
 });
 
-test('a semaphore whose size grew admits as many as now have a place', async () => {
+test('a semaphore whose size has grown admits waiting work into the new places', async () => {
   let size = 1;
   const semaphore = createSemaphore(() => size);
   await semaphore.enter();

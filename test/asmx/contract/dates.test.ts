@@ -259,7 +259,7 @@ onEveryEngine('dateTime arguments of inbox.Read', (engine) => {
       }
     });
 
-    test(`${protocol}: the setting for the time zone moves texts without a zone, and no others`, async () => {
+    test(`${protocol}: COLUMBA_TIME_ZONE changes the meaning of texts without a zone, and of no others`, async () => {
       for (const [timeZone, local] of [
         ['Africa/Johannesburg', '2026-10-02T12:45:30'],
         ['America/New_York', '2026-10-02T06:45:30'],

@@ -59,12 +59,12 @@ describe('the file of a dialect', () => {
     assert.deepEqual(readDialectFile(written(dialect), 'UTC'), dialect);
   });
 
-  test('every entry of dates is optional, and without a zone they end with Z', () => {
+  test('every entry of dates is optional, and dates without a zone in the file end with Z', () => {
     assert.deepEqual(parseDialect({ dates: { fractionDigits: 0 } }), { dates: { zone: 'Z', fractionDigits: 0 } });
     assert.deepEqual(parseDialect({ dates: {} }), { dates: { zone: 'Z' } });
   });
 
-  test('dates without a time zone get that of the settings', () => {
+  test('a dialect whose dates have no time zone uses that of the settings', () => {
     const path = written({ dates: { zone: 'none' }, dataSet: { dates: { zone: 'offset' } } });
     assert.deepEqual(readDialectFile(path, 'Africa/Johannesburg'), {
       dates: { zone: 'none', timeZone: 'Africa/Johannesburg' },

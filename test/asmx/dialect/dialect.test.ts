@@ -166,7 +166,7 @@ describe('records of a dialect', () => {
     assert.deepEqual(await strings('empty'), ['<surname />', '<mobile />', '<groupid />']);
   });
 
-  test('groupId wins over emptyStrings', async () => {
+  test('a dialect with groupId and emptyStrings writes a missing groupid as groupId says', async () => {
     const text = await answer({ groupId: 'absent', emptyStrings: 'empty' }, 'account', 'FetchContacts', [CONTACT]);
     assert.doesNotMatch(text, /<groupid/);
   });
@@ -198,7 +198,7 @@ describe('errors of a dialect', () => {
     return (await Promise.all(answers)).map(({ status }) => status);
   };
 
-  test('GET and POST have 500 as in ASMX; SOAP has it always', async () => {
+  test('errors of GET and POST have status 500 if the dialect says so, as in ASMX; SOAP always has it', async () => {
     assert.deepEqual(await statuses(undefined, denied()), [500, 500, 403, 403]);
     assert.deepEqual(await statuses('http', denied()), [500, 500, 403, 403]);
     assert.deepEqual(await statuses('asmx', denied()), [500, 500, 500, 500]);
@@ -210,7 +210,7 @@ describe('errors of a dialect', () => {
     assert.deepEqual(await statuses('asmx', many), [429, 429, 429, 429]);
   });
 
-  test('an unknown operation is 500 in GET and POST too', async () => {
+  test('an unknown operation has status 500 in GET and POST if the dialect says so', async () => {
     const endpoint = createTestEndpoint(async () => 1n, 'UTC', { errorStatus: 'asmx' });
     assert.equal((await endpoint.send({ path: '/api/inbox.asmx/Nope', query: '' })).status, 500);
     assert.equal((await endpoint.send({ path: '/api/nope.asmx', query: '' })).status, 404);
@@ -232,7 +232,7 @@ describe('fault codes of a dialect', () => {
 });
 
 describe('booleans of a dialect', () => {
-  test('results and columns of strings have the words; columns of other types stay what .NET reads', async () => {
+  test('results and columns of strings have the words of the dialect, and columns of other types stay what .NET reads', async () => {
     const dialect: Dialect = {
       booleanWords: { true: ['Y', 'yes'], false: 'N' },
       columns: {
@@ -312,7 +312,7 @@ describe('pages of a dialect', () => {
     assert.doesNotMatch(text, /timestamp_sent/);
   });
 
-  test('summaries tell orders, caps and what Read returns', async () => {
+  test('summaries name orders, caps and what Read returns', async () => {
     const inbox = await page('inbox', '');
     assert.match(inbox, /Unread messages, by timestamp, descending\. At most 50\./);
     assert.match(inbox, /Received messages of a time range, only those marked as read, oldest first\./);

@@ -37,7 +37,7 @@ onEveryEngine('the blacklist', (engine) => {
 
   inEveryProtocol(
     engine,
-    'BlackListNumber knows a number in every notation: the same one again changes nothing',
+    'BlackListNumber recognises a number in every notation, and the same number again changes nothing',
     async (client) => {
       await block(client, '+27825550777');
       const before = await client.exported();
@@ -48,11 +48,11 @@ onEveryEngine('the blacklist', (engine) => {
     },
   );
 
-  inEveryProtocol(engine, 'BlackListNumber takes whatever has a digit, as the old server did', async (client) => {
+  inEveryProtocol(engine, 'BlackListNumber accepts any text with a digit, as the old server did', async (client) => {
     for (const mobile of ['2.78E+10', 'x1']) assert.equal(await block(client, mobile), true);
   });
 
-  inEveryProtocol(engine, 'BlackListNumber of a number that cannot be one (no digit) is an error', async (client) => {
+  inEveryProtocol(engine, 'BlackListNumber of a text without a digit is an error', async (client) => {
     const before = await client.exported();
     for (const mobile of ['', 'STOP', '+', '   ', null]) {
       assert.deepEqual(await client.refused('account', 'BlackListNumber', { mobile, sample_message: 'x' }), {

@@ -87,7 +87,7 @@ onEveryEngine('contacts and groups', (engine) => {
 
   inEveryProtocol(
     engine,
-    'several contacts with one number: FetchContact and LookupContact answer the one with the lowest id',
+    'FetchContact and LookupContact return the contact with the lowest id if several have the number',
     async (client) => {
       const mobile = '+27825550300';
       const owner = await client.newcomer({
@@ -104,7 +104,7 @@ onEveryEngine('contacts and groups', (engine) => {
     },
   );
 
-  inEveryProtocol(engine, 'groupid of a contact in no group: the element is absent', async (client) => {
+  inEveryProtocol(engine, 'a contact in no group has no groupid element', async (client) => {
     const eve = { name: 'Eve', surname: 'Ungrouped', id: '106', mobile: '+27825550206' };
     assert.deepEqual(await client.ask('account', 'FetchContact', { mobile: eve.mobile }), eve);
     assert.deepEqual((await client.ask('account', 'FetchContacts')).at(-1), eve);
@@ -144,7 +144,7 @@ onEveryEngine('contacts and groups', (engine) => {
 
   inEveryProtocol(
     engine,
-    'RemoveContactFromGroup: the contacts stay, without a group; a second time is false',
+    'RemoveContactFromGroup keeps the contacts without a group, and returns false the second time',
     async (client) => {
       const call = { contact_id: ['101', '102'], group_id: '1' };
       assert.equal(await client.ask('account', 'RemoveContactFromGroup', call), true);
@@ -154,17 +154,21 @@ onEveryEngine('contacts and groups', (engine) => {
     },
   );
 
-  inEveryProtocol(engine, 'RemoveContactFromGroup: every contact must be in that group, else false', async (client) => {
-    const before = await client.exported();
-    for (const contact_id of [['101', '104'], ['104'], ['106']]) {
-      assert.equal(await client.ask('account', 'RemoveContactFromGroup', { contact_id, group_id: '1' }), false);
-    }
-    assert.equal(await client.exported(), before);
-  });
+  inEveryProtocol(
+    engine,
+    'RemoveContactFromGroup returns false unless every contact is in that group',
+    async (client) => {
+      const before = await client.exported();
+      for (const contact_id of [['101', '104'], ['104'], ['106']]) {
+        assert.equal(await client.ask('account', 'RemoveContactFromGroup', { contact_id, group_id: '1' }), false);
+      }
+      assert.equal(await client.exported(), before);
+    },
+  );
 
   inEveryProtocol(
     engine,
-    'MoveContactToNewGroup moves from any group or none; group and every contact must exist, else false',
+    'MoveContactToNewGroup moves contacts from any group or none, and returns false unless the group and every contact exist',
     async (client) => {
       const move = (contact_id: string[], group_id: string | null) =>
         client.ask('account', 'MoveContactToNewGroup', { contact_id, group_id });
@@ -197,7 +201,7 @@ onEveryEngine('contacts and groups', (engine) => {
 
   inEveryProtocol(
     engine,
-    'deletes are final at once: DeleteContact and DeleteContactsById, and a second one is false',
+    'DeleteContact and DeleteContactsById take effect at once, and return false the second time',
     async (client) => {
       assert.equal(await client.ask('account', 'DeleteContact', { contact_id: ['101'] }), true);
       assert.equal(await client.ask('account', 'DeleteContactsById', { id: 102 }), true);

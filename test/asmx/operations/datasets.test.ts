@@ -28,7 +28,7 @@ onEveryEngine('DataSets', (engine) => {
 
   inEveryProtocol(
     engine,
-    'FetchContactsDS and FetchContactsByGroupIdDS: id, name, surname, mobile, groupid: string',
+    'FetchContactsDS and FetchContactsByGroupIdDS have the columns id, name, surname, mobile, groupid: string',
     async (client) => {
       const all = await client.ask('account', 'FetchContactsDS');
       const some = await client.ask('account', 'FetchContactsByGroupIdDS', { groupid: 2 });
@@ -43,7 +43,7 @@ onEveryEngine('DataSets', (engine) => {
 
   inEveryProtocol(
     engine,
-    'InboxDS: id: long; sender, message, short_code: string; timestamp: dateTime; read: boolean',
+    'InboxDS has the columns id: long; sender, message, short_code: string; timestamp: dateTime; read: boolean',
     async (client) => {
       const { columns, rows } = await client.ask('inbox', 'InboxDS', { max_count: 10 });
       assert.deepEqual(columns, [
@@ -73,7 +73,7 @@ onEveryEngine('DataSets', (engine) => {
 
   inEveryProtocol(
     engine,
-    'FetchSentDS: id: long; user_message_id, recipient, message, delivery_status: string; timestamp_sent, timestamp_updated: dateTime; marked: boolean',
+    'FetchSentDS has the columns id: long; user_message_id, recipient, message, delivery_status: string; timestamp_sent, timestamp_updated: dateTime; marked: boolean',
     async (client) => {
       const { columns, rows } = await client.ask('sent', 'FetchSentDS', { max: 10 });
       assert.deepEqual(columns, [
@@ -101,7 +101,7 @@ onEveryEngine('DataSets', (engine) => {
 
   inEveryProtocol(
     engine,
-    'FetchScheduledDS: id: long; user_message_id, recipient, message: string; timestamp_scheduled, timestamp_created: dateTime',
+    'FetchScheduledDS has the columns id: long; user_message_id, recipient, message: string; timestamp_scheduled, timestamp_created: dateTime',
     async (client) => {
       const { columns, rows } = await client.ask('compose', 'FetchScheduledDS', { max: 10 });
       assert.deepEqual(columns, [
@@ -125,7 +125,7 @@ onEveryEngine('DataSets', (engine) => {
 
   inEveryProtocol(
     engine,
-    'a column without value is left out, an empty text is an empty element, blanks are marked as meant',
+    'a column without value is left out, an empty text is an empty element, and blanks have xml:space="preserve"',
     async (client) => {
       const timestamp = '2026-01-01T00:00:00Z';
       const owner = await client.newcomer({
@@ -146,22 +146,18 @@ onEveryEngine('DataSets', (engine) => {
     },
   );
 
-  inEveryProtocol(
-    engine,
-    'a column of nothing but what .NET takes for white space is marked as meant, and no other',
-    async (client) => {
-      const timestamp = '2026-01-01T00:00:00Z';
-      const blank = ['\u00A0', '\u3000', '\u2028', '\u0085', ' \u2009\u1680\u205F\u202F\u2029'];
-      const other = ['\u200B', '\uFEFF', '\u180E', '\u2060', '\u00A0x'];
-      const texts = [...blank, ...other];
-      const inbox = texts.map((message, at) => ({ id: at + 1, timestamp, read: true, message }));
-      const owner = await client.newcomer({ inbox });
-      const { text } = await owner.raw('inbox', 'InboxDS', { max_count: 20 });
-      const marked = [...text.matchAll(/<message( xml:space="preserve")?>([^<]*)<\/message>/g)];
-      assert.deepEqual(
-        marked.map(([, mark, message]) => [message, mark !== undefined]).reverse(),
-        texts.map((message) => [message, blank.includes(message)]),
-      );
-    },
-  );
+  inEveryProtocol(engine, 'only a column of nothing but .NET white space has xml:space="preserve"', async (client) => {
+    const timestamp = '2026-01-01T00:00:00Z';
+    const blank = ['\u00A0', '\u3000', '\u2028', '\u0085', ' \u2009\u1680\u205F\u202F\u2029'];
+    const other = ['\u200B', '\uFEFF', '\u180E', '\u2060', '\u00A0x'];
+    const texts = [...blank, ...other];
+    const inbox = texts.map((message, at) => ({ id: at + 1, timestamp, read: true, message }));
+    const owner = await client.newcomer({ inbox });
+    const { text } = await owner.raw('inbox', 'InboxDS', { max_count: 20 });
+    const marked = [...text.matchAll(/<message( xml:space="preserve")?>([^<]*)<\/message>/g)];
+    assert.deepEqual(
+      marked.map(([, mark, message]) => [message, mark !== undefined]).reverse(),
+      texts.map((message) => [message, blank.includes(message)]),
+    );
+  });
 });

@@ -27,7 +27,7 @@ const ARGUMENTS = {
 };
 
 onEveryEngine('identity', (engine) => {
-  inEveryProtocol(engine, 'user_id: whoever presents it acts on that account, and on no other', async (client) => {
+  inEveryProtocol(engine, 'a user_id gives access to its account, and to no other', async (client) => {
     assert.equal((await client.ask('account', 'Profile'))?.username, 'acme');
     assert.equal((await client.as(GLOBEX).ask('account', 'Profile'))?.username, 'globex');
     const acme = await exportOf(client.service.app, 'acme');
@@ -35,19 +35,15 @@ onEveryEngine('identity', (engine) => {
     assert.equal(await exportOf(client.service.app, 'acme'), acme);
   });
 
-  inEveryProtocol(
-    engine,
-    'user_id: existing ones of any shape up to 128 characters can be imported',
-    async (client) => {
-      for (const [index, userID] of ['7', 'x'.repeat(128), "O'Brien & <Söhne> %41+1", ' blanks '].entries()) {
-        await adopt(client.service.app, { userID, username: `shape-${index}` });
-        assert.equal((await client.as(userID).ask('account', 'Profile'))?.username, `shape-${index}`);
-      }
-      assert.deepEqual(await client.as('blanks').refused('account', 'Profile'), DENIED);
-    },
-  );
+  inEveryProtocol(engine, 'an existing user_id of any format up to 128 characters can be imported', async (client) => {
+    for (const [index, userID] of ['7', 'x'.repeat(128), "O'Brien & <Söhne> %41+1", ' blanks '].entries()) {
+      await adopt(client.service.app, { userID, username: `shape-${index}` });
+      assert.equal((await client.as(userID).ask('account', 'Profile'))?.username, `shape-${index}`);
+    }
+    assert.deepEqual(await client.as('blanks').refused('account', 'Profile'), DENIED);
+  });
 
-  inEveryProtocol(engine, 'user_id: an account can have several, each revocable', async (client) => {
+  inEveryProtocol(engine, 'an account can have several user_ids, and each can be revoked', async (client) => {
     const accounts = accountChanges(client.service.app);
     const { userId: second } = await accounts.rotateUserId('acme', false);
     const { userId: third } = await accounts.rotateUserId('acme', false);
@@ -68,7 +64,7 @@ onEveryEngine('identity', (engine) => {
     assert.ok(await client.as(last).ask('account', 'Profile'));
   });
 
-  inEveryProtocol(engine, 'user_id: a new one is random, a UUID v4', async (client) => {
+  inEveryProtocol(engine, 'a new user_id is random, a UUID v4', async (client) => {
     const { userId } = await accountChanges(client.service.app).rotateUserId('acme', false);
     const { userId: other } = await accountChanges(client.service.app).rotateUserId('acme', false);
     for (const text of [userId, other]) {
@@ -79,7 +75,7 @@ onEveryEngine('identity', (engine) => {
 
   inEveryProtocol(
     engine,
-    'unknown, missing, empty, too long or revoked user_id, and a disabled account: the same answer, byte by byte',
+    'an unknown, missing, empty, too long or revoked user_id and a disabled account get the same answer, byte by byte',
     async (client) => {
       const accounts = accountChanges(client.service.app);
       await accounts.setEnabled('globex', false);
@@ -99,7 +95,7 @@ onEveryEngine('identity', (engine) => {
 
   inEveryProtocol(
     engine,
-    'unknown user_id: every operation is denied, never false and never an empty list',
+    'every operation denies an unknown user_id, and never returns false or an empty list',
     async (client) => {
       const before = await exportOf(client.service.app);
       for (const [group, operations] of Object.entries(contract)) {
@@ -111,7 +107,7 @@ onEveryEngine('identity', (engine) => {
     },
   );
 
-  test('unknown user_id: failures are counted per client address and delayed, and nothing else is', async () => {
+  test('only calls with an unknown user_id are counted per client address and delayed', async () => {
     const service = await startService(engine);
     const call = (user_id: string, client: string) =>
       service.send({ ...requestOf('get', 'inbox', 'CountRead', { user_id }), client });
@@ -162,7 +158,7 @@ onEveryEngine('identity', (engine) => {
 
   inEveryProtocol(
     engine,
-    'credits, usedCredits are 64-bit; transmissionPriority and tag are any int on import',
+    'credits and usedCredits have 64 bits, and an import accepts any int as transmissionPriority and tag',
     async (client) => {
       for (const numbers of [
         {
@@ -179,7 +175,7 @@ onEveryEngine('identity', (engine) => {
     },
   );
 
-  test('only SHA-256 of a user_id and argon2id of a password are in the export', async () => {
+  test('an export contains a user_id only as SHA-256 and a password only as argon2id', async () => {
     const service = await startService(engine);
     try {
       const text = await exportOf(service.app);

@@ -29,7 +29,7 @@ onEveryEngine('the inbox', (engine) => {
 
   inEveryProtocol(
     engine,
-    'Read lists from ≤ timestamp ≤ to, both ends included to the millisecond, read or unread',
+    'Read lists messages with from ≤ timestamp ≤ to, both ends included to the millisecond, read or unread',
     async (client) => {
       assert.deepEqual(await read(client, '2026-10-01T09:30:00.250Z', '2026-10-02T10:45:30Z'), ['1002', '1003']);
       assert.deepEqual(await read(client, '2026-10-01T09:30:00.251Z', '2026-10-02T10:45:29.999Z'), []);
@@ -42,7 +42,7 @@ onEveryEngine('the inbox', (engine) => {
     assert.deepEqual(await read(client, '2026-10-05T00:00:00Z', '2026-10-01T00:00:00Z'), []);
   });
 
-  inEveryProtocol(engine, 'does reading mark? No: reading, counting and fetching change nothing', async (client) => {
+  inEveryProtocol(engine, 'reading, counting and fetching messages mark none of them', async (client) => {
     const before = await client.exported();
     await client.ask('inbox', 'Read', EVERYTHING);
     await client.ask('inbox', 'Unread', { max_count: 100 });
@@ -100,7 +100,7 @@ onEveryEngine('the inbox', (engine) => {
     },
   );
 
-  inEveryProtocol(engine, 'deletes are final at once: DeleteMessage, and a second one is false', async (client) => {
+  inEveryProtocol(engine, 'DeleteMessage takes effect at once, and returns false the second time', async (client) => {
     assert.equal(await client.ask('inbox', 'DeleteMessage', { message_id: '1003' }), true);
     const left = await client.ask('inbox', 'Read', EVERYTHING);
     assert.deepEqual(
@@ -113,7 +113,7 @@ onEveryEngine('the inbox', (engine) => {
 
   inEveryProtocol(
     engine,
-    'DeleteAllMessages is true and leaves nothing, also when there was nothing',
+    'DeleteAllMessages returns true and leaves no message, also when there was none',
     async (client) => {
       for (let round = 0; round < 2; round++) {
         assert.equal(await client.ask('inbox', 'DeleteAllMessages'), true);
@@ -141,7 +141,7 @@ onEveryEngine('the inbox', (engine) => {
 
   inEveryProtocol(
     engine,
-    'a message_id that is no number names nothing: false, in all four operations that take one',
+    'all four operations that take a message_id return false if it is no number',
     async (client) => {
       const before = await client.exported();
       for (const message_id of [...NO_NUMBERS, null]) {

@@ -72,7 +72,7 @@ onEveryEngine('numbers, whatever the region was and is', (engine) => {
     const isWhole = place < 2;
     const texts = [...international, ...local];
 
-    test(`a number of ${own}: all notations are one, under every region at import and every region at the call`, async () => {
+    test(`a number of ${own} is the same in all notations, under every region at import and every region at the call`, async () => {
       const regions = ['', own, ELSEWHERE] as const;
       await withRegions(engine, regions, async (services) => {
         for (const before of regions) {

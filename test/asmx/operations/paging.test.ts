@@ -43,7 +43,7 @@ test('many callers who ask for long lists at the same moment are not all served 
   assert.ok(Math.max(...turns) <= 2, `${turns} pages a turn`);
 });
 
-test('callers of short lists do not wait, and neither do many whose lists take no time', async () => {
+test('callers of short lists do not wait, nor do many callers whose lists take no time', async () => {
   assert.deepEqual(await askAtOnce(20, 50, 3), [20]);
   assert.ok((await askAtOnce(20, 150, 0)).length <= 2);
 });
@@ -88,7 +88,7 @@ for (const [limit, what] of [
   [Number.POSITIVE_INFINITY, 'without a cap'],
   [150, 'with a cap below a page'],
 ] as const) {
-  test(`at most 32,768 characters of long texts are held at a time, and each text comes once (${what})`, async () => {
+  test(`at most 32,768 characters of long texts are held at a time, and each text is read once (${what})`, async () => {
     const { asked, read } = createTexts(1_000, 2_000);
     const list = await paged(limit, read, ({ id, text }) => ({ id, text }));
     assert.ok(isPaged(list));

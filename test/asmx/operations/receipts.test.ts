@@ -156,7 +156,7 @@ onEveryEngine('the contract while a carrier works', (engine) => {
 
   inEveryProtocol(
     engine,
-    'BlackListNumber ends a QUEUED message: it is DELETED, its credits are back, and no carrier gets it',
+    'BlackListNumber ends a QUEUED message, which becomes DELETED, returns its credits and reaches no carrier',
     async (client) => {
       const carrier = await carrierOf(client);
       const credits = async () => BigInt((await client.ask('account', 'Profile'))?.credits ?? 0n);
@@ -175,33 +175,37 @@ onEveryEngine('the contract while a carrier works', (engine) => {
     },
   );
 
-  inEveryProtocol(engine, 'what a carrier brings is in Unread and CountUnread until it is marked', async (client) => {
-    const { clock, app } = client.service;
-    const { events } = await carrierOf(client);
-    const { createRouting } = await import('../../../src/domain/receiving/routes.ts');
-    const routing = createRouting(app.database, () => clock.now);
-    await routing.put({ name: 'code', destination: '31999', keyword: null, priority: 0, username: 'acme' });
-    const before = await client.ask('inbox', 'CountUnread');
-    const message = {
-      connector: 'loopback',
-      gatewayId: 'g-1',
-      sender: '0825550777',
-      destination: '31999',
-      text: 'from a carrier',
-      receivedAt: clock.now,
-      part: null,
-    };
-    await events.incoming(message);
-    await events.incoming(message);
-    assert.equal(await client.ask('inbox', 'CountUnread'), before + 1n);
-    const found = (await client.ask('inbox', 'Unread', { max_count: 100 })).filter(
-      (each) => each.message === 'from a carrier',
-    );
-    assert.deepEqual(
-      found.map(({ sender, short_code }) => [sender, short_code]),
-      [['+27825550777', '31999']],
-    );
-    assert.equal(await client.ask('inbox', 'MarkMessageAsRead', { message_id: found[0]?.id as string }), true);
-    assert.equal(await client.ask('inbox', 'CountUnread'), before);
-  });
+  inEveryProtocol(
+    engine,
+    'a message from a carrier is in Unread and CountUnread until it is marked',
+    async (client) => {
+      const { clock, app } = client.service;
+      const { events } = await carrierOf(client);
+      const { createRouting } = await import('../../../src/domain/receiving/routes.ts');
+      const routing = createRouting(app.database, () => clock.now);
+      await routing.put({ name: 'code', destination: '31999', keyword: null, priority: 0, username: 'acme' });
+      const before = await client.ask('inbox', 'CountUnread');
+      const message = {
+        connector: 'loopback',
+        gatewayId: 'g-1',
+        sender: '0825550777',
+        destination: '31999',
+        text: 'from a carrier',
+        receivedAt: clock.now,
+        part: null,
+      };
+      await events.incoming(message);
+      await events.incoming(message);
+      assert.equal(await client.ask('inbox', 'CountUnread'), before + 1n);
+      const found = (await client.ask('inbox', 'Unread', { max_count: 100 })).filter(
+        (each) => each.message === 'from a carrier',
+      );
+      assert.deepEqual(
+        found.map(({ sender, short_code }) => [sender, short_code]),
+        [['+27825550777', '31999']],
+      );
+      assert.equal(await client.ask('inbox', 'MarkMessageAsRead', { message_id: found[0]?.id as string }), true);
+      assert.equal(await client.ask('inbox', 'CountUnread'), before);
+    },
+  );
 });

@@ -48,13 +48,13 @@ const CAPPED = [
 
 const idsOf = (rows: readonly Row[]) => rows.map(({ id }) => id);
 
-onEveryEngine('results: lists', (engine) => {
+onEveryEngine('results that are lists', (engine) => {
   for (const { operation, cap, list, sample } of CAPPED) {
     const [group = '', name = ''] = operation.split('.');
 
     inEveryProtocol(
       engine,
-      `${cap}: ${operation} brings the first so many of its order, and all where there are fewer`,
+      `${operation} returns the first ${cap} items of its order, or all if there are fewer`,
       async (client) => {
         for (let count = 1; count <= sample.length + 1; count++) {
           assert.deepEqual(await list(client, count), sample.slice(0, count));
@@ -62,11 +62,11 @@ onEveryEngine('results: lists', (engine) => {
       },
     );
 
-    inEveryProtocol(engine, `${cap}: ${operation} with 0 brings nothing`, async (client) => {
+    inEveryProtocol(engine, `${operation} with ${cap} 0 returns nothing`, async (client) => {
       assert.deepEqual(await list(client, 0), []);
     });
 
-    inEveryProtocol(engine, `${cap}: ${operation} with a negative number is an error`, async (client) => {
+    inEveryProtocol(engine, `${operation} with a negative ${cap} is an error`, async (client) => {
       for (const negative of ['-1', '-2147483648']) {
         assert.deepEqual(await client.refused(group, name, { ...ALL, [cap]: negative }), {
           kind: 'bad-argument',
@@ -77,7 +77,7 @@ onEveryEngine('results: lists', (engine) => {
 
     inEveryProtocol(
       engine,
-      `${cap}: ${operation} above the service's limit brings as many as the limit`,
+      `${operation} with a ${cap} above the limit of the service returns as many items as the limit`,
       async (client) => {
         for (const above of [2, 3, 2_147_483_647]) assert.deepEqual(await list(client, above), sample.slice(0, 1));
       },
@@ -85,14 +85,20 @@ onEveryEngine('results: lists', (engine) => {
     );
   }
 
-  inEveryProtocol(engine, 'order: Read and Unread are oldest first by timestamp, then by id', async (client) => {
-    const owner = await client.newcomer({ inbox: SHUFFLED.map(([id, timestamp]) => ({ id, timestamp, read: false })) });
-    const oldestFirst = ['-5', '9', '10', '2', '1'];
-    assert.deepEqual(idsOf(await owner.ask('inbox', 'Unread', { max_count: 9 })), oldestFirst);
-    assert.deepEqual(idsOf(await owner.ask('inbox', 'Read', { ...ALL, max_count: 9 })), oldestFirst);
-  });
+  inEveryProtocol(
+    engine,
+    'Read and Unread return the oldest messages first by timestamp, then by id',
+    async (client) => {
+      const owner = await client.newcomer({
+        inbox: SHUFFLED.map(([id, timestamp]) => ({ id, timestamp, read: false })),
+      });
+      const oldestFirst = ['-5', '9', '10', '2', '1'];
+      assert.deepEqual(idsOf(await owner.ask('inbox', 'Unread', { max_count: 9 })), oldestFirst);
+      assert.deepEqual(idsOf(await owner.ask('inbox', 'Read', { ...ALL, max_count: 9 })), oldestFirst);
+    },
+  );
 
-  inEveryProtocol(engine, 'order: InboxDS is newest first by timestamp, then by id', async (client) => {
+  inEveryProtocol(engine, 'InboxDS returns the newest messages first by timestamp, then by id', async (client) => {
     const owner = await client.newcomer({
       inbox: SHUFFLED.map(([id, timestamp], index) => ({ id, timestamp, read: index % 2 === 0 })),
     });
@@ -102,7 +108,7 @@ onEveryEngine('results: lists', (engine) => {
 
   inEveryProtocol(
     engine,
-    'order: FetchUnmarkedDeliveryStatus is oldest change first, FetchSentDS newest first',
+    'FetchUnmarkedDeliveryStatus returns the oldest change first, and FetchSentDS the newest message',
     async (client) => {
       const sent = SHUFFLED.map(([id, timestamp_updated], index) => ({
         id,
@@ -122,18 +128,22 @@ onEveryEngine('results: lists', (engine) => {
     },
   );
 
-  inEveryProtocol(engine, 'order: FetchScheduledDS is soonest first, then by id', async (client) => {
-    const scheduled = SHUFFLED.map(([id, timestamp_scheduled]) => ({
-      id,
-      timestamp_scheduled,
-      timestamp_created: '2026-01-01T00:00:00Z',
-    }));
-    const owner = await client.newcomer({ scheduled });
-    const { rows } = await owner.ask('compose', 'FetchScheduledDS', { max: 9 });
-    assert.deepEqual(idsOf(rows), ['-5', '9', '10', '2', '1']);
-  });
+  inEveryProtocol(
+    engine,
+    'FetchScheduledDS returns the message that is due soonest first, then by id',
+    async (client) => {
+      const scheduled = SHUFFLED.map(([id, timestamp_scheduled]) => ({
+        id,
+        timestamp_scheduled,
+        timestamp_created: '2026-01-01T00:00:00Z',
+      }));
+      const owner = await client.newcomer({ scheduled });
+      const { rows } = await owner.ask('compose', 'FetchScheduledDS', { max: 9 });
+      assert.deepEqual(idsOf(rows), ['-5', '9', '10', '2', '1']);
+    },
+  );
 
-  inEveryProtocol(engine, 'order: contacts and groups come by id, numerically', async (client) => {
+  inEveryProtocol(engine, 'contacts and groups are ordered by id, numerically', async (client) => {
     const ids = [100, 9, -1, 10, 2];
     const owner = await client.newcomer({
       groups: ids.map((id) => ({ id })),
@@ -150,7 +160,7 @@ onEveryEngine('results: lists', (engine) => {
 
   inEveryProtocol(
     engine,
-    'order: templates come in the order saved, and a deleted one that is saved again comes last',
+    'templates are listed in the order in which they were saved, and one that is deleted and saved again comes last',
     async (client) => {
       const owner = await client.newcomer({ templates: ['b', 'a'] });
       const save = (message: string) => owner.ask('account', 'SaveMessageTemplate', { message });
@@ -165,7 +175,7 @@ onEveryEngine('results: lists', (engine) => {
 
   inEveryProtocol(
     engine,
-    'FetchContact and LookupContact that find nobody answer null: no Result element, or xsi:nil',
+    'FetchContact and LookupContact return null if they find nobody: no Result element, or xsi:nil',
     async (client) => {
       const XSI = 'xmlns:xsd="http://www.w3.org/2001/XMLSchema" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"';
       for (const operation of ['FetchContact', 'LookupContact'] as const) {
@@ -183,7 +193,7 @@ onEveryEngine('results: lists', (engine) => {
 
   inEveryProtocol(
     engine,
-    'nothing to list: a list is an empty element, a DataSet its schema and an empty diffgram',
+    'an empty list is an empty element, and an empty DataSet has its schema and an empty diffgram',
     async (client) => {
       const nobody = await client.newcomer({});
       assert.deepEqual(await nobody.ask('account', 'FetchContacts'), []);

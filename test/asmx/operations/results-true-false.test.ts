@@ -42,12 +42,12 @@ const LISTS: readonly [operation: 'DeleteContact' | 'MoveContactToNewGroup' | 'R
 const askAny = (client: Parameters<Parameters<typeof inEveryProtocol>[2]>[0], [group, operation, args]: Case) =>
   client.ask(group, operation as never, args) as Promise<unknown>;
 
-onEveryEngine('results: true and false', (engine) => {
+onEveryEngine('results that are true or false', (engine) => {
   for (const call of HELD_ALREADY) {
     const [group, operation] = call;
     inEveryProtocol(
       engine,
-      `true: ${group}.${operation} ${JSON.stringify(call[2])} is true also when that held already, and then changes nothing`,
+      `${group}.${operation} ${JSON.stringify(call[2])} returns true also the second time, and then changes nothing`,
       async (client) => {
         assert.equal(await askAny(client, call), true);
         const after = await client.exported();
@@ -62,7 +62,7 @@ onEveryEngine('results: true and false', (engine) => {
     const [group, operation, args] = call;
     inEveryProtocol(
       engine,
-      `false: ${group}.${operation} ${JSON.stringify(args)} names nothing of this account, and nothing is changed`,
+      `${group}.${operation} ${JSON.stringify(args)} returns false for what the account does not have, and changes nothing`,
       async (client) => {
         const before = await client.exported();
         assert.equal(await askAny(client, call), false);
@@ -72,9 +72,7 @@ onEveryEngine('results: true and false', (engine) => {
   }
 
   for (const [operation, args] of LISTS) {
-    const named = `lists of contact_id: ${operation}`;
-
-    inEveryProtocol(engine, `${named} changes all of them`, async (client) => {
+    inEveryProtocol(engine, `${operation} changes all contacts of its list`, async (client) => {
       assert.equal(await client.ask('account', operation, { ...args, contact_id: [101, 102] }), true);
       const contacts = await client.ask('account', 'FetchContacts');
       const groups = contacts.filter(({ id }) => id === '101' || id === '102').map(({ groupid }) => groupid);
@@ -83,24 +81,28 @@ onEveryEngine('results: true and false', (engine) => {
     });
 
     for (const bad of ['999', 'x', '']) {
-      inEveryProtocol(engine, `${named} with ${bad || 'an empty text'} among them is false for all`, async (client) => {
-        const before = await client.exported();
-        for (const contact_id of [
-          [101, 102, bad],
-          [bad, 101, 102],
-        ]) {
-          assert.equal(await client.ask('account', operation, { ...args, contact_id }), false);
-        }
-        assert.equal(await client.exported(), before);
-      });
+      inEveryProtocol(
+        engine,
+        `${operation} with ${bad || 'an empty text'} in its list returns false and changes none`,
+        async (client) => {
+          const before = await client.exported();
+          for (const contact_id of [
+            [101, 102, bad],
+            [bad, 101, 102],
+          ]) {
+            assert.equal(await client.ask('account', operation, { ...args, contact_id }), false);
+          }
+          assert.equal(await client.exported(), before);
+        },
+      );
     }
 
-    inEveryProtocol(engine, `${named} counts duplicates once, however they are written`, async (client) => {
+    inEveryProtocol(engine, `${operation} counts duplicates once, however they are written`, async (client) => {
       const contact_id = ['101', '102', '101', '+101', ' 0102 '];
       assert.equal(await client.ask('account', operation, { ...args, contact_id }), true);
     });
 
-    inEveryProtocol(engine, `${named} of an empty or missing list is an error`, async (client) => {
+    inEveryProtocol(engine, `${operation} of an empty or missing list is an error`, async (client) => {
       const before = await client.exported();
       for (const contact_id of [[], null]) {
         assert.deepEqual(await client.refused('account', operation, { ...args, contact_id }), {
@@ -111,7 +113,7 @@ onEveryEngine('results: true and false', (engine) => {
       assert.equal(await client.exported(), before);
     });
 
-    inEveryProtocol(engine, `${named} takes 1000 items and not 1001`, async (client) => {
+    inEveryProtocol(engine, `${operation} takes 1000 items and not 1001`, async (client) => {
       const before = await client.exported();
       const items = [101, ...Array.from({ length: 1000 }, () => 102)];
       assert.deepEqual(await client.refused('account', operation, { ...args, contact_id: items }), {
@@ -123,7 +125,7 @@ onEveryEngine('results: true and false', (engine) => {
     });
   }
 
-  inEveryProtocol(engine, 'lists of contact_id: 1000 different contacts are deleted in one call', async (client) => {
+  inEveryProtocol(engine, '1000 different contacts are deleted in one call', async (client) => {
     const ids = Array.from({ length: 1000 }, (_, index) => index + 1);
     const owner = await client.newcomer({ contacts: ids.map((id) => ({ id })) });
     assert.equal(await owner.ask('account', 'DeleteContact', { contact_id: ids }), true);

@@ -9,7 +9,7 @@ const unmarked = async (client: Client) =>
 onEveryEngine('sent and scheduled messages', (engine) => {
   inEveryProtocol(
     engine,
-    '"unmarked" delivery status: sent.MarkMessageAsRead takes a message from the fetch and the count',
+    'sent.MarkMessageAsRead removes a message from FetchUnmarkedDeliveryStatus and from the count',
     async (client) => {
       assert.deepEqual(await unmarked(client), ['order-2', 'order-3', '2004']);
       assert.equal(await client.ask('sent', 'CountUnMarkedDeliveryStatus'), 3n);
@@ -31,7 +31,7 @@ onEveryEngine('sent and scheduled messages', (engine) => {
 
   inEveryProtocol(
     engine,
-    "user_message_id is the sender's own reference, and the decimal id where none was given",
+    "user_message_id is the sender's own reference, or the decimal id if none was given",
     async (client) => {
       const owner = await client.newcomer({
         sent: [message('9007199254740993'), message('-7'), { ...message('5'), user_message_id: 'mine' }],
@@ -46,39 +46,35 @@ onEveryEngine('sent and scheduled messages', (engine) => {
     },
   );
 
-  inEveryProtocol(
-    engine,
-    "delivery_status is one of QUEUED, SUBMITTED and SMPP's names, told as it is",
-    async (client) => {
-      const names = [
-        'QUEUED',
-        'SUBMITTED',
-        'ENROUTE',
-        'DELIVERED',
-        'EXPIRED',
-        'DELETED',
-        'UNDELIVERABLE',
-        'ACCEPTED',
-        'UNKNOWN',
-        'REJECTED',
-      ];
-      assert.deepEqual([...DELIVERY_STATUSES].sort(), [...names].sort());
-      const owner = await client.newcomer({
-        sent: names.map((delivery_status, index) => ({ ...message(String(index)), delivery_status })),
-      });
-      const statuses = await owner.ask('sent', 'FetchUnmarkedDeliveryStatus', { max: 100 });
-      assert.deepEqual(
-        statuses.map(({ delivery_status }) => delivery_status),
-        names,
-      );
-      const { rows } = await owner.ask('sent', 'FetchSentDS', { max: 100 });
-      assert.deepEqual(rows.map(({ delivery_status }) => delivery_status).reverse(), names);
-    },
-  );
+  inEveryProtocol(engine, 'delivery_status is QUEUED, SUBMITTED or a name of SMPP, as it is stored', async (client) => {
+    const names = [
+      'QUEUED',
+      'SUBMITTED',
+      'ENROUTE',
+      'DELIVERED',
+      'EXPIRED',
+      'DELETED',
+      'UNDELIVERABLE',
+      'ACCEPTED',
+      'UNKNOWN',
+      'REJECTED',
+    ];
+    assert.deepEqual([...DELIVERY_STATUSES].sort(), [...names].sort());
+    const owner = await client.newcomer({
+      sent: names.map((delivery_status, index) => ({ ...message(String(index)), delivery_status })),
+    });
+    const statuses = await owner.ask('sent', 'FetchUnmarkedDeliveryStatus', { max: 100 });
+    assert.deepEqual(
+      statuses.map(({ delivery_status }) => delivery_status),
+      names,
+    );
+    const { rows } = await owner.ask('sent', 'FetchSentDS', { max: 100 });
+    assert.deepEqual(rows.map(({ delivery_status }) => delivery_status).reverse(), names);
+  });
 
   inEveryProtocol(
     engine,
-    'deletes are final at once: DeleteSentMessage, also for its delivery status; a second one is false',
+    'DeleteSentMessage takes effect at once, also for the delivery status, and returns false the second time',
     async (client) => {
       assert.equal(await client.ask('sent', 'DeleteSentMessage', { message_id: '2002' }), true);
       assert.deepEqual(await unmarked(client), ['order-3', '2004']);
@@ -95,7 +91,7 @@ onEveryEngine('sent and scheduled messages', (engine) => {
 
   inEveryProtocol(
     engine,
-    'deletes are final at once: DeleteScheduledMessage returns the held credits once; a second one is false',
+    'DeleteScheduledMessage takes effect at once and frees the held credits once, and returns false the second time',
     async (client) => {
       const owner = await client.newcomer({
         credits: 10,
@@ -112,7 +108,7 @@ onEveryEngine('sent and scheduled messages', (engine) => {
 
   inEveryProtocol(
     engine,
-    'DeleteAllScheduled is true, returns all held credits, and is true also when there was nothing',
+    'DeleteAllScheduled returns true, also when there was nothing, and frees all held credits',
     async (client) => {
       const owner = await client.newcomer({
         credits: 10,
@@ -126,7 +122,7 @@ onEveryEngine('sent and scheduled messages', (engine) => {
     },
   );
 
-  inEveryProtocol(engine, 'credits that come back never go past the largest long', async (client) => {
+  inEveryProtocol(engine, 'credits that are returned never exceed the largest long', async (client) => {
     const owner = await client.newcomer({
       credits: '9223372036854775806',
       scheduled: [scheduled('1', 'x'.repeat(161))],

@@ -7,7 +7,7 @@ const saved = (client: Client) => client.ask('account', 'FetchSavedMessages');
 const remove = (client: Client, message: string | null) => client.ask('account', 'DeleteMessageTemplate', { message });
 
 onEveryEngine('message templates', (engine) => {
-  inEveryProtocol(engine, 'SaveMessageTemplate: a template is its text, exactly', async (client) => {
+  inEveryProtocol(engine, 'SaveMessageTemplate stores the exact text', async (client) => {
     const owner = await client.newcomer({});
     const texts = ['a', 'A', ' a', 'a ', 'a\n', 'a\r\n', ' ', 'é', 'e\u0301', '😀'];
     for (const text of texts) assert.equal(await save(owner, text), true);
@@ -78,7 +78,7 @@ onEveryEngine('message templates', (engine) => {
 
   inEveryProtocol(
     engine,
-    'deletes are final at once: DeleteMessageTemplate, and a second one is false',
+    'DeleteMessageTemplate takes effect at once, and returns false the second time',
     async (client) => {
       assert.equal(await remove(client, 'Your order is ready for collection.'), true);
       assert.equal(await remove(client, 'Your order is ready for collection.'), false);

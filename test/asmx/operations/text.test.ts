@@ -49,7 +49,7 @@ const UNCARRIED = [
 
 onEveryEngine('text', (engine) => {
   for (const protocol of protocolsFor(engine)) {
-    test(`text: every character that XML 1.0 can carry comes back through every protocol when saved by ${protocol}`, async () => {
+    test(`every character of XML 1.0 that is saved by ${protocol} is returned by every protocol`, async () => {
       const service = await startService(engine);
       try {
         const texts = [...DELICATE, ...carriedTexts()];
@@ -72,7 +72,7 @@ onEveryEngine('text', (engine) => {
 
   inEveryProtocol(
     engine,
-    'text: every character that XML 1.0 can carry leaves as it is, in records and in DataSets',
+    'every character of XML 1.0 is returned unchanged, in records and in DataSets',
     async (client) => {
       const texts = [...DELICATE, ...carriedTexts()];
       const timestamp = '2026-01-01T00:00:00Z';
@@ -102,7 +102,7 @@ onEveryEngine('text', (engine) => {
 
   inEveryProtocol(
     engine,
-    'text: characters that XML cannot carry leave as U+FFFD and stay as they are in the store',
+    'characters that XML cannot carry are returned as U+FFFD and stay as they are in the database',
     async (client) => {
       const timestamp = '2026-01-01T00:00:00Z';
       const owner = await client.newcomer({
@@ -136,7 +136,7 @@ onEveryEngine('text', (engine) => {
   );
 
   for (const protocol of ['get', 'post'] as const) {
-    test(`text: what XML cannot carry can come in by ${protocol}, and is found again exactly`, async () => {
+    test(`a text with characters that XML cannot carry is saved by ${protocol}, and found again exactly`, async () => {
       const service = await startService(engine);
       try {
         const owner = await clientOf(service, protocol).newcomer({});
@@ -157,7 +157,7 @@ onEveryEngine('text', (engine) => {
     });
   }
 
-  test('text: a byte order mark is a character of a value also where the form names its charset', async () => {
+  test('a byte order mark is a character of a value, also if the form names its charset', async () => {
     const service = await startService(engine);
     try {
       const message = '\uFEFFmark';

@@ -34,7 +34,7 @@ const THERE: Record<string, Arguments> = {
   'compose.DeleteAllScheduled': {},
 };
 
-onEveryEngine('what is said of results and errors', (engine) => {
+onEveryEngine('descriptions of results', (engine) => {
   test('true and false mean what the descriptions say, also for a second call and for what does not exist', async () => {
     const service = await startService(engine);
     try {
@@ -98,7 +98,7 @@ const BARE = {
   scheduled: [{ id: 1, timestamp_scheduled: AT, timestamp_created: AT }],
 };
 
-onEveryEngine('what is said of errors', (engine) => {
+onEveryEngine('descriptions of errors', (engine) => {
   let service: Service;
   before(async () => {
     service = await startService(engine);
@@ -135,7 +135,7 @@ onEveryEngine('what is said of errors', (engine) => {
     await refused('sent', 'FetchSentDS', { max: '-1' });
   });
 
-  test('the statuses and faults on the page are those that each protocol answers with', async () => {
+  test('each protocol answers with the statuses and faults that the page names', async () => {
     const { text: html } = await service.send({ path: '/api/inbox.asmx', query: 'op=Unread' });
     const shown = new Map(rows(section(html, 'Errors')));
     const cases: [string, Arguments][] = [

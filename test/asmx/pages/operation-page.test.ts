@@ -76,7 +76,7 @@ function suite(engine: Engine, place: Place): void {
   }
 
   for (const { group, name, operation } of OPERATIONS) {
-    test(`${group}.${name} is described: summary, parameters with their types and descriptions, result`, async () => {
+    test(`the page of ${group}.${name} has its summary, its parameters with types and descriptions, and its result`, async () => {
       const html = await pageOf(group, name);
       assert.match(html, new RegExp(`<h1>${name}</h1>`));
       assert.ok(textOf(html).includes(operation.summary));
@@ -96,7 +96,7 @@ function suite(engine: Engine, place: Place): void {
       );
     });
 
-    test(`${group}.${name} has ${hasList(operation) ? 'a line to fill in instead of a form' : 'a form with a field for each parameter'}`, async () => {
+    test(`the page of ${group}.${name} has ${hasList(operation) ? 'a command to fill in instead of a form' : 'a form with a field for each parameter'}`, async () => {
       const trial = section(await pageOf(group, name), 'Try it');
       const line = codeBlocks(trial).get(`${name} with curl`) ?? '';
       assert.ok(line.startsWith(`curl '${place.base(address)}/api/${group}.asmx/${name}' \\\n`), line);
@@ -118,7 +118,7 @@ function suite(engine: Engine, place: Place): void {
       }
     });
 
-    test(`${group}.${name} has samples in four forms, whose requests succeed and whose responses look like the answers`, async () => {
+    test(`the page of ${group}.${name} has samples in four protocols, whose requests succeed and whose responses look like the answers`, async () => {
       const blocks = codeBlocks(section(await pageOf(group, name), 'On the wire'));
       assert.deepEqual(
         [...blocks.keys()],

@@ -51,7 +51,7 @@ onEveryEngine('pages', (engine) => {
     assert.equal(headers.Allow, 'GET, HEAD');
   });
 
-  test('an unknown path is 404, and the answer says where the service is', async () => {
+  test('an unknown path is answered with 404 and the address of the service', async () => {
     for (const path of ['/api', '/api/', '/api/other.asmx', '/favicon.ico', '/index.html']) {
       const { status, text } = await service.send({ path });
       assert.equal(status, 404, path);
@@ -111,7 +111,7 @@ onEveryEngine('pages', (engine) => {
     });
   }
 
-  test('the policy allows the style and script of the page by their hashes, and nothing else; nor do the other fields', async () => {
+  test('the policy allows the style and script of the page by their hashes and nothing else, and the other header fields are as strict', async () => {
     for (const [path, query] of [
       ['/', ''],
       ['/api/sent.asmx', ''],
@@ -186,7 +186,7 @@ onEveryEngine('pages', (engine) => {
     ['at the root', ''],
     ['under a path', '/some/gateway'],
   ] as const) {
-    test(`${where}, every link leads to a page or WSDL of this server, and together they are all there are`, async () => {
+    test(`${where}, every link leads to a page or WSDL of this server, and every page and WSDL is linked`, async () => {
       const baseUrl = prefix && `https://sms.example${prefix}`;
       const other = await startService(engine, 'empty', { baseUrl });
       try {

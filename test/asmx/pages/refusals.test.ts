@@ -85,7 +85,7 @@ onEveryEngine('refusals as pages', (engine) => {
     assert.doesNotMatch(text, /<script>x/);
   });
 
-  test('an answer that succeeds, and SOAP, are the same in a browser', async () => {
+  test('successful answers and answers of SOAP are the same in a browser as elsewhere', async () => {
     const valid = requestOf('get', 'inbox', 'CountRead', { user_id: '3f0d9c1e-6b1a-4a63-9b57-2f5f0a7d1c11' });
     assert.equal(typeOf(await service.send({ ...valid, headers: NAVIGATION })), 'text/xml; charset=utf-8');
     const soap = requestOf('soap11', 'inbox', 'CountRead', { user_id: 'nobody' });

@@ -84,7 +84,7 @@ async function withService(engine: Parameters<typeof startService>[0], work: (se
 
 onEveryEngine('errors', (engine) => {
   for (const protocol of PROTOCOLS) {
-    test(`internal in ${protocol}: the log has the cause and the reference, the client only the reference`, () =>
+    test(`an internal error in ${protocol} is logged with its cause and reference, and the client gets only the reference`, () =>
       withService(engine, async (service) => {
         // no database takes this for a time
         service.clock.now = Number.NaN;
@@ -101,7 +101,7 @@ onEveryEngine('errors', (engine) => {
         assert.ok(!service.logged.join('').includes(ACME), 'a user_id is in the log');
       }));
 
-    test(`unknown-operation in ${protocol}: unknown, in another case, of another group, a name that every object has`, () =>
+    test(`an operation that is unknown, in another letter case, of another group or a name of every object is an unknown-operation in ${protocol}`, () =>
       withService(engine, async (service) => {
         const message = protocol.startsWith('soap')
           ? `The Body names no operation of account in the namespace ${NAMESPACE}.`
@@ -113,7 +113,7 @@ onEveryEngine('errors', (engine) => {
         }
       }));
 
-    test(`bad-argument in ${protocol} comes with the parameter's name`, () =>
+    test(`a bad-argument in ${protocol} names the parameter`, () =>
       withService(engine, async (service) => {
         const rows = [
           ['inbox', 'Unread', { max_count: '-1' }, 'max_count: must not be negative'],
@@ -131,7 +131,7 @@ onEveryEngine('errors', (engine) => {
   }
 
   for (const protocol of ['get', 'post'] as const) {
-    test(`unknown-operation in ${protocol}: nothing may follow the operation's name, and it must be there`, () =>
+    test(`a path without an operation, or with more after its name, is an unknown-operation in ${protocol}`, () =>
       withService(engine, async (service) => {
         for (const name of ['', 'Profile/', 'Profile/x', '/Profile', 'Profile%2F', 'Profile%20']) {
           const answer = await service.send(requestOf(protocol, 'account', name, { user_id: ACME }));
@@ -139,7 +139,7 @@ onEveryEngine('errors', (engine) => {
         }
       }));
 
-    test(`a path of no group is 404 in ${protocol}`, () =>
+    test(`a path of no group is answered with 404 in ${protocol}`, () =>
       withService(engine, async (service) => {
         for (const path of [
           '/api/',
@@ -236,7 +236,7 @@ onEveryEngine('errors', (engine) => {
       'an empty Envelope': whole.replace(/<s:Body>.*<\/s:Body>/, ''),
       'a Body of no namespace': whole.replace('<s:Body>', '<Body>').replace('</s:Body>', '</Body>'),
     };
-    test(`malformed in ${protocol}: bytes that are not XML or not an envelope are refused and change nothing`, () =>
+    test(`bytes that are not XML or not an envelope are malformed in ${protocol} and change nothing`, () =>
       withService(engine, async (service) => {
         for (const [what, bytes] of Object.entries(MALFORMED)) {
           const answer = await service.send(soapRequest(protocol, 'account', bytes, 'SaveMessageTemplate'));

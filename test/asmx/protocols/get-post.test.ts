@@ -107,7 +107,7 @@ describe('GET and POST parameters', () => {
       }
     });
 
-    test(`${protocol}: a plus before a number is a blank, an encoded one a sign`, async () => {
+    test(`${protocol}: a plus before a number is read as a blank, and an encoded plus as a sign`, async () => {
       for (const groupid of ['+2', '%2B2', '+%2B2+', '002', '%202%0A']) {
         const call = called('FetchContactsByGroupId', { user_id: ACME, groupid: 2 });
         const request = requestOf(protocol, 'FetchContactsByGroupId', `${user}&groupid=${groupid}`);
@@ -115,7 +115,7 @@ describe('GET and POST parameters', () => {
       }
     });
 
-    test(`${protocol}: percent signs in the operation's name are decoded, a plus is not a blank`, async () => {
+    test(`${protocol}: percent-encoding in the name of an operation is decoded, and a plus is no blank`, async () => {
       const call = called('FetchContact', { user_id: ACME, mobile: null });
       assert.deepEqual(await endpoint.receive(requestOf(protocol, 'Fetch%43ontact', user)), call);
       assertProblem(
@@ -165,7 +165,7 @@ describe('GET and POST parameters', () => {
 
 onEveryEngine('GET and POST lists', (engine) => {
   for (const protocol of PAIRS_FORMS) {
-    test(`${protocol}: a missing list is a bad argument, an empty item names nobody`, async () => {
+    test(`${protocol}: a missing list is a bad argument, and an empty item names no contact`, async () => {
       const service = await startService(engine);
       const send = (pairs: string) => service.send(requestOf(protocol, 'DeleteContact', pairs));
       try {

@@ -213,7 +213,7 @@ describe('SOAP parameters', () => {
       });
     }
 
-    test(`${protocol}: an element of our namespace counts beside one of a foreign namespace`, async () => {
+    test(`${protocol}: a parameter in our namespace is read although one of the same name is in a foreign namespace`, async () => {
       const body = own('FetchContactsByGroupId', `${USER}<groupid xmlns="urn:x">1</groupid><groupid>2</groupid>`);
       const args = { user_id: ACME, groupid: 2 };
       const call = { group: 'account', operation: 'FetchContactsByGroupId', arguments: args };
@@ -236,7 +236,7 @@ describe('SOAP parameters', () => {
 
 onEveryEngine('SOAP lists', (engine) => {
   for (const protocol of SOAP) {
-    test(`${protocol}: a list without items deletes nothing and says so; one with an odd item is false`, async () => {
+    test(`${protocol}: a list without items is refused and deletes nothing, and a list with an odd item is false`, async () => {
       const service = await startService(engine);
       const deleteContact = (list: string) =>
         service.send(

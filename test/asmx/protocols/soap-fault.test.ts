@@ -64,7 +64,7 @@ onEveryEngine('SOAP errors', (engine) => {
   };
 
   for (const protocol of SOAP) {
-    test(`${protocol}: an unknown mandatory header for us prevents the call, and nothing is changed`, () =>
+    test(`${protocol}: an unknown mandatory header that is addressed to us prevents the call, and nothing is changed`, () =>
       withService(async (service) => {
         for (const role of US[protocol]) {
           for (const value of ['1', 'true', ' true ']) {
@@ -76,7 +76,7 @@ onEveryEngine('SOAP errors', (engine) => {
         assert.equal(await savedCount(service), 3);
       }));
 
-    test(`${protocol}: a header that is not mandatory, or not for us, is ignored`, () =>
+    test(`${protocol}: a header that is not mandatory, or not addressed to us, is ignored`, () =>
       withService(async (service) => {
         const ignored = [
           block(''),

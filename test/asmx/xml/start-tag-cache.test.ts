@@ -31,7 +31,7 @@ describe('cached start tags', () => {
     assert.throws(() => readXml('<p:b/>', own), { kind: 'malformed' });
   });
 
-  test('repeated start tags are read as at first: empty, with blanks, references and signs, long, in any script', () => {
+  test('repeated start tags are read as they were the first time: empty, with blanks, references and signs, long, in any script', () => {
     assertUnchanged([
       ...['<a/>', '<a />', '<a></a>', '<a ></a >', '<a\n/>', '<a b="&lt;&#65;"/>', '<a b="1"/>', "<a b='1'/>"],
       ...['<a b=">"/>', '<a b=">">c</a>', '<a b="/>"/>', `<a b='">' c=">"/>`, '<a b="1>2" c="3"/>'],
