@@ -65,7 +65,7 @@ const submitTo = async (url: string, given: Partial<CallbackConfig> = {}, signal
   return result;
 };
 
-describe('the webhook connector out', () => {
+describe('submissions of the callback connector', () => {
   test('a part is one signed POST, and the answer may name its id', async (t) => {
     const { seen, url } = await carrier(t, (response) => response.end('{"gatewayId":"gw-1"}'));
     assert.deepEqual(await submitTo(url), { kind: 'accepted', gatewayId: 'gw-1' });
@@ -132,7 +132,7 @@ describe('the webhook connector out', () => {
     });
   });
 
-  test('a refused connection is temporary, and the connector is down', async () => {
+  test('a refused connection makes the submission temporary and the connector down', async () => {
     const server = createServer();
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const { port } = server.address() as AddressInfo;
@@ -141,7 +141,7 @@ describe('the webhook connector out', () => {
     assert.deepEqual(result, { kind: 'temporary', reason: 'ECONNREFUSED', connectorDown: true });
   });
 
-  test('a stop before anything is sent is temporary, and after it has an unknown outcome', async (t) => {
+  test('a submission that is stopped before it is sent is temporary, and one that is stopped later has an unknown outcome', async (t) => {
     const stopped = AbortSignal.abort();
     const stop = new AbortController();
     const { url } = await carrier(t, () => stop.abort());
@@ -194,8 +194,8 @@ async function started(given: Partial<CarrierEvents> = {}) {
 const RECEIPT = { attemptId: part.attemptId, status: 'DELIVERED', at: '2026-11-15T11:59:00Z', code: '000' };
 const MESSAGE = { sender: '0825550201', destination: '31234', text: 'hello' };
 
-describe('the webhook connector in', () => {
-  test('a signed receipt and a signed message are told, one or many', async () => {
+describe('callbacks to the callback connector', () => {
+  test('signed receipts and messages are passed on, one or many', async () => {
     const { told, post } = await started();
     assert.equal((await post({ type: 'message.receipt', data: RECEIPT })).status, 204);
     assert.equal(
@@ -221,7 +221,7 @@ describe('the webhook connector in', () => {
     );
   });
 
-  test('a list of receipts and messages is told as a whole, or not at all', async () => {
+  test('a list of receipts and messages is passed on as a whole, or not at all', async () => {
     const { told, post } = await started();
     const list = [
       { type: 'message.receipt', data: RECEIPT },
@@ -283,7 +283,7 @@ describe('the webhook connector in', () => {
     }
   });
 
-  test('where the database is not available nothing is acknowledged', async () => {
+  test('nothing is acknowledged while the database is not available', async () => {
     const down = async () => {
       throw new Problem('unavailable', 'The database is not available.');
     };

@@ -9,7 +9,7 @@ const held = sql<Record<string, never>, { gateway_id: string; attempt_id: string
   'select gateway_id, attempt_id from held_receipt order by gateway_id, attempt_id',
 );
 
-onEveryEngine('what carriers tell', (engine) => {
+onEveryEngine('receipts and messages of carriers', (engine) => {
   test('a receipt whose id has U+0000, half a surrogate pair or a thousand characters is stored on every engine', async (t) => {
     const { database, now, clock } = await openSending(engine, t);
     const events = createCarrierEvents(database, now);

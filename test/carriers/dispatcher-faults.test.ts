@@ -76,7 +76,7 @@ async function opened(
 const reasons = sql<object, { state: string; reason: string | null }>('select state, reason from dispatch');
 
 onEveryEngine('faults of a dispatcher', (engine) => {
-  test('where the database does not tell whether a recipient has opted out, the message waits with this reason', async (t) => {
+  test('a message waits, with the reason, while the database cannot tell whether its recipient has opted out', async (t) => {
     const place = Promise.withResolvers<void>();
     const afterPlace: Answer = async (part) => {
       await place.promise;
@@ -104,7 +104,7 @@ onEveryEngine('faults of a dispatcher', (engine) => {
     });
   });
 
-  test('a message that comes alone does not wait for a pause, because a look that finds nothing begins none', async (t) => {
+  test('a message that comes alone does not wait for a pause, because a claim that finds nothing begins none', async (t) => {
     const throttle = () => hang(TAKEN).then(() => {});
     const { submitted, send } = await opened(engine, t, () => TAKEN, {}, {}, throttle);
     await sleep(3 * SETTINGS.pollMs);
@@ -112,7 +112,7 @@ onEveryEngine('faults of a dispatcher', (engine) => {
     await until('it is submitted', () => submitted.length === 1);
   });
 
-  test('a look that finds nothing starts no time-out, and a claim starts one for all of its messages', async (t) => {
+  test('a claim that finds nothing starts no time-out, and one that finds messages starts one for all of them', async (t) => {
     let looks = 0;
     const nextDueAt = async () => {
       looks += 1;

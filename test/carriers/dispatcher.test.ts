@@ -73,7 +73,7 @@ onEveryEngine('dispatcher', (engine) => {
     await until('it is submitted', async () => (await statusOf(account, id as bigint)) === 'SUBMITTED');
   });
 
-  test('a connector that is down is marked, its messages wait, and it is up again with the next one that goes', async (t) => {
+  test('a connector that is down is marked and its messages wait, and it is up again when a message is accepted', async (t) => {
     let isDown = true;
     const changes: (string | null)[] = [];
     const { create } = scripted(() =>
@@ -104,7 +104,7 @@ onEveryEngine('dispatcher', (engine) => {
     assert.equal((failures[0] as Error).message, 'a bug');
   });
 
-  test('a stop waits for answers and leaves nothing claimed', async (t) => {
+  test('a stop waits for answers and leaves no message claimed', async (t) => {
     let answer: (() => void) | undefined;
     const { submitted, create } = scripted(
       () => new Promise((resolve) => (answer = () => resolve({ kind: 'accepted', gatewayId: 'late' }))),

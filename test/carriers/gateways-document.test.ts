@@ -56,7 +56,7 @@ describe('docs/GATEWAYS.md', () => {
 describe('the SMPP section of docs/GATEWAYS.md', () => {
   const least = { host: 'h', systemId: 'u', password: 'p' };
 
-  test('every field and every quirk of the configuration is named, with its default', () => {
+  test('docs/GATEWAYS.md names every field and every quirk of SMPP, with its default', () => {
     for (const [field, value] of Object.entries({ ...smppConfig.shape, ...smppConfig.parse(least) })) {
       assert.match(document, new RegExp(`\\| .*\`${field}\`.* \\|`), field);
       if (typeof value === 'object' || value === '' || field in least) continue;

@@ -14,7 +14,7 @@ const NUMBER = '+27825550201';
 const OTHER = '+27825550202';
 
 onEveryEngine('an opt-out while a connector works', (engine) => {
-  test('an opt-out while the connector is paused: when it is resumed, the carrier gets nothing for the number', async (t) => {
+  test('after an opt-out while its connector was paused, the carrier gets no message for the number when the connector is resumed', async (t) => {
     const { submitted, create } = scripted(() => ({ kind: 'accepted', gatewayId: null }));
     const { database, addAccount, send, connectors, statusOf, ledger } = await openGateway(engine, t, { create });
     const account = await addAccount();
@@ -30,7 +30,7 @@ onEveryEngine('an opt-out while a connector works', (engine) => {
     assert.deepEqual((await ledger.check()).discrepancies, []);
   });
 
-  test('a claimed message that waits for a place of its connector does not leave after an opt-out', async (t) => {
+  test('a claimed message that waits for its turn at the connector is not submitted after an opt-out', async (t) => {
     const release = Promise.withResolvers<void>();
     const asked: string[] = [];
     const left: string[] = [];
@@ -56,7 +56,7 @@ onEveryEngine('an opt-out while a connector works', (engine) => {
     assert.deepEqual((await ledger.check()).discrepancies, []);
   });
 
-  test('a STOP that comes through the loopback ends what is scheduled for its sender, and nothing more is taken', async (t) => {
+  test('a STOP through the loopback cancels the scheduled messages to its sender, and no further message is accepted', async (t) => {
     const { database, addAccount, send, ledger } = await openGateway(engine, t);
     const account = await addAccount({ stopWords: 'STOP' });
     const route = { name: 'code', destination: '31234', keyword: null, priority: 0, username: 'gateway-1' };
@@ -76,7 +76,7 @@ onEveryEngine('an opt-out while a connector works', (engine) => {
     assert.deepEqual((await ledger.check()).discrepancies, []);
   });
 
-  test('a STOP that Kannel brings ends what waits for its sender, and the answer to Kannel comes after that', async (t) => {
+  test('a STOP through Kannel cancels the waiting messages to its sender before Kannel gets its answer', async (t) => {
     const api = await startOperatorApi(engine);
     t.after(() => api.stop());
     const { call, address } = api;

@@ -146,11 +146,11 @@ const MESSAGES = 100;
 const NUMBERS = Array.from({ length: MESSAGES }, (_, index) => `+2782555${String(1_000 + index)}`);
 const submitting = sql<object, { total: bigint }>(`select count(*) as total from dispatch where state = 'submitting'`);
 
-onEveryEngine('a message that waits for a place of its connector', (engine) => {
+onEveryEngine('a message that waits for its turn at the connector', (engine) => {
   for (const kind of kindNames) {
     const carrier = carriers[kind];
     if (carrier === 'takes all at once') {
-      test(`${kind}: no message waits, because the connector has the result of all at once`, async () => {
+      test(`${kind}: no message waits, because the connector has all results at once`, async () => {
         const connector = createConnector('one', kind, {}, { clock: systemClock });
         const all = connector.submit(
           NUMBERS.map((recipient) => submissionOf('x', { recipient })),
@@ -162,7 +162,7 @@ onEveryEngine('a message that waits for a place of its connector', (engine) => {
       continue;
     }
 
-    test(`${kind}: an opt-out is acknowledged, and the message that waits for a place never leaves`, async (t) => {
+    test(`${kind}: a message that waits for its turn when an opt-out is acknowledged is never submitted`, async (t) => {
       const { config, places, left, release } = await carrier(t);
       const ofFile = [{ ...LOOPBACK, kind, config }];
       const { database, addAccount, send, statusOf, ledger } = await openGateway(engine, t, { ofFile });

@@ -50,7 +50,7 @@ onEveryEngine('settler', (engine) => {
     assert.deepEqual(await sending.claim(), [], 'nothing is submitted again');
   });
 
-  test('results wait for as long as the database does not answer', async (t) => {
+  test('results are kept until the database answers', async (t) => {
     const sending = await openSending(engine, t);
     const account = await sending.addAccount();
     const id = (await sending.accept(account)).accepted[0]?.id as bigint;
@@ -68,7 +68,7 @@ onEveryEngine('settler', (engine) => {
     assert.equal((await sending.sent.show(account, id)).status, 'SUBMITTED');
   });
 
-  test('an account that is deleted while its messages are under way leaves nothing behind, and others go on', async (t) => {
+  test('an account that is deleted while its messages are being submitted leaves nothing behind, and other accounts are settled', async (t) => {
     const answers: (() => void)[] = [];
     const { submitted, create } = scripted(
       () => new Promise((resolve) => answers.push(() => resolve({ kind: 'accepted', gatewayId: 'late' }))),

@@ -12,7 +12,7 @@ const times = { now: 1_000, random: () => 0, unknownOutcomeMs: 60_000 };
 const message = { attempt: 1, expiresAt: 10_000_000 };
 
 describe('outcomes', () => {
-  test('a message is submitted where all parts are accepted, and has an unknown outcome where one part has', () => {
+  test('a message is submitted if all parts are accepted, and has an unknown outcome if one part has', () => {
     assert.deepEqual(outcomeOf(message, [accepted, accepted], times), { kind: 'submitted' });
     const results = [permanent, temporary, unknown];
     assert.deepEqual(outcomeOf(message, results, times), {
@@ -23,7 +23,7 @@ describe('outcomes', () => {
     assert.equal(outcomeOf(message, [temporary, permanent], times).kind, 'rejected');
   });
 
-  test('a retry is never after the message expires, and respects what the carrier asks for', () => {
+  test('a retry is never after the message expires, and not before the carrier allows it', () => {
     const later: SubmitResult = { kind: 'temporary', reason: 'busy', retryAfterMs: 3_600_000 };
     assert.equal((outcomeOf(message, [later], times) as { dueAt: number }).dueAt, 3_601_000);
     const soon = outcomeOf({ attempt: 9, expiresAt: 2_000 }, [later], times);

@@ -21,7 +21,7 @@ function opened(callsInRest = 0) {
 }
 
 describe('the throttle of sending', () => {
-  test('without calls nothing pauses', async () => {
+  test('sending does not pause while no calls come', async () => {
     const { loop, pauses, throttle } = opened();
     for (let piece = 0; piece < 100; piece++) {
       loop.active += 10;
@@ -30,7 +30,7 @@ describe('the throttle of sending', () => {
     assert.deepEqual(pauses, []);
   });
 
-  test('while calls come, a pause takes as long as the work before it', async () => {
+  test('while calls come, each pause of sending takes as long as the work before it', async () => {
     const { loop, pauses, throttle } = opened();
     for (const ms of [10, 20, 5]) {
       loop.active += ms;
@@ -40,7 +40,7 @@ describe('the throttle of sending', () => {
     assert.deepEqual(pauses, [10, 20, 5]);
   });
 
-  test('after the last call it goes on at full speed', async () => {
+  test('sending continues at full speed after the last call', async () => {
     const { loop, pauses, throttle } = opened();
     loop.active += 10;
     loop.sent += 1;
@@ -53,7 +53,7 @@ describe('the throttle of sending', () => {
     assert.ok(restedMs < 250, `${restedMs} ms of pause`);
   });
 
-  test('where calls fill the pauses, sending takes a twentieth of the time or less', async () => {
+  test('if calls fill the pauses, sending takes a twentieth of the time or less', async () => {
     const { loop, pauses, throttle } = opened(1);
     let workedMs = 0;
     for (let piece = 0; piece < 200; piece++) {
@@ -66,7 +66,7 @@ describe('the throttle of sending', () => {
     assert.ok(workedMs / (workedMs + restedMs) < 0.05, `${workedMs} ms of work, ${restedMs} ms of pause`);
   });
 
-  test('a pause ends in time where each timer fires late', async () => {
+  test('a pause ends in time although every timer fires late', async () => {
     const loop = { active: 0, idle: 0, sent: 0 };
     const throttle = createThrottle({
       bytesSent: () => loop.sent++,
@@ -93,7 +93,7 @@ describe('the throttle of sending', () => {
     assert.deepEqual(pauses, []);
   });
 
-  test('all that sends pauses together: whoever asks during a pause waits for its end', async () => {
+  test('everything that sends pauses at the same time, and waits for the end of the same pause', async () => {
     const { loop, pauses, throttle } = opened();
     loop.active += 10;
     loop.sent += 1;

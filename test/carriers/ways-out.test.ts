@@ -46,8 +46,8 @@ const ROUTE = {
   onThrottle: 'wait' as const,
 };
 
-onEveryEngine('ways out', (engine) => {
-  test('a carrier that is down is passed over: each message is taken once by the next way, and the route counts it', async (t) => {
+onEveryEngine('routing to carriers', (engine) => {
+  test('messages pass over a carrier that is down, are each accepted once by the next one, and are counted by the route', async (t) => {
     const { create, ofFile, submitted } = carriers({ a: () => DOWN });
     const bench = await openGateway(engine, t, { create, ofFile });
     const routes = createOutboundRoutes(bench.database, Date.now);
@@ -70,7 +70,7 @@ onEveryEngine('ways out', (engine) => {
     assert.deepEqual(bench.failures, []);
   });
 
-  test('a carrier that gave no answer keeps the message, whatever else the route names', async (t) => {
+  test('a message without an answer stays with its carrier, whatever other carriers the route names', async (t) => {
     const { create, ofFile, submitted } = carriers({ a: () => NO_ANSWER });
     const bench = await openGateway(engine, t, { create, ofFile });
     const known = NAMES.map((name) => ({ name, urls: [] }));
@@ -85,7 +85,7 @@ onEveryEngine('ways out', (engine) => {
     assert.deepEqual(submitted, [['a', '+27825550201']]);
   });
 
-  test('a carrier that refuses most messages is left for a while', async (t) => {
+  test('a carrier that refuses most messages is avoided for a while', async (t) => {
     const { create, ofFile } = carriers({ a: () => REFUSED });
     const bench = await openGateway(engine, t, { create, ofFile });
     const known = NAMES.map((name) => ({ name, urls: [] }));
@@ -100,7 +100,7 @@ onEveryEngine('ways out', (engine) => {
   });
 });
 
-test('only a carrier that certainly has no part leaves the message to another', () => {
+test('a message goes to another carrier only if the first one certainly has no part of it', () => {
   const throttled: SubmitResult = { kind: 'temporary', reason: 'slow down', retryAfterMs: 1_000 };
   const never: SubmitResult = { kind: 'permanent', reason: 'no such number' };
   assert.equal(refusalOf([REFUSED, DOWN]), 'temporary');

@@ -8,7 +8,7 @@ import { startService } from '../support/service.ts';
 /** The user_id that a command has shown. */
 const shown = (stdout: string): string => /^[0-9a-f-]{36}$/m.exec(stdout)?.[0] ?? assert.fail(stdout);
 
-test('columba account: the life of an account, next to a service that runs on the same database', async () => {
+test('columba account creates, changes and removes an account beside a service that runs on the same database', async () => {
   const database = freshDatabase();
   const server = await serving(['--database', database]);
   const profile = (userId: string) => fetch(`${server.address}/api/account.asmx/Profile?user_id=${userId}`);
@@ -108,7 +108,7 @@ const REFUSALS: readonly [args: string[], message: RegExp][] = [
 ];
 
 onEveryEngine('columba account', (engine) => {
-  test('columba account refuses what it does not understand, says what is right, and changes nothing', async () => {
+  test('columba account refuses wrong arguments, says what is right, and changes nothing', async () => {
     const service = await startService(engine);
     try {
       const before = await exportOf(service.app);

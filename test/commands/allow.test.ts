@@ -31,7 +31,7 @@ const REFUSALS: readonly (readonly [args: string[], message: RegExp])[] = [
 ];
 
 onEveryEngine('columba account allow', (engine) => {
-  test('columba account allow holds for the next call of a running service, also where the answer was cached', async (t) => {
+  test('columba account allow applies to the next call of a running service, also if the answer was cached', async (t) => {
     const database = await engine.fresh('sample');
     t.after(() => engine.release(database));
     const server = await serving(['--database', database]);
@@ -74,7 +74,7 @@ onEveryEngine('columba account allow', (engine) => {
     assert.equal((await server.ended).code, 0);
   });
 
-  test('columba account allow refuses what it does not understand, says what is right, and leaves the list as it is', async () => {
+  test('columba account allow refuses wrong arguments, says what is right, and leaves the list as it is', async () => {
     const service = await startService(engine);
     try {
       await accountChanges(service.app).allow('acme', ['10.0.0.0/8']);
@@ -89,7 +89,7 @@ onEveryEngine('columba account allow', (engine) => {
     }
   });
 
-  test('a list goes out with an export and comes back with an import, and holds there', async () => {
+  test('the list of networks is exported and imported, and applies after the import', async () => {
     const service = await startService(engine);
     const other = await startService(engine, 'empty');
     try {
@@ -110,7 +110,7 @@ onEveryEngine('columba account allow', (engine) => {
     }
   });
 
-  test('an imported list may have blanks; one that is wrong or names nothing is refused', async () => {
+  test('an imported list of networks may have blanks, and one that is wrong or empty is refused', async () => {
     const service = await startService(engine, 'empty');
     try {
       const account = (name: string, allowedNetworks: unknown) => ({ username: name, userID: name, allowedNetworks });
@@ -138,7 +138,7 @@ onEveryEngine('columba account allow', (engine) => {
   });
 });
 
-test('columba import tells of a wrong list with its place', async () => {
+test('columba import reports a wrong list of networks with its place', async () => {
   const file = freshPath('json');
   const account = { username: 'a', userID: 'a', credits: 0, usedCredits: 0, datetimeCreated: '2026-01-01' };
   writeFileSync(file, JSON.stringify({ accounts: [{ ...account, allowedNetworks: '10.0.0.0/99' }] }));

@@ -35,7 +35,7 @@ const usernames = async ({ on }: Machine) =>
   );
 
 describe('a continuous backup', () => {
-  test('a machine that is gone is restored by columba restore, with what its service and commands wrote', async () => {
+  test('columba restore recovers a lost machine, with everything that its service and commands wrote', async () => {
     const one = machine();
     const first = await serve(one);
     assert.equal((await columba(['account', 'add', 'acme', ...one.on])).code, 0);
@@ -61,7 +61,7 @@ describe('a continuous backup', () => {
     );
   });
 
-  test('what columba restore cannot do is said in a sentence, and nothing is overwritten', async () => {
+  test('columba restore says in a sentence what it cannot do, and overwrites nothing', async () => {
     const one = machine();
     const key = freshPath('key');
     writeFileSync(key, 'ab'.repeat(32));
@@ -102,7 +102,7 @@ describe('a continuous backup', () => {
     assert.match(kept.stdout, /Accounts: 1\n/, 'what was there is kept');
   });
 
-  test('a standby follows and is promoted, and the older service does not start any more', async () => {
+  test('a standby follows and is promoted, and the former service refuses to start', async () => {
     const [one, two] = [machine(), machine()];
     const standby = { ...two, from: [...two.on, '--from', one.target] };
     const { child, ended } = await serve(one);

@@ -8,7 +8,7 @@ const check = (database: string) => columba(['check', '--ledger', '--database', 
 const lastLines = (text: string) => text.trimEnd().split('\n').slice(-2);
 
 onEveryEngine('columba check --ledger', (engine) => {
-  test('the opening credits of account add are a movement, so that the ledger adds up', async () => {
+  test('columba account add books the opening credits as a movement, so that the ledger adds up', async () => {
     const database = await engine.fresh('empty');
     const added = await columba(['account', 'add', 'acme', '--credits', '500', '--database', database]);
     assert.equal(added.code, 0, added.stderr);
@@ -29,7 +29,7 @@ onEveryEngine('columba check --ledger', (engine) => {
     assert.deepEqual([code, stderr], [0, '']);
   });
 
-  test('every wrong sum is named, with exit code 1, and nothing is changed', async () => {
+  test('columba check --ledger names every wrong sum, ends with 1, and changes nothing', async () => {
     const database = await engine.fresh('empty');
     for (const name of ['acme', 'globex', 'initech']) {
       await columba(['account', 'add', name, '--credits', '500', '--database', database]);

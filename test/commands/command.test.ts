@@ -17,7 +17,7 @@ const withSubcommands = (command: Command): Command[] => [command, ...command.co
 const accountsOf = (text: string): { username: string }[] => JSON.parse(text).accounts;
 
 describe('columba import and export', () => {
-  test('what was imported is exported, to standard output and to a file alike', async () => {
+  test('columba export writes what was imported, to standard output and to a file alike', async () => {
     const database = freshDatabase();
     const imported = await columba(['import', SAMPLE, '--database', database]);
     assert.deepEqual(imported, { code: 0, stdout: 'Imported 2 accounts with 15 messages.\n', stderr: '' });
@@ -69,14 +69,14 @@ describe('columba import and export', () => {
     assert.ok(readFileSync(join(cwd, 'data', 'here.db')).length > 0);
   });
 
-  test('a flag wins over the environment, also where that is wrong', async () => {
+  test('an option wins over the environment, even if the variable is wrong', async () => {
     const { code, stderr } = await columba(['import', SAMPLE, '--database', freshDatabase()], {
       env: { COLUMBA_DATABASE: 'nothing' },
     });
     assert.deepEqual([code, stderr], [0, '']);
   });
 
-  test('a file that cannot be read is told of in one sentence', async () => {
+  test('a file that cannot be read is reported in one sentence', async () => {
     const database = freshDatabase();
     const missing = join(folder, 'missing.json');
     for (const [path, reason] of [
@@ -91,7 +91,7 @@ describe('columba import and export', () => {
 });
 
 onEveryEngine('columba export', (engine) => {
-  test('columba export to a file that cannot be written is told of in one sentence', async () => {
+  test('columba export reports in one sentence that its file cannot be written', async () => {
     const output = join(folder, 'missing', 'file.json');
     const { code, stdout, stderr } = await columba([
       ...['export', '--output', output, '--database', await engine.fresh('sample')],
@@ -102,7 +102,7 @@ onEveryEngine('columba export', (engine) => {
 });
 
 describe('columba check, help and version', () => {
-  test('check tells the settings and that the database can be used', async () => {
+  test('columba check shows the settings and that the database can be used', async () => {
     const database = freshDatabase();
     await columba(['import', SAMPLE, '--database', database]);
     const { code, stdout, stderr } = await columba(['check'], {
@@ -150,7 +150,7 @@ describe('columba check, help and version', () => {
     assert.equal(stderr.trimEnd().split('\n').at(-1), `columba: ${sentences.join(' ')}`);
   });
 
-  test('help names every command, and its settings apart, each with its variable and its default', async () => {
+  test('the help lists every command, and separately every setting with its variable and its default', async () => {
     const { stdout: help } = await columba([]);
     assert.deepEqual(await columba(['--help']), { code: 0, stdout: help, stderr: '' });
     for (const command of ['serve', 'import FILE', 'export', 'account COMMAND', 'check', 'version']) {
@@ -166,7 +166,7 @@ describe('columba check, help and version', () => {
     }
   });
 
-  test('COMMAND --help ends with 0 before a setting is judged or a database opened', async () => {
+  test('COMMAND --help ends with 0 before a setting is checked or a database opened', async () => {
     const env = { COLUMBA_DATABASE: 'nothing', COLUMBA_PROT: '1', COLUMBA_CONFIG: 'missing.conf' };
     for (const args of [
       ['--version'],
@@ -208,7 +208,7 @@ describe('columba check, help and version', () => {
 });
 
 describe('columba refuses', () => {
-  test('columba refuses what it does not understand, in one line with the nearest right word, and exit code 2', async () => {
+  test('columba refuses unknown words in one line with the nearest right word, and exit code 2', async () => {
     const database = freshDatabase();
     const refusals: [args: string[], stderr: string][] = [
       [['frobnicate'], "unknown command 'frobnicate'. Try: columba --help"],
@@ -266,7 +266,7 @@ describe('columba refuses', () => {
     );
   });
 
-  test('a variable that no setting has', async () => {
+  test('columba refuses a variable COLUMBA_… that is no setting', async () => {
     const env = { COLUMBA_DATBASE: 'sqlite:x.db' };
     assert.deepEqual(await columba(['check', '--database', freshDatabase()], { env }), {
       code: 1,
@@ -275,14 +275,14 @@ describe('columba refuses', () => {
     });
   });
 
-  test('proxies that are no addresses, already when it checks', async () => {
+  test('columba check refuses trusted proxies that are no addresses', async () => {
     const env = { COLUMBA_TRUSTED_PROXIES: '10.0.0.0/8, proxy.example' };
     const { code, stderr } = await columba(['check', '--database', freshDatabase()], { env });
     assert.equal(code, 1);
     assert.match(stderr, /^columba: COLUMBA_TRUSTED_PROXIES: expected [^\n]*\n$/);
   });
 
-  test('a database that is newer than it, with a sentence and no stack', async () => {
+  test('columba refuses a database of a newer version, in a sentence and without a stack', async () => {
     const database = freshDatabase();
     await columba(['import', SAMPLE, '--database', database]);
     const file = new DatabaseSync(database.replace(/^sqlite:/, ''));
@@ -295,7 +295,7 @@ describe('columba refuses', () => {
     });
   });
 
-  test('a file that is no database, and a place where none can be, with a sentence and no stack', async () => {
+  test('columba refuses a file that is no database, and a path where none can be, in a sentence and without a stack', async () => {
     for (const path of [SAMPLE, folder, '/dev/null/columba.db']) {
       const { code, stdout, stderr } = await columba(['account', 'add', 'a', '--database', `sqlite:${path}`]);
       assert.deepEqual([code, stdout], [3, ''], path);

@@ -10,7 +10,7 @@ const SECRET = 'a-token-of-twilio';
 const CONFIG = { provider: 'twilio', settings: { accountSid: 'AC1' }, publicUrl: 'https://sms.example.org' };
 
 onEveryEngine('columba connector test', (engine) => {
-  test('the command shows the request with masked secrets, and what an answer in a file would mean', async (t) => {
+  test('columba connector test shows the request with masked secrets, and the result of an answer in a file', async (t) => {
     const folder = mkdtempSync(join(tmpdir(), 'columba-connector-'));
     t.after(() => rmSync(folder, { recursive: true }));
     const database = ['--database', await engine.fresh('empty')];

@@ -23,7 +23,7 @@ describe('a command in a folder without a database', () => {
     ['account', 'find', '--log-name', '0123456789ab'],
   ];
   for (const args of COMMANDS) {
-    test(`${args.join(' ')} makes none, and names the absolute path where it looked`, async () => {
+    test(`${args.join(' ')} creates no database, and names the absolute path where it looked`, async () => {
       const cwd = freshFolder();
       const { code, stdout, stderr } = await columba(args, { cwd });
       assert.deepEqual([code, stdout], [1, '']);
@@ -38,7 +38,7 @@ describe('a command in a folder without a database', () => {
     ['account', 'add', 'a'],
     ['import', SAMPLE],
   ]) {
-    test(`${args[0]} begins something and makes one`, async () => {
+    test(`${args[0]} creates a database`, async () => {
       const cwd = freshFolder();
       assert.equal((await columba(args, { cwd })).code, 0);
       assert.ok(existsSync(join(cwd, 'data', 'columba.db')));
@@ -55,14 +55,14 @@ describe('a file of settings', () => {
     return cwd;
   }
 
-  test('columba.conf of the current folder counts for every command', async () => {
+  test('every command reads columba.conf of the current folder', async () => {
     const cwd = await installation('# ours\nCOLUMBA_DATABASE="sqlite:own.db"\n\nCOLUMBA_PORT=8099\n');
     assert.deepEqual(readdirSync(cwd).sort(), ['columba.conf', 'own.db']);
     const { stdout } = await columba(['check'], { cwd });
     assert.match(stdout, /^COLUMBA_PORT=8099$/m);
   });
 
-  test('COLUMBA_CONFIG names it from anywhere, and its paths are those of its folder, the default too', async () => {
+  test('COLUMBA_CONFIG names the file of settings from any folder, and paths in it are relative to its own folder, the default path too', async () => {
     for (const lines of ['COLUMBA_DATABASE=sqlite:own.db\n', 'COLUMBA_PORT=1\n']) {
       const cwd = await installation(lines);
       const elsewhere = freshFolder();
@@ -73,7 +73,7 @@ describe('a file of settings', () => {
     }
   });
 
-  test('the environment wins over the file, and a flag over both', async () => {
+  test('the environment wins over the file of settings, and an option wins over both', async () => {
     const cwd = await installation('COLUMBA_DATABASE=sqlite:own.db\nCOLUMBA_PORT=1\nCOLUMBA_HOST=file\n');
     const env = { COLUMBA_HOST: 'environment', COLUMBA_DATABASE: 'sqlite:missing.db' };
     const { stdout } = await columba(['check', '--database', 'sqlite:own.db'], { cwd, env });
@@ -82,14 +82,14 @@ describe('a file of settings', () => {
     }
   });
 
-  test('a file that COLUMBA_CONFIG names and that is not there is a mistake', async () => {
+  test('a file that COLUMBA_CONFIG names must exist', async () => {
     const cwd = freshFolder();
     const { code, stderr } = await columba(['check'], { cwd, env: { COLUMBA_CONFIG: 'missing.conf' } });
     assert.equal(code, 1);
     assert.equal(stderr, `columba: COLUMBA_CONFIG: there is no file ${join(cwd, 'missing.conf')}\n`);
   });
 
-  test('a file of settings with a secret that others may read is told of, and one without a secret is not', async () => {
+  test('a warning names a file of settings with a secret that others may read, and no file without a secret', async () => {
     const cwd = await installation('COLUMBA_LOG_KEY=secret\n');
     const path = join(cwd, 'columba.conf');
     chmodSync(path, 0o644);

@@ -44,9 +44,9 @@ describe('a database is not replaced by a copy of itself', () => {
   }
 });
 
-describe('a setting that would mean something else is refused', () => {
+describe('settings that would have another meaning', () => {
   for (const variable of ['COLUMBA_HOST', 'COLUMBA_METRICS_HOST', 'COLUMBA_HEALTH_HOST']) {
-    test(`${variable} that is empty, which would listen on all addresses`, () => {
+    test(`an empty ${variable}, which would listen on all addresses, is refused`, () => {
       for (const value of ['', ' ', '[::1]', '127.0.0.1:80', 'http://localhost']) {
         assert.throws(
           () => readConfig({ [variable]: value }),
@@ -59,7 +59,7 @@ describe('a setting that would mean something else is refused', () => {
     });
   }
 
-  test('a misspelt sslmode, which would connect without TLS', () => {
+  test('a misspelt sslmode, which would connect without TLS, is refused', () => {
     const url = (query: string) => ({ COLUMBA_DATABASE: `postgres://u:p@db.example/columba?${query}` });
     for (const query of ['sslmod=verify-full', 'ssl_mode=require', 'sslmode=require&sslrootcrt=x']) {
       assert.throws(() => readConfig(url(query)), /expected parameters of PostgreSQL/);
@@ -67,7 +67,7 @@ describe('a setting that would mean something else is refused', () => {
     readConfig(url('sslmode=verify-full&target_session_attrs=read-write&application_name=x'));
   });
 
-  test('a file of settings that is a dangling link or a device', () => {
+  test('a file of settings that is a dangling link or a device is refused', () => {
     const path = freshFolder();
     symlinkSync(join(path, 'nowhere'), join(path, 'columba.conf'));
     assert.throws(() => findConfigFile({}, path), /the link points to a file that does not exist/);
@@ -85,7 +85,7 @@ describe('a command that cannot do its work', () => {
     assert.deepEqual(readdirSync(cwd), []);
   });
 
-  test('token add and operator add in a wrong folder made a new database', async () => {
+  test('token add and operator add create no database in a folder without one', async () => {
     const cwd = freshFolder();
     for (const args of [
       ['token', 'add', 'ci', '--scope', 'accounts'],
@@ -135,7 +135,7 @@ test('control characters of an account do not reach the terminal', async () => {
   assert.ok(!stderr.includes('\u001b'), stderr);
 });
 
-test('a trace into a device leaves its mode alone: others use it too', {
+test('serve --trace into a device leaves the mode of the device alone, because others use it too', {
   skip: process.platform !== 'linux' && 'Linux',
 }, async () => {
   const path = freshPath('pipe');

@@ -10,7 +10,7 @@ import { openStore } from '../support/opened-database.ts';
 
 const modeOf = (path: string): string => (statSync(path).mode & 0o777).toString(8);
 
-describe('files hold secrets and messages', () => {
+describe('modes of files', () => {
   test('nobody else can read the database, its -wal and its -shm (0600), nor a folder that is made for them (0700)', async () => {
     const made = join(folder, 'made', 'below');
     const path = join(made, 'columba.db');
@@ -43,7 +43,7 @@ describe('files hold secrets and messages', () => {
     );
   });
 
-  test('a database that others may read is told of by check and by serve', async () => {
+  test('check and serve warn about a database that others may read', async () => {
     const database = freshDatabase();
     const path = database.replace('sqlite:', '');
     await columba(['import', SAMPLE, '--database', database]);

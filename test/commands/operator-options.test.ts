@@ -96,7 +96,7 @@ describe('options of operator commands', () => {
     assert.match(dead.stderr, /The address of the connector hook cannot be reached: ECONNREFUSED/);
   });
 
-  test('retention set takes null, as its help says, and shows each kind', async () => {
+  test('retention set accepts null, as its help says, and shows each kind', async () => {
     const database = ['--database', freshDatabase()];
     await columba(['account', 'add', 'acme', ...database]);
     const set = (...flags: string[]) => columba(['retention', 'set', ...flags, ...database]);
@@ -115,7 +115,7 @@ describe('options of operator commands', () => {
     assert.deepEqual([wrong.code, wrong.stderr], [1, 'columba: --inbox: expected number\n']);
   });
 
-  test('person show says that no account knows a number, and else prints JSON', async () => {
+  test('person show says that no account knows a number, and prints JSON otherwise', async () => {
     const database = ['--database', freshDatabase()];
     await columba(['account', 'add', 'acme', '--region', 'ZA', ...database]);
     await columba(['contact', 'add', 'acme', '0825550201', ...database]);

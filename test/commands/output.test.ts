@@ -15,7 +15,7 @@ import { account, lines } from '../support/import-files.ts';
 const freshFolder = () => mkdtempSync(join(folder, 'out-'));
 
 onEveryEngine('columba export --output', (engine) => {
-  test('columba export --output of an account that is not there leaves the file as it was, and nothing beside it', async () => {
+  test('columba export --output of an unknown account leaves the file as it was, and nothing beside it', async () => {
     const database = await engine.fresh('sample');
     const place = freshFolder();
     const path = join(place, 'good.json');
@@ -71,7 +71,7 @@ describe('commands and their files', () => {
     assert.equal((await columba(['import', file, '--database', database])).code, 0);
   });
 
-  test('backup replaces a file only with --force, and then it is a whole database', async () => {
+  test('columba backup replaces a file only with --force, and the new file is a whole database', async () => {
     const path = freshPath('db');
     writeFileSync(path, 'precious');
     assert.equal((await columba(['backup', path, '--database', database])).code, 1);
@@ -126,12 +126,12 @@ describe('commands and their files', () => {
     assert.equal(readFileSync(path, 'utf8'), 'precious');
   });
 
-  test('export writes to a device as it is', async () => {
+  test('columba export writes to a device without replacing it', async () => {
     const { code, stderr } = await columba(['export', '--output', '/dev/null', '--database', database]);
     assert.deepEqual([code, stderr], [0, '']);
   });
 
-  test('import - reads standard input, a document as well as lines', async () => {
+  test('columba import - reads standard input, a document as well as lines', async () => {
     for (const input of [readFileSync(SAMPLE, 'utf8'), lines(account('a'), account('b'))]) {
       const target = freshDatabase();
       const outcome = await columba(['import', '-', '--database', target], { input });

@@ -26,7 +26,7 @@ describe('a copy of the database', () => {
     await serveOnce(`sqlite:${copy}`);
   });
 
-  test('a database that was replaced by an older file of its own is refused, and one that was only stopped is not', async () => {
+  test('a database that was replaced by an older copy of itself is refused, and one whose service was only stopped is not', async () => {
     const [path, kept] = [freshPath('db'), freshPath('db')];
     await serveOnce(`sqlite:${path}`);
     copyFileSync(path, kept);

@@ -16,7 +16,7 @@ async function takenPort(): Promise<{ port: number; free: () => void }> {
 
 describe('columba serve', () => {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    test(`--demo shows an address and a call that works, and ${signal} ends it without a trace`, async () => {
+    test(`columba serve --demo shows an address and a call that works, and ${signal} ends it without a trace`, async () => {
       const TMPDIR = temporary();
       const { address, output, child, ended } = await serving(['--demo'], { env: { TMPDIR } });
       assert.equal(readdirSync(TMPDIR).length, 1);
@@ -33,7 +33,7 @@ describe('columba serve', () => {
     });
   }
 
-  test('without a demo it writes log lines to standard error and nothing to standard output', async () => {
+  test('columba serve without --demo writes log lines to standard error and nothing to standard output', async () => {
     const { address, child, ended } = await serving(['--database', freshDatabase()]);
     assert.equal((await fetch(`${address}/api/inbox.asmx?wsdl`)).status, 200);
     child.kill('SIGTERM');
@@ -52,7 +52,7 @@ describe('columba serve', () => {
     assert.equal(messages.at(-1), 'stopping');
   });
 
-  test('a taken port is told of in one sentence, with what to do', async () => {
+  test('a taken port is reported in one sentence, with what to do', async () => {
     const { port, free } = await takenPort();
     const TMPDIR = temporary();
     for (const args of [['--database', freshDatabase()], ['--demo']]) {
@@ -64,7 +64,7 @@ describe('columba serve', () => {
     free();
   });
 
-  test('--demo with a database that is named is refused before anything starts, and one of the environment is not used', async () => {
+  test('columba serve --demo refuses a --database before anything starts, and ignores the one of the environment', async () => {
     const database = freshDatabase();
     const { code, stdout, stderr } = await columba(['serve', '--demo', '--database', database]);
     assert.deepEqual([code, stdout], [2, '']);
@@ -78,7 +78,7 @@ describe('columba serve', () => {
     assert.ok(!existsSync(database.replace('sqlite:', '')));
   });
 
-  test('settings come from flags and from the environment', async () => {
+  test('settings are read from options and from the environment', async () => {
     const { address, child, ended } = await serving(['--namespace', 'urn:example:sms'], {
       env: { COLUMBA_DATABASE: freshDatabase(), COLUMBA_BASE_URL: 'https://sms.example/gateway/' },
     });

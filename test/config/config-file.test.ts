@@ -30,7 +30,7 @@ describe('a file of settings', () => {
     assert.deepEqual(parse(text).mistakes, [`${PATH}:5: expected KEY=value on one line`]);
   });
 
-  test('mistakes are told with file and line, all at once, and never with a secret', () => {
+  test('mistakes are reported with file and line, all at once, and never with a secret', () => {
     const file = parse(
       [
         'COLUMBA_PORT=70000',
@@ -65,7 +65,7 @@ describe('a file of settings', () => {
     );
   });
 
-  test('a relative path in it is one of its folder; that of a flag or a variable is not touched', () => {
+  test('a relative path in a file of settings is relative to its folder, and one of an option or a variable is not changed', () => {
     const file = parse('COLUMBA_DATABASE=sqlite:data/own.db');
     assert.equal(readConfig({}, {}, file).database, 'sqlite:/etc/columba/data/own.db');
     assert.equal(readConfig({}, {}, parse('')).database, 'sqlite:/etc/columba/data/columba.db');

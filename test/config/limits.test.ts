@@ -22,7 +22,7 @@ import { requestBytes, statusOf, textOf } from '../support/socket.ts';
 
 describe('the settings of limits', () => {
   for (const [name, { variable, fallback }] of Object.entries(limits)) {
-    test(`${variable} is a whole number, ${fallback} where nothing is said`, () => {
+    test(`${variable} is a whole number, ${fallback} by default`, () => {
       const read = (value: string) => readConfig({ [variable]: value })[name as keyof typeof limits];
       assert.equal(readConfig({})[name as keyof typeof limits], Number(fallback));
       assert.equal(read(String(Number(fallback) + 1)), Number(fallback) + 1);
@@ -165,7 +165,7 @@ onEveryEngine('limits', (engine) => {
   ] as const) {
     for (const [settings, what, message, request] of cases) {
       const [most] = Object.values(settings) as [number];
-      test(`${forms.join(' and ')}: as many ${what} as ${Object.keys(settings)} says, and no more`, () =>
+      test(`${forms.join(' and ')} accept as many ${what} as ${Object.keys(settings)} says, and no more`, () =>
         withService(settings, async (service) => {
           for (const protocol of forms) {
             const { status, text } = await service.send(request(protocol, most));
@@ -178,7 +178,7 @@ onEveryEngine('limits', (engine) => {
     }
   }
 
-  test('a list has as many items as listItemsMax says, in every form', () =>
+  test('a list has at most as many items as listItemsMax says, in every protocol', () =>
     withService({ listItemsMax: 3 }, async (service) => {
       for (const protocol of PROTOCOLS) {
         const call = (count: number) =>
@@ -196,7 +196,7 @@ onEveryEngine('limits', (engine) => {
     requestBytes(`GET ${target} HTTP/1.1`, ['Host: h', 'Connection: close', ...fields]);
   const ADDRESS = `/api/account.asmx/Profile?user_id=${ACME}&filler=`;
 
-  test('an address has as many characters as urlLengthMax says', () =>
+  test('an address has at most as many characters as urlLengthMax says', () =>
     withService({ urlLengthMax: 400 }, async (service) => {
       const address = await service.app.start();
       const ask = (length: number) => said(address, get(ADDRESS.padEnd(length, 'x')));
@@ -209,7 +209,7 @@ onEveryEngine('limits', (engine) => {
       }
     }));
 
-  test('a GET may have a list of 1000 ids of 20 characters where nothing is said', () =>
+  test('a GET may have a list of 1000 ids of 20 characters by default', () =>
     withService({}, async (service) => {
       const ids = times(1_000, () => `&contact_id=${'9'.repeat(20)}`);
       const target = `/api/account.asmx/DeleteContact?user_id=${ACME}${ids}`;
@@ -217,7 +217,7 @@ onEveryEngine('limits', (engine) => {
       assert.match(answer ? textOf(answer) : '', />false</);
     }));
 
-  test('a head has as many bytes as headerBytesMax says, in few fields or many', () =>
+  test('a head has at most as many bytes as headerBytesMax says, in few fields or many', () =>
     withService({ headerBytesMax: 4_096 }, async (service) => {
       const address = await service.app.start();
       const target = `/api/inbox.asmx/CountUnread?user_id=${ACME}`;
@@ -238,7 +238,7 @@ onEveryEngine('limits', (engine) => {
     ['deflate', deflateSync],
     ['br', brotliCompressSync],
   ] as const) {
-    test(`a body in ${coding} has as many bytes as inflatedBytesMax says when it is decompressed`, () =>
+    test(`a body in ${coding} has at most as many decompressed bytes as inflatedBytesMax says`, () =>
       withService({ inflatedBytesMax: 3_000, bodyBytesMax: 2_000 }, async (service) => {
         const address = await service.app.start();
         const ask = async (size: number) => {

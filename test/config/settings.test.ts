@@ -4,7 +4,7 @@ import { parseConfigFile } from '../../src/config/config-file.ts';
 import { configLines, readConfig, settings, shownValue } from '../../src/config/settings.ts';
 import { describeError } from '../../src/serve/telemetry/error-redaction.ts';
 
-test('a namespace has one fragment at most: with two it would be no URI in the WSDL', () => {
+test('a namespace has one fragment at most, because with two it would be no URI in the WSDL', () => {
   const namespaceOf = (value: string) => readConfig({ COLUMBA_NAMESPACE: value }).namespace;
   assert.equal(namespaceOf('http://sms.example/api#v1'), 'http://sms.example/api#v1');
   assert.throws(() => namespaceOf('urn:##'), { message: /^COLUMBA_NAMESPACE: expected a URI such as/ });
@@ -51,7 +51,7 @@ for (const password of ['pass/word', 'p@ss/word', 'pass?word', 'pass#word']) {
   });
 }
 
-test('check printed values that a settings file may not have', () => {
+test('the settings that check prints are a valid file of settings', () => {
   for (const environment of [
     {},
     { COLUMBA_DISPATCHER: 'off', COLUMBA_WEB_PORT: 'off', COLUMBA_HOSTS: 'a.example,b.example' },

@@ -74,7 +74,7 @@ describe('callbacks of a provider', () => {
     await connector.stop();
   });
 
-  test('times come in seconds, milliseconds and ISO 8601, and one that is ahead or has no offset counts as now', () => {
+  test('times are read in seconds, milliseconds and ISO 8601, and a time in the future or without an offset counts as now', () => {
     const at = Date.UTC(2026, 10, 18, 1);
     for (const text of [
       String(at / 1_000),
@@ -89,12 +89,12 @@ describe('callbacks of a provider', () => {
   });
 });
 
-describe('a gateway that calls nobody', () => {
+describe('a gateway without callbacks', () => {
   const poll = fileOf({ provider: 'gammu-rest' }).poll as Poll;
   const answered = (body: unknown) =>
     ({ kind: 'answered', status: 200, headers: {}, body: Buffer.from(JSON.stringify(body)) }) as const;
 
-  test('messages are fetched one by one, the next only when the one before is on disk', async () => {
+  test('messages are fetched one by one, each after the one before is on disk', async () => {
     const waiting = ['One', 'Two'];
     const steps: string[] = [];
     let failures = 0;

@@ -52,7 +52,7 @@ async function opened(
 }
 
 onEveryEngine('a message through an HTTP provider', (engine) => {
-  test('a long text is one request and one attempt, costs its parts, and its receipt delivers it', async (t) => {
+  test('a long text is one request and one attempt, costs as many credits as it has parts, and is DELIVERED by its receipt', async (t) => {
     const { posted, account, send, call, is, ledger, database } = await opened(engine, t, 'twilio', () => ({
       status: 201,
       body: { sid: 'SM1' },
@@ -95,7 +95,7 @@ onEveryEngine('a message through an HTTP provider', (engine) => {
     assert.equal(counts.unknownOutcome, 1);
   });
 
-  test('an incoming message is on disk when it is acknowledged, once however often it comes, and never without its signature', async (t) => {
+  test('an incoming message is on disk before it is acknowledged, is stored once however often it comes, and is refused without its signature', async (t) => {
     const { call, database, connectors } = await opened(engine, t, 'twilio', () => ({ status: 500 }));
     const form = 'MessageSid=SM9&From=%2B27825550201&To=31234&Body=Hello+%E2%82%AC';
     for (let count = 0; count < 2; count++) {
@@ -120,7 +120,7 @@ onEveryEngine('a message through an HTTP provider', (engine) => {
     );
   });
 
-  test('without receipts SUBMITTED is the last status; with them it becomes UNKNOWN when the wait is over', async (t) => {
+  test('SUBMITTED is the last status of a provider without receipts, and becomes UNKNOWN when the wait for a receipt is over', async (t) => {
     for (const [name, answer, status] of [
       ['gammu-rest', { status: 200 }, 'SUBMITTED'],
       ['twilio', { sid: 'SM1' }, 'UNKNOWN'],

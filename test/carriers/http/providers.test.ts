@@ -30,7 +30,7 @@ const KINDS: Readonly<Record<string, object>> = {
   unknown: { kind: 'unknown-outcome' },
 };
 
-test('the fifteen provider files fit the JSON Schema of docs/provider.schema.json, which is made from the form', () => {
+test('the fifteen provider files fit docs/provider.schema.json, which is generated from the program', () => {
   const schema = readFileSync(PROVIDER_SCHEMA, 'utf8');
   assert.equal(schema, providerSchema(), 'run node bin/node.cjs docs/api.ts');
   const validate = new Ajv.default({ strict: false, logger: false }).compile(JSON.parse(schema));
@@ -43,7 +43,7 @@ for (const name of providerNames) {
   describe(`the provider file ${name}`, () => {
     const { answers, callbacks } = captured(name);
 
-    test('every recorded answer becomes the result that was expected of it, over HTTP', async (t) => {
+    test('every recorded answer over HTTP has the expected result', async (t) => {
       for (const { expect, ...reply } of answers) {
         const isToken = (path: string) => /Authentication$/.test(path);
         const token = { status: 200, body: { token: 't1', expiresInMinutes: 60 } };
@@ -67,7 +67,7 @@ for (const name of providerNames) {
       }
     });
 
-    test('every recorded callback becomes its receipts and messages, if its signature is right, and only then', async () => {
+    test('every recorded callback becomes its receipts and messages only if its signature is right', async () => {
       const config = configAt(name, 'https://provider.example');
       const file = fileOf(config);
       const connector = createHttp('carrier', config, { clock });

@@ -242,7 +242,7 @@ describe('a provider file that cannot be used is refused when it is saved, with 
     assert.deepEqual(refusals(broken), ['settings/baseUrl: this makes no address of http or https']);
   });
 
-  test('secrets are never shown, and the file is', () => {
+  test('a connector is shown with its provider file and without its secrets', () => {
     const shown = shownConfig('http', checkConfig('http', CONFIG));
     assert.doesNotMatch(JSON.stringify(shown), /k-1234|xxxxxx/);
     assert.deepEqual(shown.provider, FILE);
@@ -250,7 +250,7 @@ describe('a provider file that cannot be used is refused when it is saved, with 
 });
 
 describe('connectors of the connector file', () => {
-  test('a provider file and secrets are read beside it, and a mistake names its place', (t) => {
+  test('a provider file and secrets are read from files beside the connector file, and a mistake names its place', (t) => {
     const folder = mkdtempSync(join(tmpdir(), 'columba-provider-'));
     t.after(() => rmSync(folder, { recursive: true }));
     const write = (name: string, content: unknown) =>

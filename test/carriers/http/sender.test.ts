@@ -69,7 +69,7 @@ describe('requests of a provider file', () => {
     assert.deepEqual(Object.fromEntries(new URLSearchParams(posted[0]?.body)), { to: '+27825550201', text: nasty });
   });
 
-  test('a long text is one submission of its own, and one beyond the limit of the file is refused before it leaves', async (t) => {
+  test('a long text is one submission, and a text beyond the limit of the file is refused before anything is sent', async (t) => {
     const { posted, submit, connector } = await opened(t, { ...FILE, limits: { textMax: 400 } }, () => ok);
     assert.equal(connector.partsAs, 'whole');
     assert.equal((await submit({}, 'x'.repeat(400))).kind, 'accepted');
@@ -120,7 +120,7 @@ describe('answers', () => {
     assert.equal(unread.length, 1, 'one of many is enough');
   });
 
-  test('no connection is temporary and the connector is down; a connection without an answer has an unknown outcome', async (t) => {
+  test('a submission without a connection is temporary and the connector is down, and one without an answer has an unknown outcome', async (t) => {
     const broken = await opened(t, FILE, () => undefined);
     assert.equal((await broken.submit()).kind, 'unknown-outcome');
     const nowhere = createHttp('carrier', configOf(FILE, 'http://127.0.0.1:1'), { clock: systemClock });
@@ -143,7 +143,7 @@ describe('answers', () => {
     assert.ok((slept.at(-1) ?? 0) > 6_000, String(slept));
   });
 
-  test('the rate of the file holds', async (t) => {
+  test('a connector submits no faster than the rate of the provider file', async (t) => {
     const { submit, slept } = await opened(t, { ...FILE, limits: { ratePerSecond: 2 } }, () => ok);
     for (let count = 0; count < 3; count++) await submit();
     assert.equal(slept.length, 2);
@@ -157,7 +157,7 @@ describe('answers', () => {
 describe('a token', () => {
   const isToken = ({ path }: Posted) => path === '/v1/Authentication';
 
-  test('one token serves many messages, and a refused one is asked for anew once', async (t) => {
+  test('one token serves many messages, and a refused token is renewed once', async (t) => {
     let tokens = 0;
     const accepted = { status: 200, body: { EventId: 1, Messages: 1 } };
     const { posted, submit } = await opened(t, 'smsportal', (each) => {
@@ -172,15 +172,15 @@ describe('a token', () => {
     );
   });
 
-  test('without a token nothing of a message leaves, and the connector is down', async (t) => {
+  test('no message is sent without a token, and the connector is down', async (t) => {
     const { posted, submit } = await opened(t, 'smsportal', () => ({ status: 401, body: '' }));
     assert.deepEqual(await submit(), { kind: 'temporary', reason: 'no token: HTTP 401', connectorDown: true });
     assert.ok(posted.every(isToken));
   });
 });
 
-describe('a request that its provider takes once', () => {
-  test('after a lost answer the same id is sent once more, and the 409 says that it was taken', async (t) => {
+describe('requests that a provider accepts only once', () => {
+  test('after a lost answer the same id is sent once more, and the answer 409 proves that the message was accepted', async (t) => {
     const { posted, submit, slept } = await opened(t, 'android-sms-gateway', (_, count) =>
       count === 1 ? undefined : { status: 409, body: { message: 'exists' } },
     );

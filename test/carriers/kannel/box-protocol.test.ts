@@ -53,7 +53,7 @@ describe('the recorded session with bearerbox', () => {
     }
   });
 
-  test('the stream is read into the same frames, wherever it is cut', () => {
+  test('the recorded stream gives the same frames, wherever it is cut', () => {
     const stream = Buffer.concat(frames.map(({ octets }) => octets));
     const whole = new FrameReader().push(stream);
     assert.equal(whole.length, frames.length);
@@ -100,7 +100,7 @@ describe('frames of any content', () => {
     );
   });
 
-  test('damaged octets are read, or refused as a protocol error; nothing else happens', () => {
+  test('damaged octets are read or refused as a protocol error, and never fail otherwise', () => {
     const stream = Buffer.concat(frames.map((each) => each.octets));
     const damage = fc.array(fc.tuple(fc.nat(stream.length - 1), fc.nat(255)), { minLength: 1, maxLength: 6 });
     fc.assert(
@@ -130,7 +130,7 @@ describe('frames of any content', () => {
     assert.throws(() => new FrameReader().push(frame), BoxProtocolError);
   });
 
-  test('a frame of a type that is not for boxes is passed over, and so are octets behind the last field', () => {
+  test('a frame of a type that is not for boxes is ignored, and so are octets behind the last field', () => {
     const other = Buffer.from('0000000400000009', 'hex');
     const longer = Buffer.concat([encodeFrame({ type: 'heartbeat', load: 5 }), Buffer.from('abcd')]);
     longer.writeInt32BE(12, 0);

@@ -115,7 +115,7 @@ describe('a box at bearerbox', () => {
     assert.equal(textOf(sent?.id ?? null)?.replaceAll('-', ''), part.attemptId);
   });
 
-  test('UCS-2 leaves as UTF-16BE, and a part with its header', async () => {
+  test('UCS-2 is sent as UTF-16BE, and a part with its header', async () => {
     const peer = await bearerbox();
     acknowledging(peer);
     const { connector } = await boxAt(peer.port);
@@ -127,7 +127,7 @@ describe('a box at bearerbox', () => {
     assert.deepEqual(sent?.udh && Buffer.from(sent.udh), udh);
   });
 
-  test('a full queue is temporary; a refusal without a reason means no route', async () => {
+  test('a full queue refuses a message temporarily, and a refusal without a reason means that there is no route', async () => {
     const peer = await bearerbox();
     acknowledging(peer, ACK.failedTemporarily);
     const { connector } = await boxAt(peer.port);
@@ -138,7 +138,7 @@ describe('a box at bearerbox', () => {
     assert.deepEqual(await connector.submit([submissionOf('x')], NEVER), [noRoute]);
   });
 
-  test('the reason of a refusal comes as a receipt, before or after the refusal, and is told once', async () => {
+  test('the reason of a refusal comes as a receipt, before or after the refusal, and is reported once', async () => {
     for (const isBefore of [true, false]) {
       const peer = await bearerbox();
       peer.onFrame = (frame) => {
@@ -161,7 +161,7 @@ describe('a box at bearerbox', () => {
     }
   });
 
-  test('a submission without an acknowledgement has an unknown outcome when the connection dies; what was not written is temporary', async () => {
+  test('when the connection dies, a submission that was written has an unknown outcome, and one that was not is temporary', async () => {
     const peer = await bearerbox();
     acknowledging(peer);
     const { connector } = await boxAt(peer.port, { window: 2 });
@@ -194,7 +194,7 @@ describe('a box at bearerbox', () => {
     assert.equal(smsIn(peer).length, 0);
   });
 
-  test('an acknowledgement that does not come ends the connection; a new one follows', async () => {
+  test('a missing acknowledgement ends the connection, and a new connection follows', async () => {
     const peer = await bearerbox();
     const { connector } = await boxAt(peer.port, { answerTimeoutMs: 100 });
     const [result] = await connector.submit([submissionOf('x')], NEVER);
@@ -207,7 +207,7 @@ describe('a box at bearerbox', () => {
     );
   });
 
-  test('a submission that is aborted has an unknown outcome once it is written, and else temporary', async () => {
+  test('a submission that is aborted has an unknown outcome if it was written, and is temporary otherwise', async () => {
     const peer = await bearerbox();
     const { connector } = await boxAt(peer.port);
     const abort = new AbortController();
@@ -220,7 +220,7 @@ describe('a box at bearerbox', () => {
     );
   });
 
-  test('receipts and messages are told as recorded, and acknowledged only when they are stored', async () => {
+  test('receipts and messages are passed on as recorded, and acknowledged only when they are stored', async () => {
     const peer = await bearerbox();
     const { recording } = await boxAt(peer.port);
     const stored = Promise.withResolvers<void>();
@@ -260,7 +260,7 @@ describe('a box at bearerbox', () => {
     );
   });
 
-  test('what cannot be stored is refused for the moment', async () => {
+  test('a message that cannot be stored is refused temporarily', async () => {
     const peer = await bearerbox();
     const { recording } = await boxAt(peer.port);
     recording.fault = new Error('the database is away');
@@ -270,7 +270,7 @@ describe('a box at bearerbox', () => {
     assert.equal(recording.incoming.length, 0);
   });
 
-  test('octets that are no frame end the connection, and a new one follows', async () => {
+  test('octets that are no frame end the connection, and a new connection follows', async () => {
     const peer = await bearerbox();
     const { recording } = await boxAt(peer.port);
     peer.socket?.write(Buffer.from('GET / HTTP/1.1\r\n\r\n'));
@@ -279,7 +279,7 @@ describe('a box at bearerbox', () => {
     await until('the message', () => recording.incoming.length === 1);
   });
 
-  test('a frame that nobody can use is acknowledged, so that it does not come for ever', async () => {
+  test('a frame that cannot be used is acknowledged, so that it is not repeated for ever', async () => {
     const peer = await bearerbox();
     const { recording } = await boxAt(peer.port);
     const id = octetsOf('00000000-0000-4000-8000-000000000002');
@@ -314,7 +314,7 @@ describe('a box at bearerbox', () => {
     await until('a heartbeat', () => peer.frames.some(({ type }) => type === 'heartbeat'));
   });
 
-  test('a bearerbox that says it shuts down gets nothing new', async () => {
+  test('a bearerbox that announces its shutdown gets no further message', async () => {
     const peer = await bearerbox();
     acknowledging(peer);
     const { connector, recording } = await boxAt(peer.port);

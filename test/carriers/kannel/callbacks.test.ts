@@ -152,7 +152,7 @@ describe('recorded messages from phones', () => {
     }
   });
 
-  test('parts are told by their header of 8 or 16 bits; another header is none of a part', async () => {
+  test('parts are recognised by their header of 8 or 16 bits, and other headers are ignored', async () => {
     const { recording, connector } = await started();
     for (const name of ['post-part-1-of-2', 'post-part-2-of-2', 'post-part16-1-of-2', 'post-binary-udh']) {
       await call(connector, callbackOf(sectionsOf(`mo/${name}`, 'request')[0] ?? ''));
@@ -173,7 +173,7 @@ describe('callbacks', () => {
   const dlr = (query: string, secret = SECRET) =>
     new Request(`http://127.0.0.1:8081/carriers/kannel/${secret}/dlr?${query}`);
 
-  test('callbacks are refused without the secret, and nothing is told', async () => {
+  test('callbacks are refused without the secret, and nothing is passed on', async () => {
     const { recording, connector } = await started();
     for (const secret of ['', 'wrong', `${SECRET}x`, SECRET.slice(1)]) {
       await assert.rejects(call(connector, dlr('id=m1&d=1&a=', secret)), { kind: 'denied' });
@@ -181,7 +181,7 @@ describe('callbacks', () => {
     assert.deepEqual(recording.receipts, []);
   });
 
-  test('an id or address of more than 200 bytes is refused, and nothing is told or remembered', async () => {
+  test('an id or address of more than 200 bytes is refused, and nothing is passed on or remembered', async () => {
     const { recording, connector } = await started();
     const long = 'x'.repeat(201);
     for (const query of [`id=${long}&d=1`, `id=m1&f=${long}&d=1`, `id=probe-${'0'.repeat(12_000)}&d=1`]) {
@@ -192,7 +192,7 @@ describe('callbacks', () => {
     assert.deepEqual(recording.receipts, []);
   });
 
-  test('callbacks are answered 503 where they cannot be stored, so that smsbox repeats them', async () => {
+  test('callbacks that cannot be stored are answered with 503, so that smsbox repeats them', async () => {
     const { recording, connector } = await started();
     recording.fault = new Error('the database is away');
     assert.equal((await call(connector, dlr('id=m1&d=1&a='))).status, 503);
@@ -201,7 +201,7 @@ describe('callbacks', () => {
     assert.deepEqual(recording.of('m1'), ['DELIVERED']);
   });
 
-  test('a receipt that can never be understood is answered 200: a refusal would be repeated for a day', async () => {
+  test('a receipt that can never be understood is answered with 200, because a refusal would be repeated for a day', async () => {
     const { recording, connector } = await started();
     for (const query of ['', 'id=m1', 'd=1', 'id=m1&d=0', 'id=m1&d=x']) {
       assert.equal((await call(connector, dlr(query))).status, 200, query);
@@ -219,14 +219,14 @@ describe('callbacks', () => {
     );
   });
 
-  test('an address without the parameter from is refused, and the message stays with smsbox', async () => {
+  test('a callback without the parameter from is refused, and its message stays with smsbox', async () => {
     const { recording, connector } = await started();
     const request = new Request(`http://127.0.0.1/carriers/kannel/${SECRET}/mo?to=1`, { method: 'POST', body: 'x' });
     assert.equal((await call(connector, request)).status, 400);
     assert.deepEqual(recording.incoming, []);
   });
 
-  test('a body over the limit is refused', async () => {
+  test('a callback with a body over the limit is refused', async () => {
     const { recording, connector } = await started();
     const address = `http://127.0.0.1/carriers/kannel/${SECRET}/mo?from=1&to=2`;
     const body = 'x'.repeat(65 * 1024);
@@ -234,7 +234,7 @@ describe('callbacks', () => {
     assert.deepEqual(recording.incoming, []);
   });
 
-  test('no query and no body does harm, and no text with U+0000 comes through', async () => {
+  test('no query and no body of a callback makes it fail, and no text with U+0000 is passed on', async () => {
     const { recording, connector } = await started();
     await fc.assert(
       fc.asyncProperty(fc.string({ unit: 'binary' }), fc.uint8Array(), fc.nat(3), async (query, body, coding) => {

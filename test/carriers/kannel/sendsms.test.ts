@@ -145,7 +145,7 @@ describe('a request to sendsms', () => {
     }
   });
 
-  test('the validity is whole minutes, at least one, and never beyond the message', async () => {
+  test('the validity is sent in whole minutes, at least one, and never beyond that of the message', async () => {
     const { port, requests } = await smsboxThat(sectionsOf('submit/keep-alive', 'response')[0] ?? '');
     const { connector, recording } = connectorAt(port, { validityMinutes: 77 });
     const now = recording.deps.now(); // a millisecond may pass at any step: 77 minutes stay 77
@@ -171,7 +171,7 @@ describe('a request to sendsms', () => {
     await connector.stop();
   });
 
-  test('at most `window` requests are without an answer; what waits is temporary when it is aborted', async () => {
+  test('at most `window` requests are without an answer, and a waiting one that is aborted is temporary', async () => {
     const { port, requests } = await smsboxThat(null);
     const { connector } = connectorAt(port, { window: 2 });
     const abort = new AbortController();
@@ -196,7 +196,7 @@ describe('a request to sendsms', () => {
     await connector.stop();
   });
 
-  test('a refused port is left alone for a moment', async () => {
+  test('after a refused connection the port is not tried again for a moment', async () => {
     const { connector } = connectorAt(1);
     const first = await connector.submit([submissionOf('x')], NEVER);
     const second = await connector.submit([submissionOf('x')], NEVER);
@@ -224,7 +224,7 @@ describe('a request to sendsms', () => {
     await connector.stop();
   });
 
-  test('no reason carries a number, a text or the password', async () => {
+  test('no reason contains a number, a text or the password', async () => {
     const body = 'to +46700000001 \u00ff\n<b>is wrong</b>';
     const answer = `HTTP/1.1 400 Bad Request\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
     const { port } = await smsboxThat(answer);
@@ -244,7 +244,7 @@ describe('the configuration', () => {
     callbackUrl: 'http://h/carriers/k',
     callbackSecret: SECRET,
   };
-  test('the configuration of sendsms needs where Kannel is and how it calls back; all else has a default', () => {
+  test('the configuration of sendsms requires the address of Kannel and of its callbacks, and all else has a default', () => {
     assert.equal(kannelSendsmsConfig.parse(least).port, 13_013);
     for (const missing of Object.keys(least)) {
       const { [missing as 'host']: _, ...rest } = least;
@@ -252,7 +252,7 @@ describe('the configuration', () => {
     }
   });
 
-  test('the configuration of sendsms refuses unknown fields, a percent sign in the callback address, and what breaks header fields', () => {
+  test('the configuration of sendsms refuses unknown fields, a percent sign in the callback address, and characters that break header fields', () => {
     for (const wrong of [
       { hots: 'h' },
       { callbackUrl: 'http://h/%d' },

@@ -61,7 +61,7 @@ describe('receipts of an SMSC', () => {
     assert.deepEqual(ids('decimalToHex', 'f'.repeat(33)), ['f'.repeat(33)]);
   });
 
-  test('the word counts where it and the TLV differ', () => {
+  test('the word of a receipt wins if its TLV says otherwise', () => {
     const pdu = decodePdu(capture('receipt-intermediate'));
     const text = 'id:7 stat:DELIVRD err:000 text:';
     const message = { ...NO_MESSAGE, esmClass: 4, message: Buffer.from(text) };
@@ -69,7 +69,7 @@ describe('receipts of an SMSC', () => {
     assert.deepEqual([read?.status, read?.isContradictory], ['DELIVERED', true]);
   });
 
-  test('acknowledgements of the phone are ENROUTE', () => {
+  test('an acknowledgement of the phone has the status ENROUTE', () => {
     for (const esmClass of [0x08, 0x10]) {
       const message = { ...NO_MESSAGE, esmClass, message: Buffer.from('id:7 stat:DELIVRD') };
       const read = readReceipt({ command: COMMAND.deliverSm, status: 0, sequence: 1, message }, configured(), NOW);
@@ -77,7 +77,7 @@ describe('receipts of an SMSC', () => {
     }
   });
 
-  test('a date near now is believed as UTC; another one only where the operator names its zone', () => {
+  test('a date near now is read as UTC, and any other date only if the operator names its zone', () => {
     assert.equal(receiptOf('receipt-seconds-in-dates').at, Date.UTC(2026, 10, 18, 1, 43, 1));
     assert.equal(receiptOf('receipt-underscored-dates').at, Date.UTC(2026, 10, 18, 1, 43));
     const later = readReceipt(decodePdu(capture('receipt-usual')), configured(), NOW + 7_200_000);
@@ -86,7 +86,7 @@ describe('receipts of an SMSC', () => {
     assert.equal(readReceipt(decodePdu(capture('receipt-usual')), zone, NOW)?.at, Date.UTC(2026, 10, 17, 23, 43));
   });
 
-  test('a receipt is told and acknowledged, by deliver_sm and by data_sm', async () => {
+  test('a receipt is passed on and acknowledged, by deliver_sm and by data_sm', async () => {
     const { smsc, recording } = await openSmpp();
     for (const name of ['receipt-delivrd', 'receipt-by-data_sm']) smsc.last.sendOctets(capture(name));
     await settled();
@@ -125,21 +125,21 @@ describe('messages from phones at an SMSC', () => {
     });
   }
 
-  test('a pair of surrogates that is cut between two parts is whole when they are joined', () => {
+  test('a surrogate pair that is cut between two parts is whole in the joined text', () => {
     const parts = [1, 2].map((number) => messageOf(`mo-udh16-ucs2-part${number}-half-pair`).text);
     assert.equal(parts.join(''), 'я😀я');
   });
 
-  test('data_sm brings its text in GSM 7-bit too', () => {
+  test('the text of data_sm is read in GSM 7-bit too', () => {
     assert.equal(messageOf('mo-by-data_sm').text, 'by data§sm');
   });
 
-  test('packed septets are read where the quirk says so', () => {
+  test('packed septets are read if the quirk says so', () => {
     assert.equal(messageOf('mo-gsm7-packed', { quirks: { packedSevenBit: true } }).text, 'Hello');
     assert.notEqual(messageOf('mo-gsm7-packed').text, 'Hello');
   });
 
-  test('an empty text, a header that is too long and a part that is none are kept as they are', () => {
+  test('an empty text, a header that is too long and a header of no part are kept as they are', () => {
     assert.deepEqual([messageOf('mo-empty').text, messageOf('mo-empty').part], ['', null]);
     assert.deepEqual(
       [messageOf('mo-udh-longer-than-message').text, messageOf('mo-udh-longer-than-message').part],

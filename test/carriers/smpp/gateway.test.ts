@@ -61,7 +61,7 @@ onEveryEngine('a message through an SMSC', (engine) => {
     assert.deepEqual(failures, []);
   });
 
-  test('a refusal for good is REJECTED with its code and words, and the credits are free again', async (t) => {
+  test('a permanent refusal makes a message REJECTED with its code and words, and frees its credits', async (t) => {
     const { smsc, account, send, is, sent, ledger } = await opened(engine, t);
     smsc.rules = [{ to: /0299$/, status: 0x0b }];
     const [id] = (await send(account, ['+27825550299'])) as [bigint];
@@ -71,7 +71,7 @@ onEveryEngine('a message through an SMSC', (engine) => {
     assert.deepEqual(await ledger.balances(account), { free: 1_000n, held: 0n, used: 0n });
   });
 
-  test('a connection that breaks before the answer leaves the outcome unknown, and nothing is sent twice', async (t) => {
+  test('a connection that breaks before the answer leaves the outcome unknown, and no message is sent twice', async (t) => {
     const { smsc, account, send, is, database } = await opened(engine, t);
     smsc.rules = [{ answers: false }];
     const [id] = (await send(account, [NUMBER])) as [bigint];
@@ -101,7 +101,7 @@ onEveryEngine('a message through an SMSC', (engine) => {
     assert.deepEqual(await ledger.balances(account), { free: 999n, held: 0n, used: 1n });
   });
 
-  test('a late refusal is a certain one: the message is submitted again, once', async (t) => {
+  test('a message that is refused late is submitted again, once', async (t) => {
     const { smsc, account, send, is, database } = await opened(engine, t, { answerSeconds: 1 });
     smsc.rules = [{ delayMs: 3_500, times: 1, status: 0x14 }];
     const [id] = (await send(account, [NUMBER])) as [bigint];
@@ -127,7 +127,7 @@ onEveryEngine('a message through an SMSC', (engine) => {
     assert.deepEqual((await ledger.check()).discrepancies, []);
   });
 
-  test('a whole text that is refused for good gives the credits of all its parts back', async (t) => {
+  test('a whole text that is refused permanently frees the credits of all its parts', async (t) => {
     const { smsc, account, send, is, ledger } = await opened(engine, t, { parts: 'payload' });
     smsc.rules = [{ status: 0x0b }];
     const [id] = (await send(account, [NUMBER], 'x'.repeat(400))) as [bigint];
@@ -135,7 +135,7 @@ onEveryEngine('a message through an SMSC', (engine) => {
     assert.deepEqual(await ledger.balances(account), { free: 1_000n, held: 0n, used: 0n });
   });
 
-  test('messages from phones come in: parts in any order are joined, and equal texts stay two', async (t) => {
+  test('parts of messages from phones are joined in any order, and two messages with equal texts stay two', async (t) => {
     const { smsc, account, database } = await opened(engine, t);
     await createRouting(database, Date.now).put({
       name: 'all',

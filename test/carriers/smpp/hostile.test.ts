@@ -76,7 +76,7 @@ describe('an SMSC that is broken or hostile', () => {
     assert.equal(last.isClosed, true);
   });
 
-  test('outbind, alert_notification and answers to nothing are ignored', async () => {
+  test('outbind, alert_notification and answers that nobody waits for are ignored', async () => {
     const { smsc } = await openSmpp();
     const before = smsc.received.length;
     for (const name of ['outbind', 'alert_notification', 'submit_sm_resp-unknown-sequence']) {
@@ -86,7 +86,7 @@ describe('an SMSC that is broken or hostile', () => {
     assert.deepEqual([smsc.received.length - before, smsc.last.isClosed], [0, false]);
   });
 
-  test('a PDU with a TLV past its end is taken without the TLV, and acknowledged', async () => {
+  test('a PDU with a TLV past its end is accepted without the TLV, and acknowledged', async () => {
     const { smsc, recording } = await openSmpp();
     smsc.last.sendOctets(capture('hostile-tlv-longer-than-pdu'));
     await settled();
@@ -97,7 +97,7 @@ describe('an SMSC that is broken or hostile', () => {
     assert.equal(recording.receipts.length, 1);
   });
 
-  test('nothing is read while 200 messages are not on disk, and again from 100 on', async () => {
+  test('reading pauses while 200 messages are not on disk yet, and resumes at 100', async () => {
     const waiting: (() => void)[] = [];
     const incoming = () => new Promise<void>((resolve) => waiting.push(resolve));
     const { smsc } = await openSmpp({}, () => {}, { incoming });
@@ -132,7 +132,7 @@ describe('an SMSC that is broken or hostile', () => {
     assert.equal(smsc.last.writes, writes);
   });
 
-  test('silence that we cause ourselves, by not reading, does not end the connection', async () => {
+  test('a connection that is silent only because reading pauses is not ended', async () => {
     const incoming = () => new Promise<void>(() => {});
     const { smsc, clock } = await openSmpp({}, () => {}, { incoming });
     for (let count = 1; count <= 200; count++) smsc.last.send(deliverSm(count));
@@ -140,7 +140,7 @@ describe('an SMSC that is broken or hostile', () => {
     assert.deepEqual([smsc.last.isHeld, smsc.last.isClosed], [true, false]);
   });
 
-  test('a message that cannot be stored is refused for now, a second later', async () => {
+  test('a message that cannot be stored is refused temporarily, a second later', async () => {
     const { smsc, clock, recording } = await openSmpp();
     recording.fault = new Error('the database is away');
     smsc.last.send(deliverSm(5));
@@ -153,7 +153,7 @@ describe('an SMSC that is broken or hostile', () => {
     );
   });
 
-  test('equal texts of one connection are told apart; one that comes again after a refusal is not', async () => {
+  test('equal texts on one connection are two messages, and a text that is repeated after a refusal is one', async () => {
     const { smsc, clock, recording } = await openSmpp();
     const repeats = () => recording.incoming.map(({ repeat }) => repeat);
     for (const sequence of [1, 2]) smsc.last.send(deliverSm(sequence, 'yes'));
@@ -205,7 +205,7 @@ describe('an SMSC that is broken or hostile', () => {
     }
   });
 
-  test('a payload of 60,000 octets is read, and its text is cut to what a message can have', async () => {
+  test('a payload of 60,000 octets is read, and its text is cut to the length of a message', async () => {
     const { smsc, recording } = await openSmpp();
     const tlvs = new Map([[TLV.messagePayload, Buffer.alloc(60_000, 0x61)]]);
     const octets = encodePdu({ ...deliverSm(1, ''), tlvs });

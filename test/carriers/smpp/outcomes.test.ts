@@ -38,7 +38,7 @@ describe('the outcome of a command_status', () => {
     for (const status of [0x400, 0x4ff, 0x09, 0xffff_ffff]) assert.equal(meaningOf(status), 'doubtful');
   });
 
-  test('permanent, temporary, throttled and about the connector: a submission gets the result of its class', async () => {
+  test('a submission gets the result of its class: permanent, temporary, throttled, or about the connector', async () => {
     assert.deepEqual(await resultOf(0x0b), {
       kind: 'permanent',
       reason: 'SMPP 0x0000000b: the recipient is not valid',
@@ -59,7 +59,7 @@ describe('the outcome of a command_status', () => {
     assert.equal((await resultOf(0x58, { quirks: { throttleIsFinal: true } })).kind, 'permanent');
   });
 
-  test('a doubtful refusal is temporary twice and permanent the third time, for each message by itself', async () => {
+  test('a doubtful refusal is temporary twice and permanent the third time, counted for each message', async () => {
     const { connector } = await openSmpp({}, answering(0x45));
     const submit = async (partKey: string) => (await connector.submit([partOf('x', { partKey })], NEVER))[0]?.kind;
     assert.deepEqual(
@@ -80,7 +80,7 @@ describe('the outcome of a command_status', () => {
     assert.equal(smsc.connections.length, 2);
   });
 
-  test('a wrong setting costs 20 messages: then the connector is down, until one is accepted', async () => {
+  test('after 20 refusals because of a wrong setting the connector is down, until a message is accepted', async () => {
     const { connector, smsc } = await openSmpp({}, answering(0x48));
     const kinds = (await connector.submit(partsOf(25), NEVER)).map(({ kind }) => kind);
     assert.deepEqual(kinds, [...Array(20).fill('permanent'), ...Array(5).fill('temporary')]);
@@ -91,7 +91,7 @@ describe('the outcome of a command_status', () => {
     assert.deepEqual(after, ['accepted', 'permanent', 'permanent']);
   });
 
-  test('a message of which one part cannot go does not go in pieces', async () => {
+  test('a message is not sent in part if one of its parts cannot be sent', async () => {
     const { connector, smsc } = await openSmpp({ alphabet: 'latin1' });
     const parts = [partOf('a'.repeat(150)), partOf('Ω'.repeat(150))];
     assert.deepEqual(
@@ -103,7 +103,7 @@ describe('the outcome of a command_status', () => {
 });
 
 describe('throttling', () => {
-  test('the rate is halved, not below 1 a second, and grows by a tenth every 10 seconds', async () => {
+  test('the rate is halved, not below 1 per second, and grows by a tenth every 10 seconds', async () => {
     const clock = createVirtualClock();
     const rate = createAdaptiveRate(clock);
     for (let count = 0; count < 100; count++) assert.equal(rate.wait(NEVER), undefined);
@@ -125,7 +125,7 @@ describe('throttling', () => {
     assert.equal(rate.perSecond, null, 'in the end there is no limit any more');
   });
 
-  test('after 0x58 no message overtakes at full speed', async () => {
+  test('after 0x58 no message is sent at full speed', async () => {
     const { smsc, clock, connector } = await openSmpp({}, answering(...Array(19).fill(0), 0x58, 0));
     await connector.submit(partsOf(20), NEVER);
     const before = smsc.of(COMMAND.submitSm).length;
@@ -136,7 +136,7 @@ describe('throttling', () => {
     assert.equal(smsc.of(COMMAND.submitSm).length - before, 10, 'half of 20 in a second');
   });
 
-  test('a full queue slows the connector down only at the fifth in a row', async () => {
+  test('only the fifth full queue in a row slows the connector down', async () => {
     const { clock, connector, smsc } = await openSmpp(
       {},
       answering(0x14, 0x14, 0x14, 0x14, 0, 0x14, 0x14, 0x14, 0x14, 0x14, 0),

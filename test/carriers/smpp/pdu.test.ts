@@ -199,7 +199,7 @@ describe('frames of a connection', () => {
     });
   }
 
-  test('a port of HTTP and a port of TLS are named for what they are', () => {
+  test('octets of HTTP and of TLS are recognised and named', () => {
     const fault = (octets: Buffer) => {
       try {
         new FrameReader().push(octets);

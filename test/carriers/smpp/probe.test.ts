@@ -36,7 +36,7 @@ const refusing =
   };
 
 describe('the check of an SMSC', () => {
-  test('a right configuration has no mistake: the check binds, asks for a sign, unbinds and submits nothing', async () => {
+  test('the check of a right configuration binds, sends enquire_link, unbinds, submits nothing and finds no mistake', async () => {
     const { smsc, mistakes, notes } = await probed();
     assert.deepEqual(mistakes, []);
     assert.deepEqual(
@@ -98,7 +98,7 @@ describe('the check of an SMSC', () => {
     ],
   ];
   for (const [name, prepare, said] of words) {
-    test(`${name} is named in words`, async () => {
+    test(`the check names ${name} in words`, async () => {
       const { mistakes } = await probed(prepare);
       assert.equal(mistakes.length, 1);
       assert.match(mistakes[0] ?? '', said);
@@ -113,7 +113,7 @@ describe('the check of an SMSC', () => {
     ['ERR_TLS_CERT_ALTNAME_INVALID', /Set tlsServerName/],
     ['ERR_SSL_WRONG_VERSION_NUMBER', /does not speak TLS/],
   ] as const) {
-    test(`${code} is said in words`, async () => {
+    test(`the check explains ${code} in words`, async () => {
       const { mistakes } = await probed((smsc) => {
         smsc.unreachable = code;
       });
@@ -121,19 +121,19 @@ describe('the check of an SMSC', () => {
     });
   }
 
-  test('a bind that the running service holds is noted, and no mistake', async () => {
+  test('a bind that the running service holds is a note of the check, and no mistake', async () => {
     const { mistakes, notes } = await probed(refusing(0x05));
     assert.deepEqual(mistakes, []);
     assert.match(notes, /bound already\. The service that runs may hold the only bind/);
   });
 
-  test('a long password and receipts that nobody asks for are noted', async () => {
+  test('a long password and receipts that are not requested are notes of the check', async () => {
     assert.match((await probed(undefined, { password: '123456789' })).notes, /more than 8 characters/);
     assert.match((await probed(undefined, { receipts: 'none' })).notes, /No receipts are asked for/);
     assert.match((await probed(undefined, { receipts: 'failures' })).notes, /failures only/);
   });
 
-  test('both directions of transmitter+receiver are tried', async () => {
+  test('the check tries both directions of transmitter+receiver', async () => {
     const { smsc, mistakes } = await probed(refusing(0x0d, [1]), {
       bind: 'transmitter+receiver',
       receiverHost: 'other.example',
@@ -145,7 +145,7 @@ describe('the check of an SMSC', () => {
     assert.match(mistakes[0] ?? '', /^The SMSC other\.example:2775 refuses the bind as a receiver/);
   });
 
-  test('a message that comes during the check is refused for now, so that the service gets it', async () => {
+  test('a message that comes during the check is refused temporarily, so that the service gets it', async () => {
     const { smsc } = await probed((own) => {
       own.rule = ({ command }, connection) => {
         if (command === COMMAND.enquireLink) connection.sendOctets(capture('mo-gsm7'));

@@ -43,7 +43,7 @@ describe('a session at an SMSC', () => {
     );
   });
 
-  test('a receipt that comes on the receiver is told', async () => {
+  test('a receipt that comes on the receiver is passed on', async () => {
     const { smsc, recording } = await openSmpp({ bind: 'transmitter+receiver' });
     smsc.last.sendOctets(capture('receipt-on-receiver-bind-decimal-id-and-hex-tlv'));
     await settled();
@@ -53,7 +53,7 @@ describe('a session at an SMSC', () => {
     );
   });
 
-  test('submissions of one turn leave as one buffer', async () => {
+  test('submissions of one turn are sent in one buffer', async () => {
     const { smsc, connector } = await openSmpp();
     const before = smsc.last.writes;
     await connector.submit(partsOf(50), NEVER);
@@ -82,7 +82,7 @@ describe('a session at an SMSC', () => {
     );
   });
 
-  test('after silence the SMSC is asked for a sign; without one the connection ends, and another is opened', async () => {
+  test('a silent SMSC gets an enquire_link, and without an answer the connection ends and another is opened', async () => {
     const { smsc, clock } = await openSmpp();
     smsc.rule = ({ command }) => command === COMMAND.enquireLink;
     await clock.advance(29 * SECOND);
@@ -183,7 +183,7 @@ describe('a submission that gets no answer', () => {
     assert.deepEqual(refused.recording.late, [{ connector, attemptId, result: { kind: 'permanent', reason } }]);
   });
 
-  test('an answer that comes more than 10 minutes late is nobody’s', async () => {
+  test('an answer that comes more than 10 minutes late is ignored', async () => {
     const { recording } = await lateAfter(601 * SECOND, (pdu) => answerOf(pdu));
     assert.deepEqual(recording.late, []);
   });
@@ -210,7 +210,7 @@ describe('a submission that gets no answer', () => {
     assert.equal(smsc.connections[0]?.isClosed, true);
   });
 
-  test('a connection that is cut leaves the outcome of all that left unknown, and none of it is sent again', async () => {
+  test('when a connection is cut, every submission that was sent has an unknown outcome and is not sent again', async () => {
     const { smsc, clock, connector } = await openSmpp({ window: 10 });
     smsc.rule = (pdu, connection) => {
       if (!isSubmit(pdu)) return false;
@@ -226,7 +226,7 @@ describe('a submission that gets no answer', () => {
     assert.deepEqual([smsc.connections.length, submits(smsc).length], [2, 10]);
   });
 
-  test('what never left, because the SMSC does not read, is temporary', async () => {
+  test('a submission that was not sent because the SMSC does not read is temporary', async () => {
     const { smsc, clock, connector } = await openSmpp({ window: 1_000 });
     smsc.last.isDeaf = true;
     const long = partsOf(600, { isWhole: true, text: 'x'.repeat(3_000), body: Buffer.alloc(3_000, 0x78) });
@@ -240,7 +240,7 @@ describe('a submission that gets no answer', () => {
     assert.deepEqual(kindsOf(await second), ['temporary', 'temporary', 'temporary']);
   });
 
-  test('after an abort the outcome of what left is unknown, and what waited is temporary', async () => {
+  test('after an abort, submissions that were sent have an unknown outcome, and those that waited are temporary', async () => {
     const { smsc, connector } = await openSmpp({ window: 1 }, silent);
     const abort = new AbortController();
     const submitting = connector.submit(partsOf(2), abort.signal);
@@ -250,7 +250,7 @@ describe('a submission that gets no answer', () => {
     assert.equal(submits(smsc).length, 1);
   });
 
-  test('a generic_nack of no known submission ends the connection, and the outcome of what is open is unknown', async () => {
+  test('a generic_nack of no known submission ends the connection, and open submissions have an unknown outcome', async () => {
     const { smsc, connector } = await openSmpp({}, silent);
     const submitting = connector.submit(partsOf(2), NEVER);
     await settled();
@@ -261,7 +261,7 @@ describe('a submission that gets no answer', () => {
 });
 
 describe('the end of a connection', () => {
-  test('an unbind of the SMSC is answered, what is open may be answered for 5 seconds, and a new bind follows', async () => {
+  test('an unbind of the SMSC is answered, open submissions may be answered for 5 seconds, and a new bind follows', async () => {
     const { smsc, clock, connector } = await openSmpp({}, silent);
     const submitting = connector.submit(partsOf(2), NEVER);
     await settled();
@@ -287,7 +287,7 @@ describe('the end of a connection', () => {
     return opened.smsc.connections.length - before;
   };
 
-  test('the pauses between connections are 1, 2, 4 … 60 seconds, and begin anew after a minute bound', async () => {
+  test('the pauses between connections are 1, 2, 4 … 60 seconds, and start again after a bind of a minute', async () => {
     const opened = await openSmpp();
     const dropAtOnce = (smsc: ScriptedSmsc): void => {
       smsc.rule = (pdu, connection: Connection) => {
@@ -330,7 +330,7 @@ describe('the end of a connection', () => {
   }
 
   for (const name of ['already-bound', 'bind-failed', 'throttled', 'system-error']) {
-    test(`${name}: a bind that is refused is not bound, and is tried again soon`, async () => {
+    test(`${name}: a bind that is refused leaves the session unbound, and is tried again soon`, async () => {
       const refusal = capture(`bind_transceiver_resp-${name}`);
       const opened = await openSmpp({}, (smsc) => {
         smsc.rule = ({ bind, sequence }, connection) => {

@@ -79,14 +79,14 @@ describe('a message as submit_sm', () => {
     });
   }
 
-  test('a relative validity counts from now, as recorded, and none is none', () => {
+  test('a relative validity counts from now, as recorded, and a message without one has none', () => {
     const { validity } = (decodePdu(capture('submit_sm-relative-validity')) as Required<Pdu>).message;
     assert.equal(validityOf(START + 86_400_000, 'relative', START), validity);
     assert.equal(validityOf(START + 86_400_000, 'none', START), '');
     assert.equal(validityOf(null, 'absolute', START), '');
   });
 
-  test('a recipient leaves as digits with TON 1 and NPI 1; settings fix other values', () => {
+  test('a recipient is sent as digits with TON 1 and NPI 1, unless settings name other values', () => {
     assert.deepEqual(prepared(partOf()).message.destination, { ton: 1, npi: 1, address: '27825550201' });
     const fixed = prepared(partOf(), { destinationTon: 0, destinationNpi: 8 });
     assert.deepEqual(fixed.message.destination, { ton: 0, npi: 8, address: '27825550201' });
@@ -108,14 +108,14 @@ describe('a message as submit_sm', () => {
     assert.equal(prepared(partOf('x', { sender: null }), { defaultSender: 'Shop' }).message.source.address, 'Shop');
   });
 
-  test('what an SMSC would spoil is refused before anything leaves', () => {
+  test('a value that an SMSC would garble is refused before anything is sent', () => {
     assert.equal(refusal(partOf('x', { sender: 'a name too long' })).kind, 'permanent');
     assert.equal(refusal(partOf('x', { recipient: '0825550201' })).kind, 'permanent');
     assert.equal(refusal(partOf('x', { validUntil: START })).kind, 'temporary');
     assert.equal(refusal(partOf('Ω'.repeat(100)), { alphabet: 'latin1' }).kind, 'permanent');
   });
 
-  test('an 8-bit alphabet takes what fits, and else UCS-2', () => {
+  test('a text that does not fit the 8-bit alphabet is sent as UCS-2', () => {
     const coded = (own: string, alphabet: string): [number, string] => {
       const { dataCoding, message } = prepared(partOf(own), { alphabet }).message;
       return [dataCoding, hexOf(message)];
@@ -134,7 +134,7 @@ describe('a message as submit_sm', () => {
     assert.deepEqual([message.dataCoding, hexOf(message.message)], [8, '1f04']);
   });
 
-  test('a whole text leaves in message_payload', () => {
+  test('a whole text is sent in message_payload', () => {
     const long = 'x'.repeat(300);
     const { message, tlvs } = prepared(partOf(long, { isWhole: true }), { parts: 'payload' });
     assert.deepEqual([message.message.length, hexOf(tlvs.get(TLV.messagePayload))], [0, hexOf(Buffer.from(long))]);
@@ -200,7 +200,7 @@ describe('the configuration of an SMSC', () => {
     return read.success ? [] : read.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`);
   };
 
-  test('what is wrong in a configuration is named with its place', () => {
+  test('each mistake in a configuration is named with its place', () => {
     assert.deepEqual(faults({}), []);
     assert.match(faults({ password: undefined }).join(), /^password: /);
     assert.match(faults({ receipts: 'some' }).join(), /^receipts: /);
