@@ -14,6 +14,7 @@ import type { Fields, Operation, ParameterType, RecordType, ResultType } from '.
 import { SOAP11, SOAP12 } from '../src/asmx/protocols/soap-version.ts';
 import { rootName } from '../src/asmx/results/result-writer.ts';
 import { providerFile } from '../src/carriers/http/form.ts';
+import type { Setting } from '../src/config/setting.ts';
 import { flagOf, settings } from '../src/config/settings.ts';
 
 /** Writes what the documents say about the contract and the settings, from the tables themselves. */
@@ -155,9 +156,9 @@ export function withSettings(text: string): string {
   const [before, rest = ''] = text.split(BEGIN);
   const [, after] = rest.split(END);
   if (after === undefined) throw new Error('OPERATIONS.md has no place for the settings.');
-  const rows = Object.entries(settings).map(([name, { variable, fallback, meaning }]) => [
+  const rows = Object.entries<Setting<unknown>>(settings).map(([name, { variable, fallback, meaning, hasFlag }]) => [
     `\`${variable}\``,
-    `\`--${flagOf(name)}\``,
+    hasFlag === false ? '' : `\`--${flagOf(name)}\``,
     fallback && `\`${fallback}\``,
     meaning,
   ]);

@@ -6,8 +6,8 @@ import { Problem } from '../base/problem.ts';
 import { sqlitePath } from '../config/database-name.ts';
 import type { Config } from '../config/settings.ts';
 import { listChains } from '../serve/backup/chain.ts';
-import { openTarget } from '../serve/backup/open-target.ts';
-import { followOnce, restoreTo, type Source, told } from '../serve/backup/recover.ts';
+import { backupSettingsOf, openTarget } from '../serve/backup/open-target.ts';
+import { followChain, followOnce, restoreTo, type Source, told } from '../serve/backup/recover.ts';
 import { readSecretKey } from '../serve/backup/sealed.ts';
 import { createShipper } from '../serve/backup/shipper.ts';
 import { backupFault, readBackupStatus } from '../serve/backup/status.ts';
@@ -28,7 +28,10 @@ export function readInstant(text: string): number {
 }
 
 export const sourceOf = (config: Config, from: string | undefined): Source => ({
-  target: openTarget({ ...config, ...(from !== undefined && { backup: from }) }),
+  target: openTarget(
+    { ...backupSettingsOf(config), ...(from !== undefined && { backup: from }) },
+    { clock: systemClock },
+  ),
   secret: readSecretKey(config.backupKeyFile),
 });
 
@@ -107,6 +110,8 @@ export async function runBackupNow(config: Config, from: string | undefined): Pr
 }
 
 const FOLLOW_EVERY_MS = 1_000;
+/** A bucket lists a thousand objects at a time, so a newer chain is not looked for every second. */
+const CHOOSE_EVERY_MS = 60_000;
 
 /** Keeps a standby's copy up to date until a signal ends it. */
 export async function runFollow(config: Config, from: string | undefined, once: boolean): Promise<void> {
@@ -120,9 +125,18 @@ export async function runFollow(config: Config, from: string | undefined, once: 
     });
   }
   let said = '';
+  let chosenAt = Number.NEGATIVE_INFINITY;
+  const follow = async () => {
+    const isChosen = systemClock.monotonic() - chosenAt < CHOOSE_EVERY_MS;
+    const continued = isChosen ? await followChain(source, path) : null;
+    if (continued) return continued;
+    const followed = await followOnce(source, path, () => {});
+    chosenAt = systemClock.monotonic();
+    return followed;
+  };
   do {
     try {
-      const { at } = await followOnce(source, path, () => {});
+      const { at } = await follow();
       if (said !== 'follows') print(`Follows ${source.target.name}, up to ${timeOf(at)}.`);
       said = 'follows';
     } catch (thrown) {

@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import { Problem } from '../base/problem.ts';
-import { flagOf, settings } from '../config/settings.ts';
+import type { Setting } from '../config/setting.ts';
+import { flaggedSettings, flagOf, settings } from '../config/settings.ts';
 import { readEncoding, requireFile } from './input-file.ts';
 import { print } from './output.ts';
 import { configOf, databaseOption, settingOption, withSession } from './session.ts';
@@ -30,7 +31,7 @@ export function createProgram(version: string): Command {
     .action(async (_options, command) => {
       process.exitCode = await (await import('./serve-command.ts')).runServe(command);
     });
-  for (const option of Object.keys(settings).map(settingOption)) serve.addOption(option.helpGroup('Settings:'));
+  for (const option of flaggedSettings().map(settingOption)) serve.addOption(option.helpGroup('Settings:'));
 
   withDatabase(add('import <FILE>', 'add the accounts in a JSON or NDJSON file, or in standard input (-)'))
     .option('--encoding <NAME>', 'encoding of the file, such as windows-1252; UTF-8 if it is not given', readEncoding)
@@ -138,9 +139,9 @@ const termOf = (command: Command): string =>
   ].join(' ');
 
 function settingsTable(): string {
-  const rows = Object.entries(settings).map(
-    ([name, { variable, fallback, meaning }]) =>
-      `${variable}, --${flagOf(name)}${fallback && ` (${fallback})`}\n    ${meaning}`,
+  const rows = Object.entries<Setting<unknown>>(settings).map(
+    ([name, { variable, fallback, meaning, hasFlag }]) =>
+      `${variable}${hasFlag === false ? '' : `, --${flagOf(name)}`}${fallback && ` (${fallback})`}\n    ${meaning}`,
   );
   return `${SOURCES.trim()} The names are the same in the environment
 and in the file; flags are those of serve, and --database of every command.

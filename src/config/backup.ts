@@ -3,17 +3,40 @@ import { type Setting, setting, wholeNumber } from './setting.ts';
 
 /** The settings of the continuous backup of SQLite. */
 
+/** A bucket, and a path in it. */
+export const S3_TARGET = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])((?:\/[\w.-]+)*)\/?$/;
+
 const target = (value: string): string => {
-  if (value === '' || /^file:.+/s.test(value)) return value;
-  throw new Error('expected file: and a folder, such as file:/var/backups/columba');
+  if (value === '' || /^file:.+/s.test(value) || S3_TARGET.test(value)) return value;
+  throw new Error(
+    'expected file: and a folder, such as file:/var/backups/columba, or a bucket, such as s3://BUCKET/columba',
+  );
 };
+
+const endpoint = (value: string): string => {
+  if (value === '') return value;
+  const url = URL.parse(value);
+  if (!url || !/^https?:$/.test(url.protocol) || url.search || url.hash || url.username) {
+    throw new Error('expected an address such as https://s3.example:9000');
+  }
+  return value;
+};
+
+const named =
+  (pattern: RegExp, expected: string) =>
+  (value: string): string => {
+    if (!pattern.test(value)) throw new Error(`expected ${expected}`);
+    return value;
+  };
+/** The mistake itself is not told, because it would be printed. */
+const secret = (value: string): string => value.trim();
 
 export const backupSettings = {
   backup: {
     ...setting(
       'COLUMBA_BACKUP',
       '',
-      'Where the service continuously copies its SQLite database: file: and a folder, best on another disk. Empty: no backup.',
+      'Where the service continuously copies its SQLite database: file: and a folder, best on another disk, or s3://BUCKET/PATH. Empty: no backup.',
       target,
     ),
     within: (value: string, folder: string) =>
@@ -27,6 +50,41 @@ export const backupSettings = {
       (value: string) => value,
     ),
     within: (value: string, folder: string) => (value === '' ? '' : resolve(folder, value)),
+  } satisfies Setting<string>,
+  backupS3Endpoint: setting(
+    'COLUMBA_BACKUP_S3_ENDPOINT',
+    '',
+    'Address of the S3-compatible store of the backup, such as https://s3.example:9000. Empty: that of Amazon.',
+    endpoint,
+  ),
+  backupS3Region: setting(
+    'COLUMBA_BACKUP_S3_REGION',
+    'us-east-1',
+    'Region of the S3-compatible store of the backup. Stores without regions take any.',
+    named(/^[A-Za-z0-9-]{1,64}$/, 'a region such as eu-central-1'),
+  ),
+  backupS3PathStyle: {
+    ...setting(
+      'COLUMBA_BACKUP_S3_PATH_STYLE',
+      'on',
+      'Whether the bucket is written into the path of the URL. off: into its host name.',
+      (value: string): boolean => named(/^(?:on|off)$/, 'on or off')(value) === 'on',
+    ),
+    format: (value: boolean) => (value ? 'on' : 'off'),
+  } satisfies Setting<boolean>,
+  backupS3AccessKey: {
+    ...setting('COLUMBA_BACKUP_S3_ACCESS_KEY', '', 'Access key of the S3-compatible store of the backup.', secret),
+    secret: true,
+  },
+  backupS3SecretKey: {
+    ...setting(
+      'COLUMBA_BACKUP_S3_SECRET_KEY',
+      '',
+      'Secret key of the S3-compatible store of the backup. It is given by the environment or the settings file, and has no flag.',
+      secret,
+    ),
+    secret: true,
+    hasFlag: false,
   } satisfies Setting<string>,
   backupLagMs: setting(
     'COLUMBA_BACKUP_LAG_MS',

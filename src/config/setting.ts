@@ -9,6 +9,8 @@ export interface Setting<T> {
   format?(value: T): string;
   /** The value is never printed. */
   readonly secret?: boolean;
+  /** False: there is no flag, because other users of the machine can read command lines. */
+  readonly hasFlag?: boolean;
   /** The variable of an earlier version. It is still read, with a warning, for one version. */
   readonly formerly?: string;
   /** For paths: resolves a relative path against a folder. */

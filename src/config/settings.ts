@@ -331,6 +331,10 @@ export const shownValue = ({ secret }: Pick<Setting<unknown>, 'secret'>, value: 
 /** `--list-limit` for `listLimit`. */
 export const flagOf = (name: string): string => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 
+/** The names of the settings that have a flag. */
+export const flaggedSettings = (): string[] =>
+  Object.entries<Setting<unknown>>(settings).flatMap(([name, { hasFlag }]) => (hasFlag === false ? [] : [name]));
+
 /** The path of the settings file, which therefore cannot be set in the file itself. */
 const CONFIG_VARIABLE = 'COLUMBA_CONFIG';
 

@@ -6,6 +6,7 @@ import { describe, test } from 'node:test';
 import type { Command } from 'commander';
 import { addOperatorCommands } from '../../src/commands/operator.ts';
 import { createProgram } from '../../src/commands/program.ts';
+import type { Setting } from '../../src/config/setting.ts';
 import { flagOf, settings } from '../../src/config/settings.ts';
 import { migrations } from '../../src/store/schema/migrations.ts';
 import { columba, folder, freshDatabase, freshPath } from '../support/command.ts';
@@ -160,7 +161,11 @@ describe('columba check, help and version', () => {
     const { stdout: table } = await columba(['settings']);
     assert.ok((await columba(['help', 'settings'])).stdout.endsWith(`\n${table}`));
     const flags = (await columba(['serve', '--help'])).stdout;
-    for (const [name, { variable, fallback }] of Object.entries(settings)) {
+    for (const [name, { variable, fallback, hasFlag }] of Object.entries<Setting<unknown>>(settings)) {
+      if (hasFlag === false) {
+        assert.ok(table.includes(`${variable}\n`) && !flags.includes(`--${flagOf(name)} `), variable);
+        continue;
+      }
       assert.ok(table.includes(`${variable}, --${flagOf(name)}${fallback && ` (${fallback})`}\n`), variable);
       assert.ok(flags.includes(`\n  --${flagOf(name)} `) && flags.includes(variable), variable);
     }

@@ -1,6 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { createBackOff } from '../../base/back-off.ts';
 import { systemClock } from '../../base/clock.ts';
+import { createRepeat } from '../../base/repeat.ts';
 import { type BackupSettings, openTarget } from './open-target.ts';
 import { readSecretKey } from './sealed.ts';
 import { createShipper } from './shipper.ts';
@@ -13,6 +14,8 @@ export interface BackupWorkerData extends BackupSettings {
 }
 export type BackupMessage = { readonly failed: string } | { readonly works: true } | { readonly superseded: true };
 
+/** How often the length of the log is looked at while the target is slow. */
+const RELIEF_EVERY_MS = 1_000;
 const STATUS_EVERY_MS = 5_000;
 const BACK_OFF_MAX_MS = 60_000;
 
@@ -21,8 +24,9 @@ if (parentPort) void run(workerData as BackupWorkerData);
 
 async function run(settings: BackupWorkerData): Promise<void> {
   const { path, generation, backupLagMs } = settings;
-  const target = openTarget(settings);
   const clock = systemClock;
+  let request = new AbortController();
+  const target = openTarget(settings, { clock, signal: () => request.signal });
   const shipper = createShipper({
     path,
     target,
@@ -44,9 +48,20 @@ async function run(settings: BackupWorkerData): Promise<void> {
     wake();
   });
 
+  const relief = createRepeat({
+    clock,
+    everyMs: RELIEF_EVERY_MS,
+    failed: () => {},
+    work: async () => {
+      if (shipper.relieve()) request.abort();
+    },
+  });
+  relief.start();
+
   const say = (message: BackupMessage) => parentPort?.postMessage(message);
 
   async function attempt(): Promise<number> {
+    request = new AbortController();
     try {
       await shipper.tick();
       if (error !== null) say({ works: true });
@@ -86,6 +101,7 @@ async function run(settings: BackupWorkerData): Promise<void> {
       };
     });
   }
+  await relief.stop();
   shipper.close();
   parentPort?.close();
 }

@@ -65,6 +65,18 @@ const CHAIN = /^(\d{16})-(\d{15})-[0-9a-f]{8}$/;
 export const GENERATIONS = 'generation/';
 export const generationKey = (generation: bigint): string => `${GENERATIONS}${digits(generation, 16)}`;
 
+const segmentsOf = (chain: string, keys: readonly string[]): FoundSegment[] =>
+  keys.flatMap((key) => {
+    const [, number, time, open] = SEGMENT.exec(key.slice(chain.length + 1)) ?? [];
+    return number ? [{ key, number: Number(number), at: Number(time), isComplete: open === undefined }] : [];
+  });
+
+/** The segments of a chain after the one with this number. */
+export async function segmentsAfter(target: BackupTarget, chain: string, number: number): Promise<FoundSegment[]> {
+  // A tilde comes after every character of a key.
+  return segmentsOf(chain, await target.list(`${chain}/`, `${chain}/log-${digits(number, 10)}~`));
+}
+
 /** All chains, oldest generation first, and within a generation by their time. */
 export async function listChains(target: BackupTarget): Promise<Chain[]> {
   const byChain = Map.groupBy(await target.list(''), (key) => key.split('/', 1)[0] as string);
@@ -73,10 +85,7 @@ export async function listChains(target: BackupTarget): Promise<Chain[]> {
     .flatMap(([name, keys]) => {
       const [, generation, at] = CHAIN.exec(name) ?? [];
       if (generation === undefined) return [];
-      const segments = keys.flatMap((key) => {
-        const [, number, time, open] = SEGMENT.exec(key.slice(name.length + 1)) ?? [];
-        return number ? [{ key, number: Number(number), at: Number(time), isComplete: open === undefined }] : [];
-      });
+      const segments = segmentsOf(name, keys);
       const isWhole = keys.includes(manifestKey(name)) && segments.some(({ isComplete }) => isComplete);
       return [{ name, generation: BigInt(generation), startedAt: Number(at), isWhole, segments, keys }];
     });
@@ -114,6 +123,12 @@ export function decodeSegment(key: string, content: Buffer): Segment {
   }
 }
 
+/** An object that is ready to be written, and its hash. */
+export function sealObject(key: string, content: Buffer, secret: SecretKey) {
+  const sealed = seal(key, content, secret);
+  return { key, sealed, hash: hashOf(sealed) };
+}
+
 /** Writes an object, and returns its hash. */
 export async function putSealed(
   target: BackupTarget,
@@ -121,9 +136,9 @@ export async function putSealed(
   content: Buffer,
   secret: SecretKey,
 ): Promise<string> {
-  const sealed = seal(key, content, secret);
+  const { sealed, hash } = sealObject(key, content, secret);
   await target.put(key, sealed);
-  return hashOf(sealed);
+  return hash;
 }
 
 /** Reads an object, which must have the given hash if there is one. */

@@ -63,12 +63,11 @@ export function folderTarget(folder: string): BackupTarget {
       readFile(join(folder, key)).catch((thrown) => {
         throw told(`Reading ${key}`, thrown);
       }),
-    async list(prefix) {
-      // Whole folders are listed, because a prefix ends in a slash or is empty.
+    async list(prefix, after = '') {
       const all = await listIn(join(folder, prefix), prefix).catch((thrown) => {
         throw told('Listing', thrown);
       });
-      return all.sort();
+      return all.filter((key) => key > after).sort();
     },
     remove: (key) =>
       rm(join(folder, key), { force: true }).catch((thrown) => {

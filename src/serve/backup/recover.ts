@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { Problem } from '../../base/problem.ts';
-import { generationKey } from './chain.ts';
+import { generationKey, segmentsAfter } from './chain.ts';
 import {
   applySegments,
   checkIntegrity,
@@ -94,7 +94,26 @@ function readFollowed(path: string): Restored | null {
   }
 }
 
-/** Brings a standby's copy up to date. After a crash, the same pages are applied again. */
+/** Applies what the chain of a standby's copy got meanwhile. Null if there is no copy. */
+export async function followChain({ target, secret }: Source, path: string): Promise<Restored | null> {
+  const followed = readFollowed(path);
+  if (!followed) return null;
+  const segments = await segmentsAfter(target, followed.chain, followed.number);
+  const last = segments.findLast(({ isComplete }) => isComplete);
+  if (!last) return followed;
+  const chain = { name: followed.chain, segments };
+  return noteFollowed(path, await applySegments(target, secret, chain, followPath(path), followed, last.number));
+}
+
+function noteFollowed(path: string, followed: Restored): Restored {
+  writeFileSync(followedPath(path), JSON.stringify(followed), { mode: 0o600 });
+  return followed;
+}
+
+/**
+ * Brings a standby's copy up to date, from the newest chain. After a crash, the same pages are
+ * applied again.
+ */
 export async function followOnce({ target, secret }: Source, path: string, progress: Progress): Promise<Restored> {
   const { chain, last } = await chooseRestorePoint(target, null);
   let followed = readFollowed(path);
@@ -104,8 +123,8 @@ export async function followOnce({ target, secret }: Source, path: string, progr
     followed = await restoreSnapshot(target, secret, chain, followPath(path), progress);
   }
   if (followed.number < last.number) {
-    followed = await applySegments(target, secret, chain, followPath(path), followed, last.number);
-    writeFileSync(followedPath(path), JSON.stringify(followed), { mode: 0o600 });
+    const applied = await applySegments(target, secret, chain, followPath(path), followed, last.number);
+    followed = noteFollowed(path, applied);
   }
   return followed;
 }

@@ -1,6 +1,14 @@
 import { closeSync, fstatSync, fsyncSync, ftruncateSync, openSync, writeSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
-import { type Chain, decodeSegment, type FoundSegment, getSealed, listChains, readManifest } from './chain.ts';
+import {
+  type Chain,
+  decodeSegment,
+  type FoundSegment,
+  getSealed,
+  listChains,
+  type Manifest,
+  readManifest,
+} from './chain.ts';
 import type { SecretKey } from './sealed.ts';
 import { type BackupTarget, TargetProblem } from './target.ts';
 
@@ -55,11 +63,12 @@ export async function restoreSnapshot(
   const file = openSync(path, 'wx', 0o600);
   try {
     let offset = 0;
-    for (const [index, { key, hash: expected }] of manifest.parts.entries()) {
-      const { content } = await getSealed(target, key, secret, expected);
+    let done = 0;
+    const read = ({ key, hash: expected }: Manifest['parts'][number]) => getSealed(target, key, secret, expected);
+    for await (const { content } of readAhead(manifest.parts, read)) {
       writeSync(file, content, 0, content.length, offset);
       offset += content.length;
-      progress(index + 1, manifest.parts.length);
+      progress(++done, manifest.parts.length);
     }
     if (offset !== manifest.bytes)
       throw new TargetProblem(`The snapshot of ${chain.name} has another length than it should.`);
@@ -73,7 +82,7 @@ export async function restoreSnapshot(
 export async function applySegments(
   target: BackupTarget,
   secret: SecretKey,
-  chain: Chain,
+  chain: Pick<Chain, 'name' | 'segments'>,
   path: string,
   from: Restored,
   to: number,
@@ -82,13 +91,14 @@ export async function applySegments(
   let done = from;
   const file = openSync(path, 'r+');
   try {
-    for (let number = from.number + 1; number <= to; number++) {
-      const found = chain.segments.find((each) => each.number === number);
-      if (!found) throw new TargetProblem(`Segment ${number} of ${chain.name} is missing. Choose an earlier time.`);
-      const { content, hash } = await getSealed(target, found.key, secret);
-      const segment = decodeSegment(found.key, content);
+    const wanted = chain.segments.filter(({ number }) => number > from.number && number <= to);
+    const read = async ({ key }: FoundSegment) => ({ key, ...(await getSealed(target, key, secret)) });
+    for await (const { key, content, hash } of readAhead(wanted, read)) {
+      const segment = decodeSegment(key, content);
+      const number = done.number + 1;
+      if (segment.number > number) throw missing(number, chain.name);
       if (segment.chain !== chain.name || segment.number !== number || segment.previous !== done.previous) {
-        throw new TargetProblem(`${found.key} does not follow the segment before it: an object was replaced.`);
+        throw new TargetProblem(`${key} does not follow the segment before it: an object was replaced.`);
       }
       for (const [page, bytes] of segment.pages) {
         writeSync(file, bytes, 0, bytes.length, (page - 1) * segment.pageBytes);
@@ -100,11 +110,30 @@ export async function applySegments(
       done = { chain: chain.name, number, previous: hash, at: segment.at };
       progress(number - from.number, to - from.number);
     }
+    if (done.number < to) throw missing(done.number + 1, chain.name);
     fsyncSync(file);
   } finally {
     closeSync(file);
   }
   return done;
+}
+
+const missing = (number: number, chain: string): TargetProblem =>
+  new TargetProblem(`Segment ${number} of ${chain} is missing. Choose an earlier time.`);
+
+/** Six objects of at most 8 MB are read at a time, because a bucket takes its time for each. */
+const AHEAD = 6;
+
+/** Reads objects in their order, some of them ahead of their use. */
+async function* readAhead<T, R>(items: readonly T[], read: (item: T) => Promise<R>): AsyncGenerator<R> {
+  const started: Promise<R>[] = [];
+  for (const [index, item] of items.entries()) {
+    const reading = read(item);
+    reading.catch(() => {}); // it is thrown when its turn comes
+    started.push(reading);
+    if (index >= AHEAD - 1) yield await (started.shift() as Promise<R>);
+  }
+  for (const reading of started) yield await reading;
 }
 
 /** Throws TargetProblem if SQLite finds the file damaged. */

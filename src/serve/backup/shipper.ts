@@ -9,6 +9,7 @@ import {
   newestGeneration,
   partKey,
   putSealed,
+  sealObject,
   segmentKey,
 } from './chain.ts';
 import { createLogHolder, type LogHolder } from './log-holder.ts';
@@ -54,6 +55,20 @@ interface OpenChain {
   previous: string;
   /** Until the log is shipped up to the end of the snapshot, the database is not consistent. */
   isBase: boolean;
+  unsent: SealedSegment | null;
+}
+
+/**
+ * A segment on its way. It is sent again with the same key and the same bytes, because the target
+ * may have taken it although it did not answer.
+ */
+interface SealedSegment extends ReturnType<typeof sealObject> {
+  readonly at: number;
+  readonly isComplete: boolean;
+  /** Whether it reaches the end of the log. */
+  readonly isEnd: boolean;
+  /** Null for the empty segment of a snapshot after which nothing was committed. */
+  readonly position: LogPosition | null;
 }
 
 export type Shipper = ReturnType<typeof createShipper>;
@@ -64,7 +79,7 @@ export function createShipper(settings: ShipperSettings) {
   let chain: OpenChain | null = null;
   let position: LogPosition | null = null;
   /** Captured and not yet in the target. */
-  let pending: Captured | null = null;
+  let pending: { readonly captured: Captured; readonly at: number } | null = null;
   let [coveredTo, snapshotAt]: [number | null, number | null] = [null, null];
   let [restartedAt, lookedAt] = [0, Number.NEGATIVE_INFINITY];
   let isSuperseded = false;
@@ -78,36 +93,51 @@ export function createShipper(settings: ShipperSettings) {
 
   /** Captures all that is left, if it is little. */
   function captureRest(): boolean {
-    if (pending) return captureLog(path, pending.position, 1) === null;
-    const captured = captureLog(path, position, FRAMES_MAX);
-    if (captured && !isAll(captured)) return false;
+    if (pending) return captureLog(path, pending.captured.position, 1) === null;
+    const captured = capture();
+    if (captured && !isAll(captured.captured)) return false;
     pending = captured;
     return true;
   }
 
+  function capture(): typeof pending {
+    const at = clock.now();
+    const captured = captureLog(path, position, FRAMES_MAX);
+    return captured && { captured, at };
+  }
+
   /** Ships one segment; returns whether more was committed. */
   async function shipSegment(to: OpenChain): Promise<boolean> {
-    const at = clock.now();
-    const isOlder = pending !== null;
-    const captured: Captured | null = pending ?? captureLog(path, position, FRAMES_MAX);
-    const isEnd = captured === null || isAll(captured);
-    if (captured) {
-      pending = captured;
-      await putSegment(to, at, { ...captured, isComplete: captured.isComplete && (!to.isBase || isEnd) });
-      position = captured.position;
-      pending = null;
-    } else if (to.isBase) await putSegment(to, at, { ...EMPTY, ...sizeOf(path) });
-    if (isEnd && !isOlder) coveredTo = at;
+    const isOlder = pending !== null || to.unsent !== null;
+    if (!to.unsent) {
+      const at = clock.now();
+      pending ??= capture();
+      if (!pending && !to.isBase) {
+        coveredTo = at;
+        return false;
+      }
+      to.unsent = sealSegment(to, at);
+    }
+    const { key, sealed, hash, at, isComplete, isEnd, position: reached } = to.unsent;
+    await target.put(key, sealed);
+    if (to !== chain) return false; // it was given up meanwhile
+    Object.assign(to, { unsent: null, previous: hash, number: to.number + 1, isBase: to.isBase && !isComplete });
+    if (reached) [position, pending] = [reached, null];
+    if (isEnd) coveredTo = at;
     return !isEnd || isOlder;
   }
 
-  async function putSegment(to: OpenChain, at: number, captured: Omit<Captured, 'position'>): Promise<void> {
-    const { pages, databasePages, pageBytes, isComplete } = captured;
+  /** A segment of what is captured. Without it, the snapshot is consistent as it is. */
+  function sealSegment(to: OpenChain, now: number): SealedSegment {
+    const captured = pending?.captured;
+    const at = pending?.at ?? now;
+    const isEnd = !captured || isAll(captured);
+    const { pages, databasePages, pageBytes } = captured ?? { ...EMPTY, ...sizeOf(path) };
+    const isComplete = !captured || (captured.isComplete && (!to.isBase || isEnd));
     const head = { chain: to.name, number: to.number + 1, previous: to.previous, at, pageBytes, databasePages };
     const segment = { ...head, isComplete, pages };
-    to.previous = await putSealed(target, segmentKey(segment), encodeSegment(segment), secret);
-    to.number += 1;
-    if (isComplete) to.isBase = false;
+    const object = sealObject(segmentKey(segment), encodeSegment(segment), secret);
+    return { ...object, at, isComplete, isEnd, position: captured?.position ?? null };
   }
 
   async function shipAll(): Promise<void> {
@@ -119,6 +149,7 @@ export function createShipper(settings: ShipperSettings) {
   /** Meanwhile the mark does not move, and the chain before gets what is committed. */
   async function snapshot(): Promise<void> {
     holder ??= createLogHolder(path);
+    const held = holder;
     const startedAt = clock.now();
     const name = newChainName(generation, startedAt);
     const parts: { key: string; hash: string }[] = [];
@@ -131,13 +162,14 @@ export function createShipper(settings: ShipperSettings) {
         const key = partKey(name, parts.length + 1);
         parts.push({ key, hash: await putSealed(target, key, part.subarray(0, read), secret) });
         await shipAll();
-        if (isTooLong()) throw new Error('The log grew beyond its limit during a snapshot.');
+        if (holder !== held || isTooLong()) throw new Error(TOO_LONG);
       }
       const { pageBytes } = sizeOf(path);
       const manifest = { chain: name, generation: String(generation), at: startedAt, pageBytes, bytes: size, parts };
       const key = manifestKey(name);
       const previous = await putSealed(target, key, Buffer.from(JSON.stringify(manifest)), secret);
-      chain = { name, startedAt, number: 0, previous, isBase: true };
+      if (holder !== held) throw new Error(TOO_LONG);
+      chain = { name, startedAt, number: 0, previous, isBase: true, unsent: null };
     } finally {
       closeSync(file);
     }
@@ -187,13 +219,21 @@ export function createShipper(settings: ShipperSettings) {
     },
     /** Begins a chain of its own now. */
     snapshot,
+    /** Lets go of a log that is too long, while a tick waits. Returns whether it was. */
+    relieve(): boolean {
+      if (!isTooLong()) return false;
+      giveUp();
+      return true;
+    },
     state: (): ShipperState => ({ coveredTo, snapshotAt, isSuperseded }),
     close: giveUp,
   };
 }
 
 const SHIPPED_AT_ONCE = 50;
-const EMPTY = { pages: new Map<number, Buffer>(), isComplete: true };
+const EMPTY = { pages: new Map<number, Buffer>() };
+const TOO_LONG =
+  'The log grew beyond COLUMBA_BACKUP_LOG_BYTES_MAX before the target had taken it. A new snapshot follows.';
 
 /** From the header of the database file. */
 function sizeOf(path: string): { pageBytes: number; databasePages: number } {

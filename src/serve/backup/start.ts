@@ -1,4 +1,4 @@
-import type { Clock } from '../../base/clock.ts';
+import { type Clock, within } from '../../base/clock.ts';
 import { Problem } from '../../base/problem.ts';
 import { sqlitePath } from '../../config/database-name.ts';
 import type { Config } from '../../config/settings.ts';
@@ -6,7 +6,7 @@ import { readMarks } from '../installation.ts';
 import type { Log } from '../telemetry/log.ts';
 import { type Backups, startBackups } from './backups.ts';
 import { newestGeneration } from './chain.ts';
-import { openTarget } from './open-target.ts';
+import { backupSettingsOf, openTarget } from './open-target.ts';
 import { readSecretKey } from './sealed.ts';
 
 /**
@@ -25,13 +25,11 @@ export async function startBackup(
   }
   const generation = readMarks(path)?.generation ?? 0n;
   readSecretKey(config.backupKeyFile); // a wrong file is told at once
-  const newest = await newestGeneration(openTarget(config)).catch((err) => {
-    log.warn({ err }, 'the target of the backup does not answer');
-    return 0n;
-  });
-  if (newest > generation) throw superseded(newest);
-  const { backup, backupKeyFile, backupLagMs, backupSnapshotHours, backupKeepDays, backupLogBytesMax } = config;
-  const settings = { backup, backupKeyFile, backupLagMs, backupSnapshotHours, backupKeepDays, backupLogBytesMax };
+  const settings = backupSettingsOf(config);
+  const asked = newestGeneration(openTarget(settings, { clock })).catch((thrown: Error) => thrown.message);
+  const newest = await within(clock, ANSWER_MAX_MS, asked, 'It did not answer in time.');
+  if (typeof newest === 'string') log.warn({ reason: newest }, 'the target of the backup does not answer');
+  else if (newest > generation) throw superseded(newest);
   return startBackups(
     { ...settings, path, generation },
     {
@@ -44,6 +42,9 @@ export async function startBackup(
     },
   );
 }
+
+/** The service starts after this time, also if the target does not answer. */
+const ANSWER_MAX_MS = 5_000;
 
 const superseded = (newest: bigint): Problem =>
   new Problem(

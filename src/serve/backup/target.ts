@@ -9,8 +9,11 @@ export interface BackupTarget {
   put(key: string, content: Buffer): Promise<void>;
   /** Throws TargetProblem if there is no such object. */
   get(key: string): Promise<Buffer>;
-  /** The keys that begin with `prefix`, in their order. */
-  list(prefix: string): Promise<string[]>;
+  /**
+   * The keys in the folder `prefix`, which is empty or ends in a slash, in their order. With
+   * `after`, only those after it.
+   */
+  list(prefix: string, after?: string): Promise<string[]>;
   remove(key: string): Promise<void>;
 }
 

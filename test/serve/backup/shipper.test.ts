@@ -177,6 +177,63 @@ describe('the backup of SQLite', () => {
     assert.equal((await listChains(target)).filter(({ isWhole }) => isWhole).length, 2);
   });
 
+  test('a segment that the target took without answering is sent again under the same key, and the chain stays whole', async (t) => {
+    let isSilent = false;
+    const silent = (target: BackupTarget): BackupTarget => ({
+      ...target,
+      async put(key, content) {
+        await target.put(key, content);
+        if (isSilent) throw new Error('no answer');
+      },
+    });
+    const { insert, tick, restore, content, target } = scene(t, { target: silent, secret: Buffer.alloc(32, 7) });
+    for (let round = 0; round < 4; round++) {
+      insert();
+      isSilent = true;
+      await assert.rejects(tick(), /no answer/);
+      insert();
+      await assert.rejects(tick(), /no answer/);
+      isSilent = false;
+      await tick();
+      assert.equal(await restore(), content(), `round ${round}`);
+    }
+    for (const { segments, isWhole } of await listChains(target)) {
+      const numbers = segments.map(({ number }) => number);
+      if (isWhole) assert.deepEqual(numbers, [...new Set(numbers)]);
+    }
+  });
+
+  test('a log that grows beyond its limit while the target hangs is let go, and the next snapshot is whole', async (t) => {
+    let hang: PromiseWithResolvers<void> | null = null;
+    const slow = (target: BackupTarget): BackupTarget => ({
+      ...target,
+      async put(key, content) {
+        await hang?.promise;
+        await target.put(key, content);
+      },
+    });
+    const { insert, tick, restore, content, shipper, other, logBytes } = scene(t, { target: slow });
+    insert();
+    await tick();
+    for (const during of ['segment', 'snapshot']) {
+      hang = Promise.withResolvers();
+      insert();
+      const ticking = during === 'segment' ? tick() : shipper.snapshot();
+      ticking.catch(() => {});
+      assert.equal(shipper.relieve(), false, 'the log is short');
+      for (let count = 0; count < 60; count++) insert(80_000);
+      assert.equal(shipper.relieve(), true);
+      checkpointAll(other);
+      for (let count = 0; count < 5; count++) insert(80_000);
+      assert.ok(logBytes() < 8 * 1024 * 1024, `${logBytes()}`);
+      hang.resolve();
+      hang = null;
+      await ticking.catch((thrown: Error) => assert.match(thrown.message, /grew beyond COLUMBA_BACKUP_LOG_BYTES_MAX/));
+      await tick();
+      assert.equal(await restore(), content(), during);
+    }
+  });
+
   test('an encrypted backup is restored with its key alone', async (t) => {
     const { insert, tick, restore, content, target } = scene(t, { secret: Buffer.alloc(32, 7) });
     insert();
