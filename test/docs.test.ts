@@ -53,12 +53,12 @@ const anchorsOf = (file: string): string[] =>
       .replaceAll(' ', '-'),
   );
 
-describe('what is made from the source', () => {
-  test('docs/API.md is what docs/api.ts writes', () => {
+describe('generated documents', () => {
+  test('docs/API.md is up to date with docs/api.ts', () => {
     assert.equal(readFileSync(API, 'utf8'), apiReference());
   });
 
-  test('the settings in docs/OPERATIONS.md are what docs/api.ts writes', () => {
+  test('the settings in docs/OPERATIONS.md are up to date with docs/api.ts', () => {
     const text = readFileSync(OPERATIONS, 'utf8');
     assert.equal(text, withSettings(text));
     for (const { variable } of Object.values(settings)) assert.ok(text.includes(`| \`${variable}\` `), variable);
@@ -111,7 +111,7 @@ describe('links and names', () => {
   const hasOwn = ({ commands, registeredArguments }: Command) =>
     commands.length === 0 || registeredArguments.length > 0;
 
-  test('the commands that documents name are there', () => {
+  test('every command that a document names exists', () => {
     const scripts = Object.keys(JSON.parse(read('package.json')).scripts);
     const program = addOperatorCommands(createProgram('0'));
     for (const page of pages) {
@@ -178,7 +178,7 @@ describe('numbers', () => {
     }
   });
 
-  test('every setting that is a bound is in SECURITY.md, with the test that goes to it', () => {
+  test('SECURITY.md names every setting that is a limit, with the test that reaches it', () => {
     const rows = tablesOf('SECURITY.md').get('Bounds') ?? [];
     for (const { variable } of Object.values(limits)) {
       const [, , , tests = ''] = rows.find(([, , place]) => place === `setting \`${variable}\``) ?? [];
@@ -239,7 +239,7 @@ describe('the import format in docs/OPERATIONS.md', () => {
   }
 
   for (const heading of ['Account', ...LISTS]) {
-    test(`${heading}: the fields that are required are those without which it is refused`, async () => {
+    test(`${heading}: an import is refused without a required field, and accepted without any other`, async () => {
       const rows = tables.get(heading) ?? [];
       assert.ok(rows.length > 0);
       await readAccount(accountWithout(heading, ''), 0);
@@ -251,7 +251,7 @@ describe('the import format in docs/OPERATIONS.md', () => {
     });
   }
 
-  test('the tables have all fields that an import reads, and no others', () => {
+  test('the tables of the import format have all fields that an import reads, and no others', () => {
     const names = [
       ...read('src/transfer/account-json.ts').matchAll(/\b(?:fields\.\w+|each\.\w+|list)\('(\w+)'[,)]/g),
     ].map(([, name = '']) => name);

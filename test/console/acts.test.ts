@@ -38,7 +38,7 @@ onEveryEngine('acts of the console', (engine) => {
   const snapshotOf = async (client: ConsoleClient, path = '/console/inbox') =>
     /name="snapshot" value="(\d+)"/.exec((await client.get(path)).text)?.[1] ?? assert.fail('no snapshot');
 
-  test('a stale selection acts on what still exists and says how many', async (t) => {
+  test('an act on a stale selection changes what still exists and says how many', async (t) => {
     const { api, client } = await opened(t);
     await act(api, 'inbox remove', { params: { ...params, id: '1003' } });
     const done = await client.post('/console/inbox', {
@@ -50,7 +50,7 @@ onEveryEngine('acts of the console', (engine) => {
     assert.match((await client.get(done.location as string)).text, /Marked 1 message as read/);
   });
 
-  test('all that match are those that were shown: what arrived meanwhile is untouched', async (t) => {
+  test('an act on all that match leaves messages alone that arrived after the page was shown', async (t) => {
     const { api, client } = await opened(t);
     const before = await inbox(api);
     const snapshot = await snapshotOf(client);
@@ -91,7 +91,7 @@ onEveryEngine('acts of the console', (engine) => {
     assert.ok((await inbox(api)).every(({ read }) => read));
   });
 
-  test('pages go on by cursor, 50 rows each, without a row twice', async (t) => {
+  test('pages follow one another by cursor, 50 rows each, without repeating a row', async (t) => {
     const { api, client } = await opened(t);
     await receiveMany(api, 60);
     const keysOf = (text: string) => [...text.matchAll(/<tr data-key="(-?\d+)"/g)].map((match) => match[1]);
@@ -105,7 +105,7 @@ onEveryEngine('acts of the console', (engine) => {
     assert.equal(keys.length, 66);
   });
 
-  test('a fragment has an ETag, and 304 while nothing changes', async (t) => {
+  test('a fragment has an ETag, and is answered with 304 while nothing changes', async (t) => {
     const { api, client } = await opened(t);
     const first = await client.get('/console/inbox?part=rows');
     const etag = first.headers.get('etag') ?? assert.fail('no ETag');
@@ -124,7 +124,7 @@ onEveryEngine('acts of the console', (engine) => {
     assert.match((await client.get('/console/scheduled')).text, /No message is scheduled/);
   });
 
-  test('scheduled messages move to another time in the zone of the account, and not into the past', async (t) => {
+  test('scheduled messages can be moved to another time in the zone of the account, and not into the past', async (t) => {
     const { api, client } = await opened(t);
     await act(api, 'account change', { params, body: { timeZone: 'Africa/Johannesburg' } });
     const body = { recipients: ['+27825550201'], text: 'later', sendAt: '2026-11-20T08:00:00Z' };
@@ -224,7 +224,7 @@ onEveryEngine('acts of the console', (engine) => {
     assert.ok(!(await client.get('/console/templates')).text.includes(`"${path}"`));
   });
 
-  test('a filter of credits finds movements behind the first page, with the balance that each left', async (t) => {
+  test('a filter of credits finds movements beyond the first page, with the balance after each', async (t) => {
     const { api, client } = await opened(t);
     await act(api, 'credits add', { params, body: { amount: '7', reason: 'first of all' } });
     const before = (await act<{ free: string }>(api, 'credits show', { params })).free;
@@ -241,7 +241,7 @@ onEveryEngine('acts of the console', (engine) => {
     assert.doesNotMatch(second.text, /do not add up/);
   });
 
-  test('the same number twice is told and allowed; a group that is not empty asks first', async (t) => {
+  test('a number that another contact has is allowed with a note, and removing a group that is not empty asks first', async (t) => {
     const { client } = await opened(t);
     const twice = await client.post('/console/contacts', { mobile: '082 555 0201', name: 'Anna' });
     assert.match(twice.location ?? '', /notice=(twice|added)/);
@@ -251,7 +251,7 @@ onEveryEngine('acts of the console', (engine) => {
     assert.match((await client.post('/console/groups/1/remove')).text, /Its \d+ contacts stay/);
   });
 
-  test('the import of a long file tells how far it has come', async (t) => {
+  test('the import of a long file shows its progress', async (t) => {
     const { client } = await opened(t);
     const lines = Array.from({ length: 2_500 }, (_, index) => `+2782${5_560_000 + index}`);
     const kept = gzipSync(['mobile', ...lines].join('\n')).toString('base64');
@@ -262,7 +262,7 @@ onEveryEngine('acts of the console', (engine) => {
     assert.match(done.text, /Imported: 2,500 contacts added/);
   });
 
-  test('a file is checked before it is imported, with proposals for what a spreadsheet broke', async (t) => {
+  test('a file is checked before it is imported, with proposals for values that a spreadsheet has changed', async (t) => {
     const { api, client } = await opened(t);
     const data = new FormData();
     data.set('file', new File(['Cell;First name\n2.78E+10;Broken\n+27825550888;Good\n'], 'contacts.csv'));

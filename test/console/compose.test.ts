@@ -86,7 +86,7 @@ onEveryEngine('compose, check and send', (engine) => {
     assert.equal((await sent(api)).length, 1);
   });
 
-  test('a message without a time is shown as sent at once, though the clock goes on while it is accepted', async (t) => {
+  test('a message without a time is shown as sent at once, although time passes while it is accepted', async (t) => {
     const { api } = await opened(t);
     const ticking = () => {
       api.clock.now += 1;
@@ -125,7 +125,7 @@ onEveryEngine('compose, check and send', (engine) => {
     assert.equal((await sent(api)).length, 2);
   });
 
-  test('the same text to the same numbers with a new key is told at the check', async (t) => {
+  test('the check warns about the same text to the same numbers with a new key', async (t) => {
     const { client } = await opened(t);
     const fields = { to: '0825550201', text: 'Again' };
     const first = await check(client, fields);
@@ -170,7 +170,7 @@ onEveryEngine('compose, check and send', (engine) => {
     assert.match((await check(client, { ...typed, template: '', act: 'template' })).text, /1 message will go/);
   });
 
-  test('what is wrong is told on the form, with everything that was typed', async (t) => {
+  test('mistakes are shown on the form, with everything that was typed', async (t) => {
     const { client } = await opened(t);
     for (const [fields, expected] of [
       [{ to: '', text: 'Hi' }, /Choose the recipients/],
@@ -281,7 +281,7 @@ onEveryEngine('compose, check and send', (engine) => {
     assert.match((await client.get('/console/scheduled')).text, /16 Nov 2026, 10:00:00/);
   });
 
-  test('a file of thousands of rows goes in batches with progress, and a reload sends nothing twice', async (t) => {
+  test('a file of thousands of rows is sent in batches with progress, and a reload sends nothing twice', async (t) => {
     const { api, client } = await opened(t);
     const data = new FormData();
     const numbers = Array.from({ length: ROWS }, (_, index) => `+2782${String(5_000_000 + index)}`);
@@ -309,7 +309,7 @@ onEveryEngine('compose, check and send', (engine) => {
     );
   });
 
-  test('the counter promised a lower price for a character whose change saves nothing', async (t) => {
+  test('the counter proposes no change of a character that would not lower the price', async (t) => {
     const { client } = await opened(t);
     const said = async (text: string) =>
       JSON.parse((await client.post('/console/compose/count', { text })).text).said as string;

@@ -52,7 +52,7 @@ async function fill({ services: { database, now } }: OperatorApi, username: stri
 }
 
 onEveryEngine('cost of pages', (engine) => {
-  test('a page of an account with many messages reads as many rows as one of a page', async (t) => {
+  test('a page reads as many rows for an account with many messages as for one with a single page', async (t) => {
     const api = await startOperatorApi(engine, 'empty');
     t.after(() => api.stop());
     const costs: Record<string, [number, number][]> = {};
@@ -103,7 +103,7 @@ onEveryEngine('cost of pages', (engine) => {
 });
 
 describe('acting on all that match', () => {
-  test('acting on all that match stops with the batch under way when its page is left', async (t) => {
+  test('an act on all that match stops after the current batch when its page is left', async (t) => {
     const api = await startOperatorApi(engines[0] as (typeof engines)[number], 'empty');
     t.after(() => api.stop());
     await act(api, 'account add', { body: { username: 'acme' } });
@@ -137,8 +137,8 @@ async function unreadOf({ services: { database } }: OperatorApi): Promise<{ unre
   return { unread: Number(await inbox.countUnread(await accountId(database, 'acme'))) };
 }
 
-describe('pages at a time', () => {
-  test('pages at a time are bounded; those beyond the queue are refused, and every place comes back', async () => {
+describe('pages that are made at a time', () => {
+  test('the number of pages that are made at a time is bounded, those beyond the queue are refused, and every place is released', async () => {
     const whenAdmitted = createPageSemaphore({ sleep: async () => {}, atOnce: 2, waitingMax: 3 });
     let [running, most] = [0, 0];
     const work = async () => {
@@ -157,7 +157,7 @@ describe('pages at a time', () => {
 });
 
 describe('pages beside calls of the contract', () => {
-  test('pages beside calls of the contract wait while calls wait, and are refused when calls would be', async () => {
+  test('pages wait while calls of the contract wait, and are refused when calls would be', async () => {
     const loads: ('free' | 'behind' | 'overloaded')[] = ['behind', 'behind', 'free'];
     let slept = 0;
     const sleep = async () => {
@@ -180,7 +180,7 @@ describe('pages beside calls of the contract', () => {
     assert.equal(slept, 400);
   });
 
-  test('pages beside calls of the contract are refused with Retry-After while the contract sheds load, and answered afterwards', async (t) => {
+  test('pages are refused with Retry-After while the contract sheds load, and answered afterwards', async (t) => {
     const api = await startOperatorApi(engines[0] as (typeof engines)[number], 'empty');
     t.after(() => api.stop());
     let load: 'free' | 'overloaded' = 'overloaded';

@@ -20,7 +20,7 @@ const SCREENS = {
   ],
 };
 
-test('the demo has something to show on every screen', async () => {
+test('every screen of the demo has data to show', async () => {
   const TMPDIR = mkdtempSync(join(folder, 'tmp-'));
   const { output, child, ended } = await serving(['--demo'], { env: { TMPDIR } });
   try {

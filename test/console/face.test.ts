@@ -21,12 +21,12 @@ describe('style of the console', () => {
     assert.equal(count(style, /\{/g), count(style, /\}/g));
   });
 
-  test('every class on a page without a session is in the style', () => {
+  test('the style has every class that a page without a session uses', () => {
     const page = framed({ title: 'x', main: { html: '' }, viewer: null, current: '' });
     for (const [, name] of page.matchAll(/class="(\w+)"/g)) assert.ok(style.includes(`.${name}`), name);
   });
 
-  test('a zone is named by its city and how far its clocks are ahead', () => {
+  test('a time zone is named by its city and its offset', () => {
     const winter = Date.UTC(2026, 0, 1);
     assert.equal(zoneName('UTC', winter), 'UTC');
     assert.equal(zoneName('Africa/Johannesburg', winter), 'Johannesburg (UTC+2)');
@@ -88,7 +88,7 @@ onEveryEngine('shell of the console', (engine) => {
     assert.equal(await unread(), before);
   });
 
-  test('an act on nothing says so in the page, where it stays', async (t) => {
+  test('an act on nothing says so in the page, and the text stays there', async (t) => {
     const api = await startOperatorApi(engine);
     t.after(() => api.stop());
     const client = await signedIn(api, { username: 'acme' });

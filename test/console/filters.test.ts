@@ -93,7 +93,7 @@ onEveryEngine('filters of the console', (engine) => {
     assert.equal(items.length, 4);
   });
 
-  test('lists without a filter or without a choice of all act on no more than they offer', async (t) => {
+  test('lists without a filter or without a choice of all act only on the rows that they offer', async (t) => {
     const { api, client } = await opened(t);
     const scheduled = await client.get('/console/scheduled');
     assert.doesNotMatch(scheduled.text, /class="filters"/);

@@ -17,7 +17,7 @@ const kindOf = (work: Promise<unknown>): Promise<string> =>
   );
 
 describe('forms of the console', () => {
-  test('fields and files are read, line ends as one character', async () => {
+  test('fields and files are read, and line ends of fields become one character', async () => {
     const data = new FormData();
     data.append('id', '1');
     data.append('id', '2');
@@ -39,7 +39,7 @@ describe('forms of the console', () => {
     assert.equal(form.file('unchosen'), null);
   });
 
-  test('too many fields are refused, and so is what is no form', async () => {
+  test('too many fields are refused, and so is a body that is no form', async () => {
     const many = new URLSearchParams(
       Array.from({ length: 2_001 }, (_, index): [string, string] => ['id', String(index)]),
     );

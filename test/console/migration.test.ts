@@ -39,7 +39,7 @@ onEveryEngine('the screen of a migration', (engine) => {
     assert.match(printed.text, /Migration report.*by the last 30 days.*FetchSentDS/s);
   });
 
-  test('a stage changes after a question that names both; back from alone it says what is lost', async (t) => {
+  test('a stage changes after a question that names both stages, and the question before leaving alone says what is lost', async (t) => {
     const { api, client } = await opened(t);
     const move = (stage: string, fields: Record<string, string> = {}) =>
       client.post(`${HERE}/stage`, { username: 'acme', stage, ...fields });
@@ -105,7 +105,7 @@ onEveryEngine('the screen of a migration', (engine) => {
     assert.equal((await customer.post(`${HERE}/stage`, { username: 'acme', stage: 'lead' })).status, 404);
   });
 
-  test('the screen of a migration begins with the step that is due, what blocks it, and its commands', async (t) => {
+  test('the screen of a migration begins with the next step, what blocks it, and its commands', async (t) => {
     const { api, client } = await opened(t);
     const first = await client.get(HERE);
     assert.match(
@@ -135,7 +135,7 @@ onEveryEngine('the screen of a migration', (engine) => {
     assert.doesNotMatch((await client.get(`${HERE}/clients?username=acme`)).text, /PHP-SOAP/);
   });
 
-  test('a rule of a client is set and removed on its screen, and what is wrong is said by its field', async (t) => {
+  test('a rule of a client is set and removed on its screen, and a mistake is shown at its field', async (t) => {
     const { client } = await opened(t);
     const wrong = await client.post(`${HERE}/clients`, { name: 'invoices', stage: 'lead', address: '10.0.0.300' });
     assert.deepEqual([wrong.status, /Address or network: expected an address/.test(wrong.text)], [400, true]);

@@ -88,14 +88,14 @@ onEveryEngine("the operator's acts", (engine) => {
     assert.match(again.location ?? '', /count=0$/);
   });
 
-  test('one message with an unknown outcome is told as one', async (t) => {
+  test('the queue speaks of one message with an unknown outcome in the singular', async (t) => {
     const { api, client } = await opened(t);
     await act(api, 'message send', { params, body: { recipients: ['+27825550201'], text: 'Hi' } });
     await api.services.database.run(sql("update dispatch set state = 'needs-decision', reason = 'no answer'"), {});
     assert.match((await client.get('/console/')).text, /1 message has an unknown outcome: .* has it\./);
   });
 
-  test('a message without a route is given to an account; a route brings the others', async (t) => {
+  test('a message without a route is assigned to an account, and a new route assigns the others', async (t) => {
     const { api, client } = await opened(t);
     const { database, now } = api.services;
     const { incoming } = createCarrierEvents(database, now, 'ZA');
@@ -213,7 +213,7 @@ onEveryEngine("the operator's acts", (engine) => {
     assert.match(await shown('open'), /No message is in this state/);
   });
 
-  test('the overview tells of each connector what waits, the rate, refusals, receipts and the last error', async (t) => {
+  test('the overview shows for each connector what waits, the rate, refusals, receipts and the last error', async (t) => {
     const { api, client } = await opened(t);
     await act(api, 'connector put', { params: { name: 'way' }, body: { kind: 'loopback', isDefault: true } });
     await act(api, 'message send', { params, body: { recipients: ['+27825550201'], text: 'Hi' } });
@@ -257,7 +257,7 @@ onEveryEngine("the operator's acts", (engine) => {
     return { id: newAttemptId(clock.now) };
   }
 
-  test('a webhook is tested: an event that tells nothing is delivered to it alone', async (t) => {
+  test('the test of a webhook delivers an event without data to that webhook alone', async (t) => {
     const { api, client } = await opened(t);
     for (const url of ['https://one.example/', 'https://other.example/'])
       await client.post('/console/webhooks', { act: 'add', url, event: ['message.received'] });
@@ -274,7 +274,7 @@ onEveryEngine("the operator's acts", (engine) => {
     assert.match((await client.post('/console/webhooks', { act: 'test', id })).text, /switched off/);
   });
 
-  test('retention and erasure count before they act', async (t) => {
+  test('the screens of retention and erasure show counts before anything is deleted', async (t) => {
     const { api, client } = await opened(t);
     const days = { inbox: '30', sent: '', audit: '', ledger: '', unrouted: '' };
     assert.match((await client.post('/console/retention', days)).text, /Received messages: \d+/);
@@ -310,7 +310,7 @@ onEveryEngine("the operator's acts", (engine) => {
     assert.deepEqual([company, priority], ['Newer', 5]);
   });
 
-  test('an operator who is disabled is signed out at once; nobody disables themselves by a button', async (t) => {
+  test('an operator who is disabled is signed out at once, and no button lets operators disable themselves', async (t) => {
     const { api, client } = await opened(t);
     const added = await client.post('/console/operators', { act: 'add', name: 'ben' });
     const [path = ''] = /\/console\/sign-in\/[\w-]{43}/.exec(added.text) ?? [];
@@ -350,7 +350,7 @@ onEveryEngine("the operator's acts", (engine) => {
     assert.equal((await factorState(api.services.database, owner)).isOn, false);
   });
 
-  test('a token is shown once and revoked; a webhook too; the audit has all of it', async (t) => {
+  test('a token is shown once and can be revoked, a webhook can be added, and the audit has each step, also filtered and as CSV', async (t) => {
     const { client } = await opened(t);
     const made = await client.post('/console/tokens', { name: 'shop', scope: ['accounts', 'credits'] });
     const [token = ''] = /colo_[\w-]{43}/.exec(made.text) ?? assert.fail(made.text);
@@ -378,7 +378,7 @@ onEveryEngine("the operator's acts", (engine) => {
     assert.match((await client.get('/console/audit?to=2020-01-01')).text, /Nothing matches/);
   });
 
-  test('the overview tells the operator about messages that wait without a connector', async (t) => {
+  test('the overview names messages that wait for a connector that does not exist', async (t) => {
     const { api, client } = await opened(t);
     const { database } = api.services;
     const way = { kind: 'loopback', isDefault: true };

@@ -59,7 +59,7 @@ async function statementsOfScreens({ services, clock }: OperatorApi): Promise<An
   return [...seen.values()];
 }
 
-onEveryEngine('plans of what the screens read', (engine) => {
+onEveryEngine('query plans of the screens', (engine) => {
   test('no screen reads a large table without an index', async (t) => {
     const api = await startOperatorApi(engine);
     t.after(() => api.stop());

@@ -25,7 +25,7 @@ describe('scan', () => {
     assert.deepEqual([last.rows.length, last.next], [50, null]);
   });
 
-  test('a search stops at 20,000 rows and says where it is', async () => {
+  test('a search stops after 20,000 rows and says how far it has come', async () => {
     const { asked, ...pages } = pagesOf(list(SEARCHED_ROWS_MAX + 1_000));
     const found = await scan({ ...pages, isWanted: ({ at }) => at === 7, after: undefined });
     assert.deepEqual([found.rows.length, found.isCut, found.read], [0, true, SEARCHED_ROWS_MAX]);

@@ -18,7 +18,7 @@ onEveryEngine('screens of the console', (engine) => {
     }
   };
 
-  test('every screen of a customer answers, with data and without', async (t) => {
+  test('every screen of a customer works, with data and without', async (t) => {
     const api = await startOperatorApi(engine);
     t.after(() => api.stop());
     await shown(await signedIn(api, { username: 'acme' }), CUSTOMER_SCREENS);
@@ -52,7 +52,7 @@ onEveryEngine('screens of the console', (engine) => {
     assert.match((await client.get('/console/')).text, /Last received.*An answer.*Last sent.*The last one/s);
   });
 
-  test('every screen of an operator answers, and those of a customer below the account, audited', async (t) => {
+  test('every screen of an operator works, and so do those of a customer below the account, which the audit records', async (t) => {
     const api = await startOperatorApi(engine);
     t.after(() => api.stop());
     const operator = await signedIn(api, { operator: 'ann' });

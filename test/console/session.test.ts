@@ -5,7 +5,7 @@ import { time } from '../../src/console/words.ts';
 
 const SITE = { origin: 'http://localhost:8081', isSecure: false, isUsable: true };
 
-test('the session is the cookie of its exact name, wherever it stands among others', () => {
+test('the session is read from the cookie with its exact name, wherever it stands among others', () => {
   assert.equal(readCookie('columba-other=a; xcolumba=b; columba=c', SITE), 'c');
   assert.equal(readCookie('columba-other=a', SITE), null);
   assert.equal(readCookie(null, SITE), null);

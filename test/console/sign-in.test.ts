@@ -15,7 +15,7 @@ describe('signing in to the console', () => {
   });
   after(() => api.stop());
 
-  test('whoever is not signed in is led to the sign-in page, and back afterwards', async () => {
+  test('a visitor who is not signed in is led to the sign-in page, and back afterwards', async () => {
     const client = createConsoleClient(api.address);
     const first = await client.get('/console/inbox?q=a');
     assert.equal(first.status, 303);
@@ -25,7 +25,7 @@ describe('signing in to the console', () => {
     assert.match(page.text, /You have no password yet/);
   });
 
-  test('a one-time link signs in once: reading it changes nothing, its button does', async () => {
+  test('a one-time link signs in once, by its button and not by opening the page', async () => {
     const path = await linkFor(api, { username: 'acme' });
     const client = createConsoleClient(api.address);
     for (let times = 0; times < 2; times += 1) assert.match((await client.get(path)).text, /This link signs in acme/);
@@ -124,7 +124,7 @@ describe('signing in to the console', () => {
     assert.equal((await customer.get('/console/')).status, 200);
   });
 
-  test('a session that was there before the sign-in ends with it, and the cookie is a new one', async () => {
+  test('a sign-in ends the session before it, and sets a new cookie', async () => {
     const client = await signedIn(api, { username: 'other' });
     const planted = client.cookie;
     await client.post(await linkFor(api, { username: 'acme' }));
@@ -134,7 +134,7 @@ describe('signing in to the console', () => {
     assert.equal((await thief.get('/console/')).status, 303);
   });
 
-  test('a cookie is worth nothing after the sign-out', async () => {
+  test('a cookie is not valid after the sign-out', async () => {
     const client = await signedIn(api, { username: 'acme' });
     const thief = createConsoleClient(api.address);
     thief.cookie = client.cookie;
@@ -144,7 +144,7 @@ describe('signing in to the console', () => {
     assert.equal((await thief.get('/console/inbox?part=rows')).status, 401);
   });
 
-  test('a new password ends all other sessions, and this one goes on with another cookie', async () => {
+  test('a new password ends all other sessions, and the session that set it continues with another cookie', async () => {
     const [one, other] = [await signedIn(api, { username: 'other' }), await signedIn(api, { username: 'other' })];
     const before = one.cookie;
     await one.post('/console/access/password', { password: 'seven yellow mountains' });
@@ -228,7 +228,7 @@ describe('signing in to the console', () => {
   });
 });
 
-describe('whose pages are whose', () => {
+describe('access to pages of others', () => {
   let api: OperatorApi;
   before(async () => {
     api = await startOperatorApi(sqlite);
@@ -236,7 +236,7 @@ describe('whose pages are whose', () => {
   });
   after(() => api.stop());
 
-  test('a customer asking for another account or the operator’s pages finds nothing', async () => {
+  test('a customer gets 404 for pages of another account and of operators', async () => {
     const other = await signedIn(api, { username: 'other' });
     for (const path of [
       '/console/accounts',

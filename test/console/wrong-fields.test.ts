@@ -8,7 +8,7 @@ describe('wrong fields of a form', () => {
   const labels = { text: 'Text', sendAt: 'Send at', file: 'CSV file' };
   const said = (problem: Problem) => wrongFields(problem, labels).sentence;
 
-  test('a pointer, a name and a name of JSON are told by the label', () => {
+  test('a field that is named by a pointer, a name or a JSON name is reported by its label', () => {
     for (const pointer of ['#/text', '?text', '{text}', '#/text/0']) {
       assert.equal(said(refused([{ pointer, detail: 'it is long: too long' }])), 'Text: it is long: too long');
     }
@@ -16,12 +16,12 @@ describe('wrong fields of a form', () => {
     assert.equal(said(conflict('text: it is there already')), 'Text: it is there already');
   });
 
-  test('a field without a label is told by its name in words', () => {
+  test('a field without a label is reported by its name in words', () => {
     assert.equal(said(badField('notAfter', 'too early')), 'Not after: too early');
     assert.equal(said(refused([{ pointer: '?dry_run', detail: 'what?' }])), 'Dry run: what?');
   });
 
-  test('each of several fields is told once, by its label', () => {
+  test('each of several fields is reported once, by its label', () => {
     const detail = 'expected a whole number from 0 to 9, as a text';
     const errors = ['#/text/0', '#/text/1', '#/sendAt'].map((pointer) => ({ pointer, detail }));
     assert.deepEqual(wrongFields(refused(errors), labels), {

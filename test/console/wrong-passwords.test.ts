@@ -16,7 +16,7 @@ const OF_GLOBEX = 'seven yellow mountains';
  * fifth one: 50 of the 1,000 are compared with the hash, and 950 are refused before.
  */
 describe('1,000 wrong passwords', () => {
-  test('1,000 wrong passwords leave others signing in: by another name from there, by the same name from elsewhere', async (t) => {
+  test('after 1,000 wrong passwords another name can sign in from the same network, and the same name from elsewhere', async (t) => {
     const api = await startOperatorApi(sqlite);
     t.after(() => api.stop());
     const customer = await signedIn(api, { username: 'globex' });
@@ -48,7 +48,7 @@ describe('1,000 wrong passwords', () => {
   });
 });
 
-onEveryEngine('guesses as fast as the pauses allow', (engine) => {
+onEveryEngine('guesses of passwords', (engine) => {
   test('200 wrong passwords from one network take at least 40 hours', async (t) => {
     const api = await startOperatorApi(engine, 'empty');
     t.after(() => api.stop());

@@ -72,7 +72,7 @@ onEveryEngine('Host', (engine) => {
       }
     }));
 
-  test('Host is a name or an address, with a port or without; an empty one means that the client knows none', () =>
+  test('Host is a name or an address, with a port or without, and an empty Host is accepted as that of a client that knows none', () =>
     listening({}, async (address) => {
       for (const host of ['h', 'a-b.c_d.example', 'H:80', 'h:', '192.0.2.7:81', '[::1]', '[2001:db8::1]:8080', '']) {
         await served(address, [`Host: ${host}`]);

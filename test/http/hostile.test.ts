@@ -167,7 +167,7 @@ onEveryEngine('hostile bodies', (engine) => {
   };
 
   for (const name of Object.keys(xmlCases(0))) {
-    test(`${name}: one answer, nothing is fetched, and others are served`, async () => {
+    test(`${name} gets one answer, fetches nothing, and does not affect other clients`, async () => {
       const [body, expected] = xmlCases((canary.address() as AddressInfo).port)[name] as [string, Expected | 'served'];
       const answer = await ask(body);
       if (expected === SERVED) {
@@ -181,7 +181,7 @@ onEveryEngine('hostile bodies', (engine) => {
   }
 
   for (const [name, [coding, body, expected]] of Object.entries(packedCases)) {
-    test(`${name}: ${expected[0]}, and others are served`, async () => {
+    test(`${name} gets ${expected[0]}, and does not affect other clients`, async () => {
       assertRefusal(await ask(body, [`Content-Encoding: ${coding}`]), ...expected);
     });
   }

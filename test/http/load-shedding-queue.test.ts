@@ -103,7 +103,7 @@ describe('load shedding', () => {
     );
   });
 
-  test('load shedding counts time: a turn that reads again and again rejects as several turns do', () => {
+  test('load shedding counts time, so one turn that reads again and again rejects as several turns do', () => {
     const { come, loop, refused } = fakeLoop({ turnMaxMs: 100 });
     for (let request = 0; request < 10; request++) assert.equal(come(1), 'now');
     assert.equal(come(1), 'later');
@@ -114,7 +114,7 @@ describe('load shedding', () => {
     assert.equal(refused.length, 48);
   });
 
-  test('a request that has waited too long is rejected in its turn, and those after it are served again', async () => {
+  test('a request that has waited too long is rejected when it is its turn, and later ones are served again', async () => {
     const { come, endTurn, loop, begun, refused, loadShedder } = fakeLoop({ turnMaxMs: 100 });
     for (let request = 0; request < 20; request++) come(1);
     loop.now += 101; // somebody else had the processor
@@ -128,7 +128,7 @@ describe('load shedding', () => {
     assert.equal(come(1), 'now');
   });
 
-  test('with more clients than can be served, nearly all of the time goes to calls, and none waits longer than it may', async () => {
+  test('with more clients than can be served, nearly all time is spent on calls, and none waits longer than it may', async () => {
     const { come, endTurn, loop, begun, refused } = fakeLoop({ turnMaxMs: 500 });
     for (let turn = 0; turn < 500; turn++) {
       for (let request = 0; request < 100; request++) come(0.1);
@@ -177,7 +177,7 @@ describe('load shedding', () => {
     await told;
   });
 
-  test('large bodies may wait up to 32 MiB in all; small ones always may', async () => {
+  test('large bodies may wait up to 32 MiB in all, and small ones always may', async () => {
     const { come, endTurn, refused, loadShedder } = fakeLoop({ turnMaxMs: 60_000 });
     come(10);
     for (let request = 1; request <= 32; request++) come(0, 1_048_576);
@@ -193,7 +193,7 @@ describe('load shedding', () => {
     assert.deepEqual(refused, [33]);
   });
 
-  test('at most waitingMax requests wait for their answer; more are rejected until one is answered', async () => {
+  test('at most waitingMax requests wait for their answer, and more are rejected until one is answered', async () => {
     const { come, endTurn, loadShedder } = fakeLoop({ turnMaxMs: 60_000, waitingMax: 3 });
     for (let request = 0; request < 3; request++) {
       assert.equal(come(0), 'now');
@@ -208,7 +208,7 @@ describe('load shedding', () => {
     assert.equal(come(0), 'now');
   });
 
-  test('the load of the process is free, behind or overloaded for other work', async () => {
+  test('other work is told whether the process is free, behind or overloaded', async () => {
     const { loadShedder, come, endTurn, loop } = fakeLoop({ turnMaxMs: 100, waitingMax: 4 });
     assert.equal(loadShedder.load, 'free');
     come(20);

@@ -104,7 +104,7 @@ onEveryEngine('a service with more load than it can serve', (engine) => {
     }
   });
 
-  test('calls that wait for the database: more than may wait are refused, and those that waited are answered', async () => {
+  test('of the calls that wait for the database, those beyond the limit are refused and the others are answered', async () => {
     let release = () => {};
     const released = new Promise<void>((resolve) => {
       release = resolve;

@@ -73,8 +73,8 @@ async function alone(
   }
 }
 
-onEveryEngine('crowds', (engine) => {
-  test('at most connectionsMax connections are open; more get 503, and a closed one makes room', () =>
+onEveryEngine('many connections', (engine) => {
+  test('at most connectionsMax connections are open, further ones get 503, and a closed one makes room', () =>
     alone(engine, { connectionsMax: 4 }, async (address) => {
       const guests = [await busy(address), await busy(address), await busy(address), await busy(address)];
       for (let time = 0; time < 20; time += 1) await refused(address);
@@ -165,7 +165,7 @@ onEveryEngine('crowds', (engine) => {
       await neighbour.call(); // and a third time in the end
     }));
 
-  test('large bodies are received at once up to receivingBytesMax; small ones always', () =>
+  test('large bodies are received concurrently up to receivingBytesMax, and small ones always', () =>
     scene(engine, { receivingBytesMax: 200_000 }, async ({ address, neighbour }) => {
       const start = 'POST /api/account.asmx/Profile HTTP/1.1';
       const fields = ['Host: h', 'Content-Type: application/x-www-form-urlencoded'];
@@ -204,7 +204,7 @@ onEveryEngine('crowds', (engine) => {
       connection.close();
     }));
 
-  test('of a flood of requests on one connection one is executed at a time, and other clients are served', async () => {
+  test('the requests of a flood on one connection are executed one at a time, and other clients are served', async () => {
     const held: (() => void)[] = [];
     const nextHeld = async () => {
       while (held.length === 0) await nextTurn();

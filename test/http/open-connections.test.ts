@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { createOpenConnections, type Evictable, type Eviction } from '../../src/http/open-connections.ts';
 
 /** Which connection makes room for a new one. */
-describe('connection connections', () => {
+describe('open connections', () => {
   function scene(connectionsMax: number, connectionsPerClientMax: number) {
     const connections = createOpenConnections<Evictable>({ connectionsMax, connectionsPerClientMax });
     const dropped: string[] = [];

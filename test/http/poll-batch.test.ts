@@ -33,7 +33,7 @@ describe('poll batches', () => {
     assert.equal(new Set([...ids, batches.current()]).size, 3);
   });
 
-  test('there is no id while more than 900 sockets are open: one turn may poll several times', () => {
+  test('a poll has no id while more than 900 sockets are open, because one turn may poll several times', () => {
     const batches = createPollBatches();
     for (let count = 0; count < 900; count++) batches.opened();
     assert.equal(typeof batches.current(), 'number');
@@ -83,7 +83,7 @@ describe('Request.pollId', () => {
     assert.ok((seen['/parts'] as number) > (seen['/first'] as number));
   });
 
-  test('Request.pollId is undefined behind a pipelined request or a line end: it may have been sent after the poll', async (t) => {
+  test('Request.pollId is undefined behind a pipelined request or a line end, which may have been sent after the poll', async (t) => {
     const { seen, client, get } = await start(t);
     await client.send(get('/first') + get('/second'));
     for (const _ of [1, 2]) await client.receive();
@@ -93,7 +93,7 @@ describe('Request.pollId', () => {
     assert.deepEqual([seen['/second'], seen['/third']], [undefined, undefined]);
   });
 
-  test('Request.pollId is undefined in a second chunk of one turn: libuv may have read it after the poll', async (t) => {
+  test('Request.pollId is undefined in a second chunk of one turn, which libuv may have read after the poll', async (t) => {
     const { seen, socket, client, get } = await start(t);
     await client.send(get('/first')); // from then on there is a socket
     await client.receive();

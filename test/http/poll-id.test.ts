@@ -56,7 +56,7 @@ async function startNoting(t: TestContext) {
 const callOf = (operation: string) =>
   `GET /api/inbox.asmx/${operation}?user_id=${ACME} HTTP/1.1\r\nHost: sms.example\r\n\r\n`;
 
-describe('the way of pollId from the connection to the store', () => {
+describe('pollId from the connection to the store', () => {
   test('calls that one poll of the event loop delivered share one check for changes by other processes', async (t) => {
     const looks = countLooks(t);
     const { noted, connections } = await startNoting(t);

@@ -150,7 +150,7 @@ onEveryEngine('a user_id that is not valid', (engine) => {
   }
 
   for (const protocol of PROTOCOLS) {
-    test(`in ${protocol}: an invalid user_id gets the same answer after the same work, whatever is wrong with it`, async () => {
+    test(`an invalid user_id in ${protocol} gets the same answer after the same work, whatever is wrong with it`, async () => {
       for (const call of CALLS) {
         await ask(protocol, call, '-'); // it connects, and prepares the statement
         const first = await seen(() => ask(protocol, call, DENIED.unknown as string));

@@ -66,7 +66,7 @@ onEveryEngine('slow clients', (engine) => {
       assert.equal(answers[0]?.headers['keep-alive'], 'timeout=2');
     }));
 
-  test('line ends alone neither keep an idle connection open nor begin a request; it is closed silently', () =>
+  test('line ends alone neither keep an idle connection open nor begin a request, and the connection is closed silently', () =>
     scene(engine, { ...TIMES, idleTimeoutMs: 1_500 }, async ({ address, neighbour }) => {
       const whole = `GET /api/inbox.asmx/CountUnread?user_id=${ACME} HTTP/1.1\r\nHost: h\r\n\r\n`;
       const client = stranger(address, whole);

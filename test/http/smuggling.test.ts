@@ -130,7 +130,7 @@ onEveryEngine('ambiguous requests', (engine) => {
   };
 
   for (const [name, [bytes, [status, message]]] of Object.entries(REFUSED)) {
-    test(`${name}: ${status}, nothing is executed, and the connection is closed`, async () => {
+    test(`a request with ${name} gets ${status}, is not executed, and its connection is closed`, async () => {
       const answers = await said(address, bytes);
       assert.equal(answers.length, 1);
       assertRefusal(answers[0], status, message);

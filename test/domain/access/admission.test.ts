@@ -20,7 +20,7 @@ describe('admission with a rate limiter in its own process', () => {
     });
   }
 
-  test('addresses: IPv4 one by one, IPv6 by the /64 that a customer has; those without a limit have none', async () => {
+  test('an IPv4 address has a limit of its own, an IPv6 address shares that of its /64, and exempt addresses have none', async () => {
     const clock = { now: 0 };
     const admission = createWorld(0, 1).admission({
       rateLimiter: createRateLimiter(() => clock.now),
@@ -44,7 +44,7 @@ describe('admission with a rate limiter in its own process', () => {
     assert.equal(admission.admitAccount(acme), undefined, 'accounts have no limit here');
   });
 
-  test('a failed identification is answered after as long as it is held back', async () => {
+  test('the answer to a failed identification is delayed for as long as the rate limiter says', async () => {
     const world = createWorld(1, 1);
     const admission = world.admission();
     for (let failure = 0; failure < 13; failure++) await admission.failed('192.0.2.1');
@@ -76,7 +76,7 @@ describe('questions to the primary process', () => {
     answer(sent[0], 'too late, and nobody listens');
   });
 
-  test('a worker goes on by itself without a primary process, or without its answer', async () => {
+  test('a worker decides by itself without a primary process, or without its answer', async () => {
     const { channel, ask } = createChannel();
     assert.equal(await ask('never answered'), undefined);
     channel.connected = false;

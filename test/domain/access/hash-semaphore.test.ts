@@ -19,7 +19,7 @@ function opened() {
 const [BUSY, OTHER] = ['192.0.2.1', '198.51.100.1'];
 
 describe('computations of password hashes', () => {
-  test('four hashes are computed at a time, and one for another network does not wait behind all of a busy one', async () => {
+  test('four hashes are computed at a time, and one for another network does not wait behind all those of a busy network', async () => {
     const { begun, compute, endNext } = opened();
     for (let count = 0; count < 8; count++) void compute(BUSY);
     await settled();

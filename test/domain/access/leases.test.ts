@@ -6,7 +6,7 @@ import { createRandom, SEED } from '../../support/random.ts';
 
 /** Processes that count together: each asks one of them, and takes some calls at a time. */
 describe('admission in several processes with one rate limiter', () => {
-  test('as many calls as may come at once are admitted at once, by whichever process, and no more', async () => {
+  test('a burst of calls is admitted at once up to the limit, by whichever process, and no more', async () => {
     for (const [perSecond, burst, processes] of [
       [1_000, 100, 1],
       [1_000, 100, 3],
@@ -29,7 +29,7 @@ describe('admission in several processes with one rate limiter', () => {
     }
   });
 
-  test('calls that come while a question is on its way share its answer: so many as it brings, then the next one asks', async () => {
+  test('calls that come while a question is on its way share the calls that its answer grants, and the next call asks again', async () => {
     const world = createWorld(100, 10); // 5 at a time
     const admission = world.admission();
     const outcomes = Promise.all(Array.from({ length: 30 }, () => outcomeOf(() => admission.admitAccount(acme))));

@@ -25,7 +25,7 @@ describe('a limit of calls', () => {
   ];
 
   for (const [perSecond, burst] of RATES) {
-    test(`${perSecond} a second, ${burst} at once: so many at once, then as many as come in`, () => {
+    test(`a limit of ${perSecond} per second and ${burst} at once admits the burst, then as many as the rate allows`, () => {
       const { clock, rateLimiter } = counting();
       const rate = { perSecond, burst };
       const takeAll = () => rateLimiter.take('a', rate, 10_000_000).granted;
@@ -39,7 +39,7 @@ describe('a limit of calls', () => {
       assert.equal(takeAll(), burst, 'never more than at once, however long the pause');
     });
 
-    test(`${perSecond} a second, ${burst} at once: the wait is exact, also for who asks all the time`, () => {
+    test(`a limit of ${perSecond} per second and ${burst} at once tells the exact wait, also to a client that asks all the time`, () => {
       const { clock, rateLimiter } = counting();
       const rate = { perSecond, burst };
       assert.equal(rateLimiter.take('a', rate, burst).granted, burst);
@@ -63,7 +63,7 @@ describe('a limit of calls', () => {
     });
   }
 
-  test('a token bucket admits in any time at most its burst and what has come in since', (t) => {
+  test('a token bucket admits in any period at most its burst and what its rate has added since', (t) => {
     t.diagnostic(`SEED=${SEED}`);
     const random = createRandom('rates');
     for (let round = 0; round < 200; round++) {
@@ -107,7 +107,7 @@ describe('a limit of calls', () => {
     }
   });
 
-  test('a clock that is set back gives nothing, and the waiting does not get longer by it', () => {
+  test('a clock that is set back adds no calls, and makes no wait longer', () => {
     const { clock, rateLimiter } = counting();
     const rate = { perSecond: 2, burst: 5 };
     rateLimiter.take('a', rate, 5);
@@ -134,7 +134,7 @@ describe('failed identifications', () => {
   const fail = (rateLimiter: ReturnType<typeof createRateLimiter>, client: string, times: number) =>
     Array.from({ length: times }, () => rateLimiter.failed(client));
 
-  test('10 failures of an address are free, then each is held back twice as long as the last, up to 2 s', () => {
+  test('10 failures of an address have no delay, and each further one is delayed twice as long as the last, up to 2 s', () => {
     for (const client of ['192.0.2.1', '2001:db8::1']) {
       assert.deepEqual(fail(counting().rateLimiter, client, DELAYS.length), DELAYS, client);
     }
@@ -178,7 +178,7 @@ describe('failed identifications', () => {
     }
   });
 
-  test('a clock that is set back holds nobody longer', () => {
+  test('a clock that is set back makes no delay longer', () => {
     const { clock, rateLimiter } = counting();
     fail(rateLimiter, '192.0.2.1', 12);
     clock.now -= 24 * 3_600_000;
@@ -188,7 +188,7 @@ describe('failed identifications', () => {
   });
 });
 
-describe('what is remembered', () => {
+describe('memory of the rate limiter', () => {
   const rate = { perSecond: 1, burst: 2 };
   const spend = (rateLimiter: ReturnType<typeof createRateLimiter>, key: string) =>
     rateLimiter.take(key, rate, 2).granted;

@@ -47,7 +47,7 @@ const refusal = async (work: Promise<unknown>): Promise<Problem> => {
 };
 
 onEveryEngine('signing in', (engine) => {
-  test('a link opens one session, once, within 24 hours, and another process sees that', async (t) => {
+  test('a link opens one session, once, within 24 hours, whichever process is asked', async (t) => {
     const { signIn, operator, customer, account, clock, database, dependencies, run } = await open(engine, t);
     await account('acme');
     const other = createSignIn(database, dependencies);
@@ -149,7 +149,7 @@ onEveryEngine('signing in', (engine) => {
     assert.equal((await refusal(signIn.redeemLink(link, HOME))).kind, 'denied');
   });
 
-  test('sessions are listed, the newest first, and the oldest goes beyond the limit', async (t) => {
+  test('sessions are listed, the newest first, and the oldest is ended beyond the limit', async (t) => {
     const { signIn, ann, clock } = await open(engine, t);
     const { session } = await ann();
     const made: Session[] = [session];
@@ -212,7 +212,7 @@ onEveryEngine('signing in', (engine) => {
     assert.equal(texts.size, 1);
   });
 
-  test('wrong passwords pause the pair of name and network, and lock nobody else out', async (t) => {
+  test('wrong passwords delay their pair of name and network, and lock nobody else out', async (t) => {
     const { signIn, ann, clock, slept, audited } = await open(engine, t);
     await ann();
     for (let count = 0; count < 5; count++) {
@@ -238,7 +238,7 @@ onEveryEngine('signing in', (engine) => {
     assert.ok(actions.includes('sign in'));
   });
 
-  test('guesses from many networks slow a name down, and its owner still gets in', async (t) => {
+  test('guesses from many networks delay sign-ins of a name, and its owner can still sign in', async (t) => {
     const { signIn, ann, slept, clock } = await open(engine, t);
     await ann();
     for (let network = 0; network < 31; network++) {
@@ -306,7 +306,7 @@ onEveryEngine('signing in', (engine) => {
     assert.ok((await audited()).some(([action]: string[]) => action === 'second factor on'));
   });
 
-  test('recovery codes are renewed and the factor is removed, which the audit tells', async (t) => {
+  test('recovery codes can be renewed and the second factor removed, and the audit records both', async (t) => {
     const { signIn, ann, clock, audited } = await open(engine, t);
     const { session } = await ann();
     const { secret } = await signIn.beginFactor(session.owner);

@@ -24,7 +24,7 @@ const KEYS = { sha1: SEED.slice(0, 20), sha256: SEED.slice(0, 32), sha512: SEED.
 
 describe('one-time codes', () => {
   for (const [seconds, sha1, sha256, sha512] of VECTORS) {
-    test(`RFC 6238 at ${seconds} s`, () => {
+    test(`the code at ${seconds} s is the one of RFC 6238`, () => {
       const step = stepOf(seconds * 1_000);
       for (const [algorithm, expected] of Object.entries({ sha1, sha256, sha512 })) {
         const key = Buffer.from(KEYS[algorithm as keyof typeof KEYS]);
@@ -33,7 +33,7 @@ describe('one-time codes', () => {
     });
   }
 
-  test('a code is good one step before and after its own, and no further', () => {
+  test('a code is valid one step before and after its own, and no further', () => {
     const secret = toBase32(Buffer.from(KEYS.sha1));
     const at = 1_111_111_111_000;
     const code = codeOf(Buffer.from(KEYS.sha1), stepOf(at));

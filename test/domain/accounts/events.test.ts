@@ -56,7 +56,7 @@ onEveryEngine('events of messages and connectors', (engine) => {
     assert.deepEqual(await events(), [...submitted, delivered]);
   });
 
-  test('a message of which nobody knows whether the carrier has it has the event message.needs_decision', async (t) => {
+  test('a message with an unknown outcome has the event message.needs_decision', async (t) => {
     const { accept, claim, account, clock, events } = await opened(engine, t);
     await accept(account);
     const [lost] = await claim();
@@ -135,7 +135,7 @@ onEveryEngine('events of messages and connectors', (engine) => {
     assert.deepEqual(await events(), [low(997), low(995)]);
   });
 
-  test('a connector that goes down and up has one event each, whatever processes notice it', async (t) => {
+  test('a connector that goes down and up has one event each, however many processes notice it', async (t) => {
     const { database, now, events, clock } = await opened(engine, t);
     const [one, other] = [createConnectors(database, now), createConnectors(database, now)];
     await one.prepare([], { name: 'main', ...ANY_CONNECTOR });

@@ -73,7 +73,7 @@ onEveryEngine('new ids', (engine) => {
     assert.deepEqual(await nextIds(engine, imported), { contact: 41n, group: 8n, message: 901n, template: 3n });
   });
 
-  test('imported ids that are negative or the largest there are do not use up the counters', async () => {
+  test('imported ids that are negative or the largest possible do not exhaust the counters', async () => {
     const imported = {
       groups: [{ id: Number(INT32_MAX) }, { id: -5 }, { id: 2 }],
       contacts: [{ id: String(INT64_MAX) }, { id: String(INT32_MAX) }, { id: -1 }, { id: 3 }],
@@ -82,14 +82,14 @@ onEveryEngine('new ids', (engine) => {
     assert.deepEqual(await nextIds(engine, imported), { contact: 4n, group: 3n, message: 5n, template: 1n });
   });
 
-  test('contact and group ids stay within 32 bits: a counter that is used up refuses', () =>
+  test('contact and group ids stay within 32 bits, and an exhausted counter refuses new ones', () =>
     withAccount(engine, { contacts: [{ id: 2 ** 30 - 1 }] }, async (store, account) => {
       const next = () => store.transaction(account, (queries) => takeIds(queries, account, 'contact'));
       assert.equal(await next(), 2n ** 30n);
       for (const _ of [1, 2]) await assert.rejects(next(), { message: 'the account has no contact ids left' });
     }));
 
-  test('several ids are taken at once, and a transaction that fails gives them back', () =>
+  test('several ids are taken at once, and a transaction that fails returns them', () =>
     withAccount(engine, {}, async (store, account) => {
       const take = (count: number) =>
         store.transaction(account, (queries) => takeIds(queries, account, 'message', count));

@@ -82,7 +82,7 @@ onEveryEngine('ledger', (engine) => {
     await check('blacklisted');
   });
 
-  test('a balance at the largest number takes no more, and the books still add up', async (t) => {
+  test('a balance at the largest number accepts no more credits, and the ledger still adds up', async (t) => {
     const { ledger, scheduled, add, check } = await openLedger(engine, t);
     const account = await add(LARGEST - 1n, 0n, [message(1), message(2), message(3)]);
     await scheduled.deleteAll(account);

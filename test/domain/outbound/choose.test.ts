@@ -50,7 +50,7 @@ const found = (routes: OutboundRoute[], message: Partial<RoutedMessage> = {}) =>
 const numbers = (count: number) => Array.from({ length: count }, (_, index) => `+2782${5_550_000 + index}`);
 
 describe('the route of a message', () => {
-  test('the highest priority counts, then the longest prefix, then the account, then the sender, then the name', () => {
+  test('the route with the highest priority is chosen, then by the longest prefix, the account, the sender, and the name', () => {
     const acme = { id: 7n, username: 'acme' };
     const routes = [route('b'), route('a'), route('sender', { senders: ['ACME'] })];
     assert.equal(found(routes), 'a');
@@ -64,7 +64,7 @@ describe('the route of a message', () => {
     assert.equal(found([route('country', { prefixes: ['27'] })], { recipient: '+4915112345678' }), null);
   });
 
-  test('a route that is not about a message says why', () => {
+  test('a route that does not match a message says why', () => {
     const why = (more: Partial<OutboundRoute>, message: Partial<RoutedMessage> = {}) =>
       misfitOf(route('x', more), { ...MESSAGE, ...message });
     assert.equal(why({}), null);
@@ -87,7 +87,7 @@ describe('the ways of a route', () => {
     assert.deepEqual(numbers(50).map(first), numbers(50).map(first));
   });
 
-  test('a way that is added to a spread takes its own share, and moves nobody between the others', () => {
+  test('a way that is added to a spread takes its own share, and moves no number between the other ways', () => {
     const before = route('x', { mode: 'spread', ways: [way('a'), way('b')] });
     const after = route('x', { mode: 'spread', ways: [way('a'), way('b'), way('c')] });
     for (const number of numbers(500)) {
@@ -110,7 +110,7 @@ describe('the ways of a route', () => {
     }
   });
 
-  test('a temporary refusal moves on, a throttled one where the route says so, a permanent one by its reason alone', () => {
+  test('a temporary refusal goes to the next way, a throttled one if the route says so, and a permanent one only for the reasons that the route names', () => {
     const plain = route('x', { ways: [way('a', { ifRefused: ['0x0000000b'] }), way('b')] });
     assert.equal(movesOn(plain, 'a', 'temporary', 'no route'), true);
     assert.equal(movesOn(plain, 'a', 'throttled', 'slow down'), false);

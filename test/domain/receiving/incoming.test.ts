@@ -58,7 +58,7 @@ async function opened(engine: Parameters<typeof openActions>[0], t: Parameters<t
 }
 
 onEveryEngine('incoming messages', (engine) => {
-  test('the route of a message: priority, then its destination, then a keyword, then the name', async (t) => {
+  test('the route of a message is chosen by priority, then by its destination, its keyword and its name', async (t) => {
     const { bench, route, incoming } = await opened(engine, t);
     await route('any', { username: 'globex' });
     await route('b', { username: 'acme', destination: '31234' });
@@ -265,7 +265,7 @@ onEveryEngine('incoming messages', (engine) => {
     assert.deepEqual(await textsOf(bench), ['1234']);
   });
 
-  test('after 72 hours what came is stored, with a sentence where a part is missing', async (t) => {
+  test('after 72 hours the parts that came are stored, with a sentence in place of each missing part', async (t) => {
     const { bench, route, incoming } = await opened(engine, t);
     await route('code', { username: 'acme', destination: '31234' });
     const part = (number: number, text: string) => arrived({ text, part: { reference: 1, total: 3, number } });
@@ -280,7 +280,7 @@ onEveryEngine('incoming messages', (engine) => {
     assert.deepEqual(await textsOf(bench), ['begin [part 2 of 3 is missing]end']);
   });
 
-  test('of more messages that are not whole than may wait, the oldest are stored as they are', async (t) => {
+  test('if more incomplete messages wait than may, the oldest are stored as they are', async (t) => {
     const { bench, route, incoming } = await opened(engine, t);
     await route('code', { username: 'acme', destination: '31234' });
     for (let reference = 1; reference <= 4; reference++) {
@@ -292,7 +292,7 @@ onEveryEngine('incoming messages', (engine) => {
     assert.deepEqual(await textsOf(bench), ['text 1[part 2 of 2 is missing]']);
   });
 
-  test('a route too many is refused, and one that is there is still replaced', async (t) => {
+  test('a route beyond the limit is refused, and an existing one can still be replaced', async (t) => {
     const { bench, route } = await opened(engine, t);
     await route('first', { username: 'acme', destination: '31234' });
     await bench.database.run(fillRoutes, { count: ROUTES_MAX - 1 });

@@ -14,11 +14,11 @@ const HOUR = 3_600_000;
 const NONE = { stop_words: null, start_words: null, help_words: null, word_languages: null, help_answer: null };
 
 describe('words that opt out, opt in and ask for help', () => {
-  test('an account without words listens to none', () => {
+  test('an account without reply words recognises none', () => {
     for (const text of ['STOP', 'START', 'HELP']) assert.equal(replyWordOf(text, null, NONE), null);
   });
 
-  test('START and UNSTOP count where STOP words do, HELP where there is an answer', () => {
+  test('START and UNSTOP are recognised if the account has STOP words, and HELP if it has an answer', () => {
     const words = { ...NONE, stop_words: 'ENDE' };
     const found = ['ende', 'Start.', ' unstop ', 'HELP', 'STOP', 'start now'].map((text) =>
       replyWordOf(text, null, words),
@@ -30,7 +30,7 @@ describe('words that opt out, opt in and ask for help', () => {
     assert.equal(replyWordOf('JA', null, { ...words, start_words: 'JA', stop_words: 'JA' }), 'stop');
   });
 
-  test('every word of every list is one word and counts in its language alone', () => {
+  test('every entry of every list is one word and is recognised only in its language', () => {
     for (const [language, lists] of Object.entries(WORD_LISTS)) {
       const words = { ...NONE, word_languages: language, help_answer: 'Call us.' };
       for (const kind of ['stop', 'start', 'help'] as const) {
@@ -44,7 +44,7 @@ describe('words that opt out, opt in and ask for help', () => {
     assert.equal(replyWordOf('abmelden', null, { ...NONE, word_languages: 'en,de' }), 'stop');
   });
 
-  test('a word counts behind the keyword of its route', () => {
+  test('a reply word is recognised behind the keyword of its route', () => {
     const words = { ...NONE, stop_words: 'STOP', help_answer: 'Call us.' };
     const found = ['win stop', 'WIN START', 'win help', 'other stop'].map((text) => replyWordOf(text, 'WIN', words));
     assert.deepEqual(found, ['stop', 'start', 'help', null]);
@@ -84,7 +84,7 @@ onEveryEngine('words that senders reply with', (engine) => {
   const checkLedger = async ({ database, services }: ActionBench) =>
     assert.deepEqual((await createLedger(database, services.now).check()).discrepancies, []);
 
-  test('STOP puts the sender on the blacklist with the text as evidence, and START, UNSTOP and own words take it off', async (t) => {
+  test('STOP puts the sender on the blacklist with the text as evidence, and START, UNSTOP and own words remove it', async (t) => {
     const { bench } = await opened(t, { startWords: ['JA'], wordLanguages: ['de'] });
     for (const [stop, start] of [
       ['Stop!', 'start'],
@@ -101,7 +101,7 @@ onEveryEngine('words that senders reply with', (engine) => {
     assert.equal((await bench.of('acme', 'message send', { body: { recipients: [SENDER], text: 'x' } })).parts, 1);
   });
 
-  test('START takes off an entry in another notation, and the entry of an erased person', async (t) => {
+  test('START removes an entry in another notation, and the entry of an erased person', async (t) => {
     const { bench } = await opened(t, { region: 'ZA' });
     await bench.of('acme', 'blacklist add', { body: { number: '082 555 0201', origin: 'STOP' } });
     await says(bench, 'START');
@@ -113,7 +113,7 @@ onEveryEngine('words that senders reply with', (engine) => {
     assert.deepEqual(await numbers(bench, 'acme'), []);
   });
 
-  test('an answer to STOP goes although the sender is on the blacklist, from the number that was written to', async (t) => {
+  test('the answer to STOP is sent although the sender is on the blacklist, from the number that was written to', async (t) => {
     const { bench, claim } = await opened(t, { stopAnswer: 'You get no more messages.' });
     await bench.of('acme', 'message send', { body: { recipients: [SENDER], text: 'waits' } });
     await says(bench, 'STOP');
@@ -126,7 +126,7 @@ onEveryEngine('words that senders reply with', (engine) => {
     await checkLedger(bench);
   });
 
-  test('each answer goes once to a sender in 24 hours, and to another sender by itself', async (t) => {
+  test('each answer is sent to a sender at most once in 24 hours', async (t) => {
     const { bench } = await opened(t, { stopAnswer: 'Bye.', helpAnswer: 'Call us.' });
     for (const text of ['STOP', 'stop', 'help', 'HELP', 'Stop']) await says(bench, text);
     assert.deepEqual((await sent(bench)).sort(), ['Bye.', 'Call us.']);
@@ -141,7 +141,7 @@ onEveryEngine('words that senders reply with', (engine) => {
     assert.deepEqual(await numbers(bench, 'acme'), [SENDER]);
   });
 
-  test('an answer is not ended by a second opt-out while it waits', async (t) => {
+  test('a second opt-out does not cancel an answer that waits', async (t) => {
     const { bench, claim } = await opened(t, { stopAnswer: 'Bye.' });
     await says(bench, 'STOP');
     assert.deepEqual(await bench.of('acme', 'blacklist add', { body: { number: SENDER } }), { cancelled: 0 });
@@ -167,7 +167,7 @@ onEveryEngine('words that senders reply with', (engine) => {
     await checkLedger(bench);
   });
 
-  test('without credits there is no answer, the opt-out holds, and a later STOP is answered', async (t) => {
+  test('without credits no answer is sent but the opt-out applies, and a later STOP is answered', async (t) => {
     const { bench } = await opened(t, { credits: '0', stopAnswer: 'Bye.', helpAnswer: 'Call us.' });
     await says(bench, 'STOP');
     await says(bench, 'HELP');
@@ -180,7 +180,7 @@ onEveryEngine('words that senders reply with', (engine) => {
     await checkLedger(bench);
   });
 
-  test('a STOP by a shared number counts for all accounts of the number, and so does START', async (t) => {
+  test('a STOP to a shared number applies to all accounts of the number, and so does START', async (t) => {
     const { bench } = await opened(t);
     await bench.account('globex', { credits: '10' });
     await bench.account('initech', { credits: '10' });
@@ -208,7 +208,7 @@ onEveryEngine('words that senders reply with', (engine) => {
     await checkLedger(bench);
   });
 
-  test('START by a shared number leaves the entries that an account made by itself', async (t) => {
+  test('START to a shared number leaves the entries that an account made by itself', async (t) => {
     const { bench } = await opened(t);
     const route = (name: string, body: object) => bench.run('route put', { params: { name }, body });
     await route('code', { username: 'acme', destination: '31234', sharedOptOut: true });
@@ -288,7 +288,7 @@ onEveryEngine('words that senders reply with', (engine) => {
     assert.ok(!JSON.stringify(items).includes(SENDER.slice(-6)));
   });
 
-  test('the words and answers of an account are shown, changed and refused where they are wrong', async (t) => {
+  test('the words and answers of an account can be shown and changed, and wrong ones are refused', async (t) => {
     const { bench } = await opened(t, { helpAnswer: 'Call us.' });
     const body = { startWords: ['JA'], helpWords: ['INFO'], wordLanguages: ['de', 'en'], stopAnswer: 'Bye.' };
     const changed = await bench.of('acme', 'account change', { body: { ...body, helpAnswer: null } });

@@ -16,7 +16,7 @@ const idOf = sql<{ username: string }, { account_id: bigint }>(
 );
 
 onEveryEngine('accepting', (engine) => {
-  test('numbers are E.164 in the region of the account, once each; impossible ones are refused and the others go', async (t) => {
+  test('numbers become E.164 in the region of the account, each is used once, and impossible ones are refused while the others are accepted', async (t) => {
     const sending = await openSending(engine, t);
     const account = await sending.addAccount();
     const to = ['082 555 0201', '+27825550201', '0027 82 555 0202', '12', 'hello', '+4915112345678'];
@@ -69,7 +69,7 @@ onEveryEngine('accepting', (engine) => {
     assert.deepEqual(await sending.claim(), []);
   });
 
-  test('the last credits of an account can be spent: a request that takes exactly the free ones is accepted', async (t) => {
+  test('a request that needs exactly the free credits of an account is accepted', async (t) => {
     const sending = await openSending(engine, t);
     const account = await sending.addAccount({ credits: 2n });
     const { accepted } = await sending.accept(account, message({ text: 'x'.repeat(161) }));
@@ -77,7 +77,7 @@ onEveryEngine('accepting', (engine) => {
     assert.deepEqual(await sending.ledger.balances(account), { free: 0n, held: 2n, used: 0n });
   });
 
-  test('a dry run tells parts, cost, refusals, missing credits and the shift of quiet hours, and changes nothing', async (t) => {
+  test('a dry run shows parts, cost, refusals, missing credits and the delay by quiet hours, and changes nothing', async (t) => {
     const sending = await openSending(engine, t);
     const account = await sending.addAccount({ credits: 1n });
     const given = message({ to: ['+27825550201', 'x'], text: 'ж'.repeat(71) });
@@ -116,7 +116,7 @@ onEveryEngine('accepting', (engine) => {
     await assert.rejects(sending.accept(account, given), { kind: 'bad-argument' });
   });
 
-  test('ids go on above deleted ones', async (t) => {
+  test('new ids are above those of deleted messages', async (t) => {
     const sending = await openSending(engine, t);
     const account = await sending.addAccount();
     const first = (await sending.accept(account)).accepted[0]?.id as bigint;
@@ -189,7 +189,7 @@ onEveryEngine('accepting', (engine) => {
 });
 
 /** Random lives of messages. Whatever happens, the ledger adds up and nothing is claimed twice. */
-onEveryEngine('random lives', (engine) => {
+onEveryEngine('random sequences of changes', (engine) => {
   const step = fc.oneof(
     fc.record({ kind: fc.constant('accept' as const), delay: fc.integer({ min: 0, max: 3 }), long: fc.boolean() }),
     fc.record({ kind: fc.constant('claim' as const) }),

@@ -62,7 +62,7 @@ onEveryEngine('claiming and settling', (engine) => {
     assert.deepEqual(await sending.ledger.balances(account), { free: 999n, held: 1n, used: 0n });
   });
 
-  test('a permanent refusal is REJECTED with its reason, and the credits are free again', async (t) => {
+  test('a permanent refusal makes a message REJECTED with its reason, and frees its credits', async (t) => {
     const sending = await openSending(engine, t);
     const account = await sending.addAccount();
     const id = (await sending.accept(account)).accepted[0]?.id as bigint;
@@ -183,7 +183,7 @@ onEveryEngine('claiming and settling', (engine) => {
     await sending.checkLedger();
   });
 
-  test('an answer that comes after the lease still settles the message, where nobody has claimed it again', async (t) => {
+  test('an answer that comes after the lease still settles the message, unless it was claimed again', async (t) => {
     const sending = await openSending(engine, t);
     const account = await sending.addAccount();
     const id = (await sending.accept(account)).accepted[0]?.id as bigint;
@@ -260,7 +260,7 @@ onEveryEngine('claiming and settling', (engine) => {
     );
   });
 
-  test('accounts of a higher priority come first, and those of one priority share a claim', async (t) => {
+  test('accounts of a higher priority are claimed first, and those of one priority share a claim', async (t) => {
     const sending = await openSending(engine, t);
     const numbers = (count: number) => Array.from({ length: count }, (_, at) => `+2782555${String(1_000 + at)}`);
     const flood = await sending.addAccount();
@@ -275,7 +275,7 @@ onEveryEngine('claiming and settling', (engine) => {
     assert.equal(claimed[0]?.account, urgent);
   });
 
-  test('a message goes through the connector of its account', async (t) => {
+  test('a message is submitted through the connector of its account', async (t) => {
     const sending = await openSending(engine, t);
     const other = await sending.addAccount({ connector: 'kannel' });
     await sending.accept(other);
@@ -283,7 +283,7 @@ onEveryEngine('claiming and settling', (engine) => {
     assert.equal((await sending.claim(100, 'kannel')).length, 1);
   });
 
-  test('two dispatchers at once claim every message once', async (t) => {
+  test('two concurrent dispatchers claim every message once', async (t) => {
     const sending = await openSending(engine, t);
     const accounts = await Promise.all([1, 2, 3].map(() => sending.addAccount()));
     const numbers = Array.from({ length: 30 }, (_, at) => `+2782555${1_000 + at}`);
@@ -300,7 +300,7 @@ onEveryEngine('claiming and settling', (engine) => {
     assert.equal(new Set(claimed).size, 90);
   });
 
-  test('gateway ids are told inside of the transaction of the settlement', async (t) => {
+  test('gateway ids are passed on within the transaction of the settlement', async (t) => {
     const told: string[] = [];
     const sending = await openSending(engine, t, async (_transaction, parts) => {
       told.push(...parts.map(({ gatewayId }) => gatewayId));

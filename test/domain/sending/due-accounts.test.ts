@@ -36,7 +36,7 @@ async function addCrowd(
   await database.run(theirWork, { from, nextDueAt, servedAt });
 }
 
-onEveryEngine('which accounts are due', (engine) => {
+onEveryEngine('accounts that are due', (engine) => {
   const open = async (t: TestContext) => {
     const sending = await openSending(engine, t);
     const served = async (limit: number) => [...new Set((await sending.claim(limit)).map(({ account }) => account))];
@@ -60,7 +60,7 @@ onEveryEngine('which accounts are due', (engine) => {
     assert.deepEqual(await served(10), [account]);
   });
 
-  test('a higher priority goes first, and accounts of a paused connector are in nobody’s way', async (t) => {
+  test('accounts of a higher priority are claimed first, and accounts of a paused connector delay no others', async (t) => {
     const { sending, served } = await open(t);
     const [low, high] = [await sending.addAccount(), await sending.addAccount({ priority: 3 })];
     await addCrowd(sending, 1_000_000, { nextDueAt: START - 2, servedAt: 0, priority: 9, connector: 'paused' });

@@ -30,7 +30,7 @@ async function open(engine: Engine, t: TestContext) {
   return { ...sending, runAt, failures };
 }
 
-onEveryEngine('messages whose time is over, and that nobody claims', (engine) => {
+onEveryEngine('messages that expire without a claim', (engine) => {
   const HINDRANCES = {
     'whose connector is paused': async () => {},
     'of a disabled account': (bench: Awaited<ReturnType<typeof open>>, account: bigint) =>
@@ -58,7 +58,7 @@ onEveryEngine('messages whose time is over, and that nobody claims', (engine) =>
     });
   }
 
-  test('the reason of the last refusal is told', async (t) => {
+  test('an expired message names the reason of its last refusal', async (t) => {
     const bench = await open(engine, t);
     const account = await bench.addAccount();
     const notAfter = START + 10 * MINUTE;
@@ -71,7 +71,7 @@ onEveryEngine('messages whose time is over, and that nobody claims', (engine) =>
     await bench.checkLedger();
   });
 
-  test('a message that is being submitted, or whose answer was lost, does not end', async (t) => {
+  test('a message that is being submitted, or whose answer was lost, does not expire', async (t) => {
     const bench = await open(engine, t);
     const account = await bench.addAccount();
     const notAfter = START + 10 * MINUTE;
@@ -86,7 +86,7 @@ onEveryEngine('messages whose time is over, and that nobody claims', (engine) =>
     assert.deepEqual(await bench.ledger.balances(account), { free: 998n, held: 2n, used: 0n });
   });
 
-  test('a message that was deleted is not kept as EXPIRED', async (t) => {
+  test('a deleted message does not become EXPIRED', async (t) => {
     const bench = await open(engine, t);
     const account = await bench.addAccount();
     const notAfter = START + DAY;
@@ -101,7 +101,7 @@ onEveryEngine('messages whose time is over, and that nobody claims', (engine) =>
     await bench.checkLedger();
   });
 
-  test('a run looks at 5,000 messages, and the next ones at the others', async (t) => {
+  test('a run checks 5,000 messages, and the next runs check the others', async (t) => {
     const bench = await open(engine, t);
     const notAfter = START + 10 * MINUTE;
     for (let count = 0; count < 6; count++) {

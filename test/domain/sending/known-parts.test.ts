@@ -86,7 +86,7 @@ const unknownOutcomeFor = (now: number): Outcome => ({
 const throttledFor = (now: number): Outcome => ({ kind: 'waiting', dueAt: now + 1_000, reason: 'throttled' });
 const REFUSED: Outcome = { kind: 'rejected', reason: 'a duplicate' };
 
-onEveryEngine('what is known of parts', (engine) => {
+onEveryEngine('outcomes of single parts', (engine) => {
   test('a refused second attempt does not make a message REJECTED whose first attempt was never answered', async (t) => {
     const sent = await opened(engine, t, { policy: 'submit-again' });
     await sent.send();
@@ -195,7 +195,7 @@ onEveryEngine('what is known of parts', (engine) => {
     }
   });
 
-  test('the late answer of an older claim ends the wait for a decision', async (t) => {
+  test('a late answer to an older claim ends the wait for a decision', async (t) => {
     const sent = await opened(engine, t, { policy: 'submit-again', notAfter: START + LEASE + UNKNOWN_OUTCOME + 500 });
     const first = await sent.send();
     await sent.answer(await sent.claimAgain(), unknownOutcomeFor(sent.now()), 'unknown-outcome');
@@ -222,7 +222,7 @@ onEveryEngine('what is known of parts', (engine) => {
     assert.deepEqual(await sent.seen(), ['SUBMITTED', null, 0n, 1n]);
   });
 
-  test('a message that needs a decision whose missing answer was a temporary refusal goes on, once', async (t) => {
+  test('a message that needs a decision is submitted again, once, if its late answer is a temporary refusal', async (t) => {
     const sent = await opened(engine, t, { policy: 'submit-again' });
     const first = await sent.send();
     await sent.answer(await sent.claimAgain(), REFUSED, 'refused');
@@ -236,7 +236,7 @@ onEveryEngine('what is known of parts', (engine) => {
     assert.deepEqual(await sent.seen(), ['SUBMITTED', null, 0n, 1n]);
   });
 
-  test('a message whose answer could not be settled stays with the operator, whatever comes late', async (t) => {
+  test('a message whose answer could not be settled waits for the operator, whatever arrives late', async (t) => {
     const sent = await opened(engine, t, { policy: 'submit-again' });
     const claimed = await sent.send(TWO_PARTS);
     const parts = [
@@ -251,7 +251,7 @@ onEveryEngine('what is known of parts', (engine) => {
     assert.deepEqual(await sent.claim(), []);
   });
 
-  test('a message that needs a decision of never-twice waits for an operator, whatever time passes', async (t) => {
+  test('by never-twice a message that needs a decision waits for an operator, however long that takes', async (t) => {
     const sent = await opened(engine, t);
     await sent.answer(await sent.send(), unknownOutcomeFor(sent.now()), 'unknown-outcome');
     for (const passed of [UNKNOWN_OUTCOME, UNKNOWN_OUTCOME, LEASE, DAY]) {
@@ -261,7 +261,7 @@ onEveryEngine('what is known of parts', (engine) => {
     }
   });
 
-  test('a message does not go out a third time after both of its submissions were refused for good', async (t) => {
+  test('a message is not submitted a third time after both of its submissions were refused permanently', async (t) => {
     const sent = await opened(engine, t, { policy: 'submit-again' });
     const first = await sent.send();
     await sent.answer(await sent.claimAgain(), REFUSED, 'refused');
@@ -281,7 +281,7 @@ onEveryEngine('what is known of parts', (engine) => {
     assert.deepEqual(await sent.seen(), ['UNDELIVERABLE', null, 0n, 1n]);
   });
 
-  test('a receipt of UNKNOWN for a message that needs a decision was told a second time', async (t) => {
+  test('a receipt of UNKNOWN for a message that needs a decision adds UNKNOWN to the history once', async (t) => {
     const sent = await opened(engine, t);
     await sent.answer(await sent.send(), unknownOutcomeFor(sent.now()), 'unknown-outcome');
     sent.clock.now += UNKNOWN_OUTCOME;
@@ -331,7 +331,7 @@ onEveryEngine('what is known of parts', (engine) => {
     }
   });
 
-  test('a failure of the first attempt is not final while nobody knows what became of the second', async (t) => {
+  test('a failure of the first attempt is not final while the outcome of the second is unknown', async (t) => {
     for (const later of ['DELIVERED', 'UNDELIVERABLE', null]) {
       const sent = await opened(engine, t, { policy: 'submit-again' });
       await sent.send();

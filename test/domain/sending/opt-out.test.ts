@@ -21,8 +21,8 @@ const releases = sql<{ account: bigint; id: bigint }, { amount: bigint; reason: 
 );
 const idOf = (accepted: readonly { id: bigint | null }[]): bigint => accepted[0]?.id as bigint;
 
-onEveryEngine('an opt-out ends what waits', (engine) => {
-  test('a message that waits ends as DELETED with its reason and its credits back, and others stay', async (t) => {
+onEveryEngine('an opt-out while messages wait', (engine) => {
+  test('an opt-out makes a waiting message DELETED with its reason and frees its credits, and leaves others alone', async (t) => {
     const sending = await openSending(engine, t);
     const account = await sending.addAccount();
     const { accepted } = await sending.accept(account, message({ to: [NUMBER, '+27825550202'], text: LONG }));
@@ -49,7 +49,7 @@ onEveryEngine('an opt-out ends what waits', (engine) => {
     await sending.checkLedger();
   });
 
-  test('1,000 messages that wait for the number, 100 scheduled ones and one in a back-off end once, in one call', async (t) => {
+  test('an opt-out ends 1,000 waiting messages, 100 scheduled ones and one in a back-off, each once, in one call', async (t) => {
     const sending = await openSending(engine, t);
     const account = await sending.addAccount({ credits: 5_000n });
     await sending.accept(account);
@@ -67,7 +67,7 @@ onEveryEngine('an opt-out ends what waits', (engine) => {
     await sending.checkLedger();
   });
 
-  test('what is claimed is not called back, and is not submitted again where the carrier refuses it', async (t) => {
+  test('a claimed message is not called back by an opt-out, and is not submitted again if the carrier refuses it', async (t) => {
     const sending = await openSending(engine, t);
     const account = await sending.addAccount();
     const { accepted } = await sending.accept(account);
@@ -82,7 +82,7 @@ onEveryEngine('an opt-out ends what waits', (engine) => {
     await sending.checkLedger();
   });
 
-  test('a claim looks at the blacklist: a message that came to wait in another way is not submitted', async (t) => {
+  test('a claim checks the blacklist, so a message whose number another program has blocked is not submitted', async (t) => {
     const sending = await openSending(engine, t);
     const account = await sending.addAccount({ unknownOutcomePolicy: 'submit-again' });
     const { accepted } = await sending.accept(account);
@@ -129,7 +129,7 @@ onEveryEngine('an opt-out ends what waits', (engine) => {
     await sending.checkLedger();
   });
 
-  test('parts that a carrier has stay paid for, and the rest is free again', async (t) => {
+  test('an opt-out frees the credits of the parts that no carrier has, and of no others', async (t) => {
     const sending = await openSending(engine, t);
     const account = await sending.addAccount();
     const { accepted } = await sending.accept(account, message({ text: LONG }));
@@ -178,7 +178,7 @@ onEveryEngine('an opt-out ends what waits', (engine) => {
 });
 
 onEveryEngine('cancelling a message that is due', (engine) => {
-  test('a message that waits ends as DELETED, and its credits are free again', async (t) => {
+  test('a waiting message that is cancelled becomes DELETED, and its credits are free again', async (t) => {
     const sending = await openSending(engine, t);
     const account = await sending.addAccount();
     const { accepted } = await sending.accept(account, message({ text: LONG }));
@@ -193,7 +193,7 @@ onEveryEngine('cancelling a message that is due', (engine) => {
     await sending.checkLedger();
   });
 
-  test('the refusal tells what is submitted now, what was sent, and what nobody knows', async (t) => {
+  test('the refusal of a cancel says whether the message is being submitted, was sent, or has an unknown outcome', async (t) => {
     const sending = await openSending(engine, t);
     const account = await sending.addAccount();
     const id = idOf((await sending.accept(account)).accepted);
@@ -212,7 +212,7 @@ onEveryEngine('cancelling a message that is due', (engine) => {
     await sending.checkLedger();
   });
 
-  test('two cancels and a claim at once end or claim a message once', async (t) => {
+  test('two concurrent cancels and a claim end or claim a message once', async (t) => {
     const sending = await openSending(engine, t);
     const account = await sending.addAccount();
     for (let round = 0; round < 10; round++) {

@@ -105,7 +105,7 @@ async function open(engine: Engine, t: TestContext) {
 }
 
 onEveryEngine('outbound routes', (engine) => {
-  test('without a route, each message goes to the connector of its account, for one credit a part', async (t) => {
+  test('without a route, each message goes to the connector of its account, for one credit per part', async (t) => {
     const bench = await open(engine, t);
     const [own, other] = [await bench.addAccount({ connector: 'b' }), await bench.addAccount()];
     await bench.accept(own);
@@ -159,7 +159,7 @@ onEveryEngine('outbound routes', (engine) => {
     assert.equal((await bench.claimBy('a')).length, 50);
   });
 
-  test('after a temporary refusal of every part the next way gets the message at once; a round ends in the usual wait', async (t) => {
+  test('after a temporary refusal of every part the next way gets the message at once, and after the last way the message waits as usual', async (t) => {
     const bench = await open(engine, t);
     const account = await bench.addAccount();
     await bench.put(route([way('a'), way('b')]));
@@ -205,7 +205,7 @@ onEveryEngine('outbound routes', (engine) => {
     assert.deepEqual(bench.moved, []);
   });
 
-  test('a throttled message waits for its way unless the route says otherwise; a permanent refusal ends it unless it is named', async (t) => {
+  test('a throttled message waits for its way unless the route says otherwise, and a permanent refusal ends it unless the route names the reason', async (t) => {
     const bench = await open(engine, t);
     const account = await bench.addAccount();
     await bench.put(route([way('a', { ifRefused: ['0x45'] }), way('b')]));
@@ -225,7 +225,7 @@ onEveryEngine('outbound routes', (engine) => {
     await bench.checkLedger();
   });
 
-  test('messages leave a connector that is down or paused, but for one that tests it', async (t) => {
+  test('messages move from a connector that is down or paused to the next way, but for one that tests it', async (t) => {
     const bench = await open(engine, t);
     const account = await bench.addAccount();
     await bench.put(route([way('a'), way('b')]));
@@ -266,7 +266,7 @@ onEveryEngine('outbound routes', (engine) => {
     assert.equal(await goes(), 'b');
   });
 
-  test('the dearest way of a route is held, the way that took the message is paid, and the rest is free again', async (t) => {
+  test('the price of the dearest way is held, the price of the way that accepted the message is used, and the rest is free again', async (t) => {
     const bench = await open(engine, t);
     const account = await bench.addAccount();
     await bench.put(route([way('a', { price: 2 }), way('b', { price: 5 })]));
@@ -293,7 +293,7 @@ onEveryEngine('outbound routes', (engine) => {
     await bench.checkLedger();
   });
 
-  test('a way that became dearer than what is held is not taken', async (t) => {
+  test('a way that has become dearer than the held credits is not used', async (t) => {
     const bench = await open(engine, t);
     const account = await bench.addAccount();
     await bench.put(route([way('a'), way('b')]));
@@ -317,7 +317,7 @@ onEveryEngine('outbound routes', (engine) => {
     assert.equal((await bench.database.all(senders, {})).at(-1)?.sender, 'ACME');
   });
 
-  test('a route to nowhere, in a loop, or equal to another one is refused in words', async (t) => {
+  test('a route to an unknown connector, in a loop, or equal to another one is refused with the reason', async (t) => {
     const bench = await open(engine, t);
     const refused = (given: NewOutboundRoute, known = KNOWN) =>
       bench.routes.put(given, known, 'https://sms.example').then(
@@ -376,7 +376,7 @@ function counting(database: Database): { database: Database; taken: () => number
   return { database: counted(database), taken };
 }
 
-onEveryEngine('the cost of routes to those who have none', (engine) => {
+onEveryEngine('the cost of sending without routes', (engine) => {
   test('250 messages of an account take 12 statements to accept, 14 to claim and 10 to settle', async (t) => {
     const sending = await openSending(engine, t);
     const { database, taken } = counting(sending.database);

@@ -11,7 +11,7 @@ import { openStore } from '../../support/opened-database.ts';
 import { LEASE, message, openSending, UNKNOWN_OUTCOME } from '../../support/sending.ts';
 
 onEveryEngine('a pause of a connector', (engine) => {
-  test('after the answer no process claims anything, until it is resumed', async (t) => {
+  test('after a pause is acknowledged no process claims messages of the connector, until it is resumed', async (t) => {
     const sending = await openSending(engine, t);
     const other = await openStore(sending.setting);
     t.after(() => other.close());
@@ -28,7 +28,7 @@ onEveryEngine('a pause of a connector', (engine) => {
     );
   });
 
-  test('a pause is answered after the claims of all processes that were being written, and what they left waits', async (t) => {
+  test('a pause is acknowledged after the claims in progress of all processes, and the remaining messages wait', async (t) => {
     const sending = await openSending(engine, t);
     const other = await openStore(sending.setting);
     t.after(() => other.close());

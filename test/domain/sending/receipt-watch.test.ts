@@ -61,7 +61,7 @@ onEveryEngine('the watch over submissions without a receipt', (engine) => {
     }
   });
 
-  test('hosts with different waits take turns, and none reads the attempts again that both have passed', async (t) => {
+  test('hosts with different waits take turns, and none reads attempts again that both have checked', async (t) => {
     const sent = await opened(engine, t);
     await sent.submit(); // both have passed it
     sent.clock.now += 3 * DAY;
@@ -87,7 +87,7 @@ onEveryEngine('the watch over submissions without a receipt', (engine) => {
     assert.deepEqual(turns, [2, 0, 1, 0]);
   });
 
-  test('a message that is decided between the look of the maintenance and the move of its watch still becomes UNKNOWN without a receipt', async (t) => {
+  test('a message that is decided while the maintenance checks for receipts still becomes UNKNOWN without a receipt', async (t) => {
     const sent = await opened(engine, t);
     const id = await sent.unanswered();
     const maintenance = sent.upkeepOn({
@@ -101,7 +101,7 @@ onEveryEngine('the watch over submissions without a receipt', (engine) => {
     assert.equal(await sent.statusOf(id), 'UNKNOWN');
   });
 
-  test('a message whose decision is committed after the maintenance has passed it still becomes UNKNOWN without a receipt', async (t) => {
+  test('a message whose decision is committed after the maintenance has checked it still becomes UNKNOWN without a receipt', async (t) => {
     const sent = await opened(engine, t);
     const id = await sent.unanswered();
     const other = await openStore(sent.setting);

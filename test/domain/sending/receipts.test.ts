@@ -143,7 +143,7 @@ onEveryEngine('receipts', (engine) => {
     await bench.checkLedger();
   });
 
-  test('the worst part counts, and a message is final when all of its parts are', async (t) => {
+  test('a message has the status of its worst part, and is final when all of its parts are', async (t) => {
     const bench = await opened(engine, t);
     const { id, parts } = await bench.submitted(LONG);
     const [one, two, three] = parts.map(({ attemptId }) => attemptId) as [string, string, string];
@@ -166,7 +166,7 @@ onEveryEngine('receipts', (engine) => {
     );
   });
 
-  test('a receipt that outruns the answer to its submission is held and applied with the answer', async (t) => {
+  test('a receipt that comes before the answer to its submission is held and applied with the answer', async (t) => {
     const bench = await opened(engine, t);
     const claim = await bench.claimed(LONG);
     const [first, ...others] = claim.parts.map(({ attemptId }) => `gw-${attemptId}`);
@@ -225,7 +225,7 @@ onEveryEngine('receipts', (engine) => {
     assert.equal(await bench.held(), 0);
   });
 
-  test('of more unknown receipts than may be held, the oldest are dropped', async (t) => {
+  test('if more unknown receipts come than may be held, the oldest are dropped', async (t) => {
     const bench = await opened(engine, t);
     for (let number = 1; number <= 5; number++) {
       bench.clock.now += 1;
@@ -240,7 +240,7 @@ onEveryEngine('receipts', (engine) => {
     );
   });
 
-  test('a receipt of another connector is not about our submission', async (t) => {
+  test('a receipt of another connector does not change our submission', async (t) => {
     const bench = await opened(engine, t);
     const { id, parts } = await bench.submitted('hello', true);
     const attemptId = parts[0]?.attemptId as string;

@@ -18,7 +18,7 @@ async function statementsOf(transition: Requeue, state: DispatchRow['state'], du
   return names;
 }
 
-test('a message that waits for an operator raises no work for dispatchers, and one that is tried again does', async () => {
+test('a message that waits for an operator gives dispatchers no work, and one that is tried again does', async () => {
   assert.deepEqual(await statementsOf('escalate', 'unknown-outcome', NEVER), ['sending.requeue']);
   assert.deepEqual(await statementsOf('quarantine', 'submitting', NEVER), ['sending.requeue']);
   assert.deepEqual(await statementsOf('retry', 'submitting', 1_000), ['sending.requeue', 'sending.raiseWork']);

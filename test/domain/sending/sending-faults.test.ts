@@ -17,7 +17,7 @@ const HOUR = 60 * MINUTE;
 const receipt = { connector: 'loopback', gatewayId: null, status: 'DELIVERED', at: START, detail: null };
 
 onEveryEngine('faults of sending', (engine) => {
-  test('an account that cannot be claimed does not keep back the other accounts of its connector', async (t) => {
+  test('an account that cannot be claimed does not delay the other accounts of its connector', async (t) => {
     const sending = await openSending(engine, t);
     const broken = await sending.addAccount();
     const sound = await sending.addAccount();
@@ -75,7 +75,7 @@ onEveryEngine('faults of sending', (engine) => {
     assert.deepEqual(new Set(served), new Set([first, second]));
   });
 
-  test('the messages of a disabled account are not claimed, and go on when it is enabled', async (t) => {
+  test('the messages of a disabled account are not claimed until it is enabled', async (t) => {
     const sending = await openSending(engine, t);
     const account = await sending.addAccount();
     const id = (await sending.accept(account)).accepted[0]?.id;
@@ -101,7 +101,7 @@ onEveryEngine('faults of sending', (engine) => {
     assert.ok(await maintenance.run());
   });
 
-  test('a claim leaves the version of an account alone that has nothing due', async (t) => {
+  test('a claim does not change the version of an account that has nothing due', async (t) => {
     const sending = await openSending(engine, t);
     const [busy, idle, later] = [await sending.addAccount(), await sending.addAccount(), await sending.addAccount()];
     await sending.accept(later, message({ sendAt: START + HOUR }));
@@ -115,7 +115,7 @@ onEveryEngine('faults of sending', (engine) => {
     assert.deepEqual(others, before.slice(1));
   });
 
-  test('attempts of deleted messages go after 72 hours, and those of old sent messages with them', async (t) => {
+  test('attempts of deleted messages are deleted after 72 hours, and those of old sent messages with them', async (t) => {
     const sending = await openSending(engine, t);
     const account = await sending.addAccount();
     const incoming = createIncoming(sending.database, sending.now, 'ZA');

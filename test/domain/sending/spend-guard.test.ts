@@ -59,7 +59,7 @@ onEveryEngine('the spend guard', (engine) => {
     assert.deepEqual(await sending.database.all(counted, {}), []);
   });
 
-  test('a number of another country is refused with the rule, and the others go; `region` follows the account', async (t) => {
+  test('a number of another country is refused with the rule while the others are accepted, and `region` is the country of the account', async (t) => {
     const bench = await open(engine, t, { countries: 'region' });
     const { accepted, refused } = await bench.send(['+27825550201', '+88216000001', '+447400123456']);
     assert.deepEqual(
@@ -80,7 +80,7 @@ onEveryEngine('the spend guard', (engine) => {
     assert.equal((await bench.send(['+447400123456'])).accepted.length, 1);
   });
 
-  test('what is over a ceiling is held with its credits and names its rule; the operator and webhooks are told at once', async (t) => {
+  test('messages over a ceiling are held with their credits and name their rule, and the operator and webhooks learn of it at once', async (t) => {
     const bench = await open(engine, t, { recipientDay: 2 });
     for (let sent = 0; sent < 2; sent++) await bench.send(['+27825550201']);
     const { accepted } = await bench.send(['+27825550201', '+27825550202']);
@@ -103,7 +103,7 @@ onEveryEngine('the spend guard', (engine) => {
     await bench.checkLedger();
   });
 
-  test('an operator releases a held message, which then goes out, or refuses it, which gives its credits back', async (t) => {
+  test('an operator releases a held message, which is then sent, or refuses it, which frees its credits', async (t) => {
     const bench = await open(engine, t, { recipientDay: 1 });
     await bench.send(['+27825550201']);
     const ids: bigint[] = [];
@@ -124,7 +124,7 @@ onEveryEngine('the spend guard', (engine) => {
     await bench.checkLedger();
   });
 
-  test('a held message can be cancelled, expires, and ends with an opt-out; one for later is not in the schedule', async (t) => {
+  test('a held message can be cancelled, expires, and ends with an opt-out, and a held one for later is not in the schedule', async (t) => {
     const bench = await open(engine, t, { creditsDay: 1n });
     await bench.send(['+27825550200']);
     const held = async (more: object = {}) =>
@@ -147,7 +147,7 @@ onEveryEngine('the spend guard', (engine) => {
     await bench.checkLedger();
   });
 
-  test('a dry run tells what would be held, and counts nothing', async (t) => {
+  test('a dry run shows what would be held, and is not counted', async (t) => {
     const bench = await open(engine, t, { blockHour: 2 });
     const to = numbers('27825550200', 3);
     for (let round = 0; round < 2; round++) {
@@ -193,7 +193,7 @@ onEveryEngine('the spend guard', (engine) => {
     await bench.checkLedger();
   });
 
-  test('a normal month is not touched', async (t) => {
+  test('the traffic of a normal month is not held', async (t) => {
     const bench = await open(engine, t, RECOMMENDED);
     const customers = Array.from({ length: 60 }, (_, index) => `+2782${String(2_000_000 + index * 7_919)}`);
     let held = 0;

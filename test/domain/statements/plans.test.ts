@@ -126,11 +126,11 @@ describe('query plans of the embedded database', () => {
     });
   }
 
-  test('a limit that is only a parameter is planned at each call: else its fragment could go', () => {
+  test('a limit that is only a parameter is planned at each call, which is why the fragment for limits exists', () => {
     assert.ok(isPlannedAtEachCall('select message_id from received limit ?1', [1]));
   });
 
-  test('purge.next looks at the inboxes that were emptied alone, purge.deleteSome at old generations alone', () => {
+  test('purge.next reads only inboxes that were emptied, and purge.deleteSome only old generations', () => {
     const [next, deleteSome] = [purge.next, purge.deleteSome].map((each) =>
       planOf(each as unknown as Statement<Record<string, never>>).join('\n'),
     );

@@ -12,7 +12,7 @@ const TRUE = /^<boolean [^>]*>true<\/boolean>$/;
 const FALSE = /^<boolean [^>]*>false<\/boolean>$/;
 
 onEveryEngine('an inbox that is emptied', (engine) => {
-  test('an inbox that is emptied is empty at once while its rows are still there, and they are gone in the end; no other inbox is touched', async (t) => {
+  test('an inbox that is emptied is empty at once, its rows are deleted later, and no other inbox is touched', async (t) => {
     const { setting, rowsOf, left, purged, receive, outside } = await prepare(engine, t, { one: MANY, two: 3 });
     const { as, allow } = await startPurging(setting, t);
     const ask = as('one');
@@ -66,7 +66,7 @@ onEveryEngine('an inbox that is emptied', (engine) => {
     await hasMessages(ask, [1_002]);
   });
 
-  test('an inbox that is emptied is purged further by the next start, where the service was stopped in the middle of it', async (t) => {
+  test('the next start continues the purge of an inbox that a stop has interrupted', async (t) => {
     const { setting, rowsOf, left, purged } = await prepare(engine, t, { one: MANY, two: MANY });
     const first = await startPurging(setting, t);
     await first.as('one')('DeleteAllMessages');
@@ -87,7 +87,7 @@ onEveryEngine('an inbox that is emptied', (engine) => {
     assert.equal(await rowsOf('two'), MANY);
   });
 
-  test('an inbox that is emptied is purged by another process where its own hangs, which does no harm when it comes back', async (t) => {
+  test('another process purges an inbox whose own process hangs, and that process does no harm when it continues', async (t) => {
     const { setting, rowsOf, left, purged, receive, outside } = await prepare(engine, t, { one: MANY, two: 3 });
     const hanging = await startPurging(setting, t);
     await hanging.as('one')('DeleteAllMessages');
@@ -113,7 +113,7 @@ onEveryEngine('an inbox that is emptied', (engine) => {
   });
 
   if (engine.name === 'postgres') {
-    test('an inbox that is emptied is purged to its end although another process was at the same rows at the same time', async (t) => {
+    test('an inbox is purged completely although another process works on the same rows at the same time', async (t) => {
       const { setting, rowsOf, purged, outside } = await prepare(engine, t, { one: MANY });
       const emptying = await startPurging(setting, t);
       await emptying.as('one')('DeleteAllMessages');
@@ -140,7 +140,7 @@ onEveryEngine('an inbox that is emptied', (engine) => {
     ['the database does not answer for a moment', unavailable(new Error('on purpose'))],
     ['a batch fails', new Error('on purpose')],
   ] as const) {
-    test(`an inbox that is emptied is purged further after ${what}: by the next inbox that is emptied, or by the next start`, async (t) => {
+    test(`the purge of an inbox continues after ${what}, with the next inbox that is emptied or the next start`, async (t) => {
       const { setting, rowsOf, left, purged } = await prepare(engine, t, { one: MANY, two: 3, three: MANY });
       const first = await startPurging(setting, t);
       const warned = () => first.logged.filter((line) => /could not be purged/.test(line)).length;

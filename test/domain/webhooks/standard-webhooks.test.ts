@@ -54,12 +54,12 @@ describe('Standard Webhooks', () => {
     assert.equal(refusal(fields, { secrets: [OTHER.secret] }), null);
   });
 
-  test('a receiver with two secrets takes a signature of either', () => {
+  test('a receiver with two secrets accepts a signature of either', () => {
     const fields = signedFields([OTHER.secret], MESSAGE);
     assert.equal(refusal(fields, { secrets: [VECTOR.secret, OTHER.secret] }), null);
   });
 
-  test('signatures of an unknown version are passed over', () => {
+  test('signatures of an unknown version are ignored', () => {
     const fields = signedFields([VECTOR.secret], MESSAGE);
     const signature = `v1a,AAAA v2,BBBB ${fields['webhook-signature']}`;
     assert.equal(refusal({ ...fields, 'webhook-signature': signature }), null);
@@ -78,7 +78,7 @@ describe('Standard Webhooks', () => {
     assert.equal(refusal(fields, { secrets: [] }), invalid);
   });
 
-  test('a timestamp is taken up to the tolerance before and after now, and not beyond', () => {
+  test('a timestamp is accepted up to the tolerance before and after now, and not beyond', () => {
     const fields = signedFields([VECTOR.secret], MESSAGE);
     const tolerance = TOLERANCE_SECONDS * 1_000;
     assert.equal(refusal(fields, { now: AT + tolerance }), null);

@@ -78,7 +78,7 @@ onEveryEngine('webhooks', (engine) => {
     assert.deepEqual([latest.type, latest.number, latest.status, latest.nextAt], ['message.status', 1, 204, null]);
   });
 
-  test('with full, numbers and texts are sent; of a deleted message its ids only', async (t) => {
+  test('a webhook with full gets numbers and texts, and only the ids of a deleted message', async (t) => {
     const { receiver, deliverer, add, receive, account, of } = await open(engine, t);
     await account('acme');
     await add({ full: true });
@@ -95,7 +95,7 @@ onEveryEngine('webhooks', (engine) => {
     );
   });
 
-  test('nothing is written where no webhook wants the event: other type, other account, disabled, none', async (t) => {
+  test('no event is written if no webhook wants it: another type, another account, disabled, or none', async (t) => {
     const { database, add, receive, account, run } = await open(engine, t);
     await account('acme');
     await account('globex');
@@ -112,7 +112,7 @@ onEveryEngine('webhooks', (engine) => {
     assert.equal(await total(), 0n, 'its events went with it');
   });
 
-  test('an event of a change that is undone does not exist', async (t) => {
+  test('a change that is rolled back leaves no event', async (t) => {
     const { database, add, account, clock } = await open(engine, t);
     const id = await account('acme');
     await add();
@@ -124,7 +124,7 @@ onEveryEngine('webhooks', (engine) => {
     assert.equal((await database.first(deliveries, {}))?.total, 0n);
   });
 
-  test('a refused event is tried again by the schedule, ten times in all, with the same id', async (t) => {
+  test('a refused event is sent again by the schedule, ten times in all, with the same id', async (t) => {
     const { receiver, deliverer, add, receive, account, clock, attempts } = await open(engine, t);
     await account('acme');
     const { id, secret } = await add();
@@ -152,7 +152,7 @@ onEveryEngine('webhooks', (engine) => {
     assert.ok(listed.every(({ nextAt }: { nextAt: string | null }) => nextAt === null));
   });
 
-  test('Retry-After is honoured where it is longer than the schedule', async (t) => {
+  test('Retry-After is honoured if it is longer than the pause of the schedule', async (t) => {
     const { receiver, deliverer, add, receive, account, clock, attempts } = await open(engine, t);
     await account('acme');
     const { id } = await add();
@@ -203,7 +203,7 @@ onEveryEngine('webhooks', (engine) => {
     assert.equal((await refusal('webhook attempts', { params: { id: '1' } })).kind, 'not-found');
   });
 
-  test('while a secret is rotated both sign, and after 24 hours the new one alone', async (t) => {
+  test('while a secret is rotated both secrets sign, and after 24 hours only the new one', async (t) => {
     const { receiver, deliverer, add, receive, account, clock, run } = await open(engine, t);
     await account('acme');
     const { id, secret: old } = await add();
@@ -219,7 +219,7 @@ onEveryEngine('webhooks', (engine) => {
     assert.deepEqual(await signedBy(), [false, true]);
   });
 
-  test('processes share the work: each event is delivered once, and a dead one leaves its lease', async (t) => {
+  test('several processes deliver each event once, and take over the events of a dead process after its lease', async (t) => {
     const { receiver, deliverer, another, add, receive, account, database, clock } = await open(engine, t);
     await account('acme');
     await add();
@@ -251,7 +251,7 @@ onEveryEngine('webhooks', (engine) => {
     assert.equal(receiver.received.length, 4, 'four of each at a time');
   });
 
-  test('credits.low is told once when the free credits fall below the limit of the account', async (t) => {
+  test('credits.low is sent once when the free credits fall below the limit of the account', async (t) => {
     const { receiver, deliverer, add, account, of } = await open(engine, t);
     await account('acme', { credits: '100', lowCredits: '50' });
     await add({ events: ['credits.low'] });
