@@ -17,7 +17,7 @@ export type ProblemKind =
   | OperatorProblemKind;
 
 /** Those that the contract does not have. */
-export type OperatorProblemKind = 'not-found' | 'conflict' | 'forbidden' | 'key-reused';
+export type OperatorProblemKind = 'not-found' | 'conflict' | 'forbidden' | 'key-reused' | 'changed';
 
 /**
  * A wrong field and what is wrong with it: `#/name` in the body, `?name` in the query, `{name}` in

@@ -204,6 +204,10 @@ interface Declaration<In, Out> {
   readonly path: string;
   /** Command and path of an earlier version. They still work in this one, and not in the next. */
   readonly formerly?: { readonly name: string; readonly path: string };
+  /** The path of what was created, with fields of `params` and of the output (Location). */
+  readonly location?: string;
+  /** Fields of the output that change by themselves, such as credits. The ETag leaves them out. */
+  readonly countedFields?: readonly string[];
   readonly summary: string;
   /** Further sentences for the reference. */
   readonly description?: string;

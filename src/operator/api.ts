@@ -12,11 +12,12 @@ import {
 import type { Action, Services } from './action.ts';
 import { actions } from './actions/all.ts';
 import type { Actor, Scope } from './actor.ts';
+import { createEntityTags } from './entity-tag.ts';
 import { fingerprintOf, keyName, readKey, seal, unseal } from './idempotency.ts';
 import { type RawInput, readInput, refused } from './input.ts';
 import { readJson } from './json-body.ts';
 import { createPathRouter } from './path-router.ts';
-import { checkScope, type Finish, isChange, type Performed, perform } from './perform.ts';
+import { type Begin, checkScope, type Finish, isChange, type Performed, perform } from './perform.ts';
 import { problemJson } from './problem-json.ts';
 
 /** The JSON API: a request of HTTP as plain data, and its answer. */
@@ -55,6 +56,8 @@ export interface ApiSettings {
   /** Called for internal errors and for a database that does not answer, for the log. */
   readonly report: (problem: Problem, requestId: string) => void;
 }
+
+const entityTags = createEntityTags(actions);
 
 export type Api = (request: ApiRequest) => Promise<ApiReply>;
 
@@ -101,9 +104,10 @@ export function createApi(settings: ApiSettings): Api {
     const bytes = await request.body(action.upload?.bytesMax ?? settings.bodyBytesMax);
     const raw = rawInput(action, params, request, bytes);
     const key = action.method === 'POST' ? readKey(request.header('idempotency-key')) : null;
+    const begin = preconditionOf(request, action, actor);
     // Nothing is stored for a dry run or a wrong input, because repeating it does no harm.
     if (key === null || !isChange(action, readInput(action, raw)))
-      return replyOf(action, request, await perform(services, action, raw, actor));
+      return replyOf(action, request, raw, await perform(services, action, raw, actor, undefined, begin));
     const name = keyName(bearer.id, request.path, key);
     const fingerprint = fingerprintOf(request.query, bytes);
     const keyed = { name, secret, fingerprint, token: bearer.id };
@@ -130,12 +134,12 @@ export function createApi(settings: ApiSettings): Api {
       return { status, answer };
     };
     const finish: Finish = async (inside, performed) => {
-      const { status, headers, body } = replyOf(action, request, performed);
+      const { status, headers, body } = replyOf(action, request, raw, performed);
       await storeAnswer(inside, claimed, sealed(status, headers, body as string));
     };
     try {
       await keyLimits.admit(token);
-      return replyOf(action, request, await perform(services, action, raw, actor, finish));
+      return replyOf(action, request, raw, await perform(services, action, raw, actor, finish));
     } catch (thrown) {
       const problem = toProblem(thrown, request.id);
       const { status, headers, body } = problemJson(problem);
@@ -203,9 +207,30 @@ function replay({ status, answer }: StoredAnswer, secret: string, name: string):
   return { status, headers: { ...headers, 'Idempotent-Replayed': 'true' }, body };
 }
 
-function replyOf(action: Action, request: ApiRequest, performed: Performed): ApiReply {
+/** Compares the object with the If-Match field; undefined if the request has no such field. */
+function preconditionOf(request: ApiRequest, action: Action, actor: Actor): Begin | undefined {
+  const ifMatch = request.header('if-match');
+  if (ifMatch === null) return undefined;
+  if (!entityTags.has(action)) {
+    throw refused([
+      { pointer: 'If-Match', detail: 'what is at this path has no ETag, or is not changed by this method' },
+    ]);
+  }
+  return (services, { params }) => entityTags.check(action, ifMatch, { services, params, actor });
+}
+
+/** The path of what was created: RFC 9110 §15.3.2. */
+function locationOf({ location }: Action, { params }: RawInput, { status, output }: Performed): string | null {
+  if (location === undefined || status !== 201) return null;
+  const fields = { ...(output as Record<string, unknown>), ...params };
+  return `/operator/v1${location.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(String(fields[name])))}`;
+}
+
+function replyOf(action: Action, request: ApiRequest, raw: RawInput, performed: Performed): ApiReply {
   const { status, output, stream } = performed;
-  const headers = { 'Cache-Control': 'no-store' };
+  const location = locationOf(action, raw, performed);
+  const tag = entityTags.tagOf(action, output);
+  const headers = { 'Cache-Control': 'no-store', ...(location && { Location: location }), ...(tag && { ETag: tag }) };
   if (stream && action.download) {
     const disposition = `attachment; filename="${action.download.fileName}"`;
     const type = { 'Content-Type': action.download.mediaType, 'Content-Disposition': disposition };

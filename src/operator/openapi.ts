@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { ProblemKind } from '../base/problem.ts';
 import type { Action } from './action.ts';
 import { actions } from './actions/all.ts';
+import { createEntityTags } from './entity-tag.ts';
 import { pageQuery } from './input.ts';
 import { inputName, itemName, operationId, outputNames } from './openapi-operations.ts';
 import { type Components, createComponents, type Json, makePortable, open } from './openapi-schemas.ts';
@@ -53,6 +54,8 @@ function document(version: string): Json {
       },
       ...components.all(),
       headers: {
+        EntityTag: { description: 'For If-Match in a later change of the object.', schema: { type: 'string' } },
+        Location: { description: 'The path of what was created, with the status 201.', schema: { type: 'string' } },
         RequestId: { description: 'The id of the request in the log.', schema: { type: 'string' } },
       },
     },
@@ -157,8 +160,19 @@ function parametersOf(action: Action, components: Components): Json[] {
       ? []
       : parameters('query', pageQuery).map((each) => components.parameter(`Page${capital(each.name)}`, each))),
     ...(action.method === 'POST' ? [components.parameter('IdempotencyKey', key)] : []),
+    ...(entityTags.has(action) ? [components.parameter('IfMatch', IF_MATCH)] : []),
   ];
 }
+
+const entityTags = createEntityTags(actions);
+const IF_MATCH: Json = {
+  name: 'If-Match',
+  in: 'header',
+  schema: { type: 'string' },
+  description:
+    'The ETag of the object as it was read. If somebody else has changed it since, the answer is 412 and nothing is done. ' +
+    'What counts by itself, such as credits, does not change the ETag.',
+};
 
 /** Values of a query are texts to the schema, and numbers to the reader. */
 const asNumber = (schema: Json, value: unknown): unknown => (schema.type === 'integer' ? Number(value) : value);
@@ -183,6 +197,7 @@ export function problemsOf(action: Action): ProblemKind[] {
   if (action.body || action.upload) own.push('malformed');
   own.push('too-large', 'unsupported-media'); // a body may come with any method
   if (action.method === 'POST') own.push('conflict', 'key-reused');
+  if (entityTags.has(action)) own.push('changed');
   return [...new Set([...COMMON, ...own])];
 }
 
@@ -198,7 +213,12 @@ function responsesOf(action: Action, components: Components): Json {
         },
       };
   const link = { Link: { description: 'The next page, with rel="next".', schema: { type: 'string' } } };
-  const done = { description: 'Done.', headers: position === null ? headers : { ...headers, ...link }, content };
+  const more = {
+    ...(position !== null && link),
+    ...(entityTags.answers(action) && { ETag: { $ref: '#/components/headers/EntityTag' } }),
+    ...(action.location && { Location: { $ref: '#/components/headers/Location' } }),
+  };
+  const done = { description: 'Done.', headers: { ...headers, ...more }, content };
   const problem = { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } };
   const byStatus = new Map<number, ProblemKind[]>();
   for (const kind of problemsOf(action).sort()) {

@@ -15,6 +15,9 @@ export interface Performed<O = unknown> {
   readonly stream?: AsyncIterable<string>;
 }
 
+/** Called at the beginning of the transaction of a change, as a part of it. */
+export type Begin = (services: Services, input: Input) => Promise<void>;
+
 /** Called at the end of the transaction of a change, as a part of it. */
 export type Finish<O = unknown> = (database: Database, performed: Performed<O>) => Promise<void>;
 
@@ -67,6 +70,7 @@ export async function perform<A extends Action>(
   raw: RawInput,
   actor: Actor,
   finish: Finish<Output<A>> = async () => {},
+  begin: Begin = async () => {},
 ): Promise<Performed<Output<A>>> {
   checkScope(action, actor);
   const input = readInput(action, raw);
@@ -79,6 +83,7 @@ export async function perform<A extends Action>(
   async function runIn(inside: Database): Promise<Performed<Output<A>>> {
     const own = { ...services, database: inside };
     const given = id === null ? own : { ...own, account: { id, username } };
+    await begin(given, input);
     const done = await action.run(given, input, actor);
     const output = done instanceof WithStatus ? done.output : done;
     const status = done instanceof WithStatus ? done.status : action.status;

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { readSomeNetworks } from '../base/networks.ts';
 
 /**
  * Schemas of values that several actions share. Outside they are JSON; inside they are bigint,
@@ -107,3 +108,21 @@ export const username = z
 /** The parameters of a path below an account. */
 export const accountParams = z.strictObject({ username });
 export const messageParams = z.strictObject({ username, id: rowId });
+
+const network = z.string().max(50).refine(isNetwork, 'expected an address or a network such as 10.0.0.0/8');
+
+/** A list in JSON, and a text with commas in the account. */
+export const allowedNetworks = z
+  .codec(z.array(network).max(100), z.string().nullable(), {
+    decode: (networks) => networks.join() || null,
+    encode: (networks) => networks?.split(',') ?? [],
+  })
+  .describe('Addresses and networks from which the account may be used; none means everywhere.');
+
+function isNetwork(value: string): boolean {
+  try {
+    return readSomeNetworks(value).length === 1 && !value.includes(',');
+  } catch {
+    return false;
+  }
+}

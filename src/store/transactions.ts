@@ -1,4 +1,5 @@
-import type { Database, TransactionQueries } from './database.ts';
+import type { Database, Queries, TransactionQueries } from './database.ts';
+import { statement } from './statement.ts';
 
 type OfAccount = (queries: TransactionQueries, account: bigint) => Promise<void>;
 
@@ -29,6 +30,17 @@ export async function failuresOfEach(
 export async function eachAccount(database: Database, accounts: Iterable<bigint>, work: OfAccount): Promise<void> {
   for (const thrown of (await failuresOfEach(database, accounts, work)).values()) throw thrown;
 }
+
+/** A row that every database has: its lock is that of everything that belongs to no account. */
+const lockService = statement('transactions.lock-service', 'update schema_version set name = name where version = 1', {
+  affects: 'none',
+});
+
+/**
+ * Until its end, no other transaction that calls this continues: for a change of what belongs to no
+ * account, which depends on what it has read. SQLite has one writer at a time anyway.
+ */
+export const waitForOthers = (queries: Pick<Queries, 'run'>): Promise<unknown> => queries.run(lockService, {});
 
 /**
  * A database whose transactions become part of one open transaction, and are rolled back with it.

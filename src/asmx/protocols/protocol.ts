@@ -63,6 +63,7 @@ export const STATUS: Readonly<Record<ProblemKind, number>> = {
   conflict: 409,
   forbidden: 403,
   'key-reused': 422,
+  changed: 412,
 };
 
 /**

@@ -27,6 +27,7 @@ const CODES: Record<ProblemKind, FaultCode | 'plain'> = {
   conflict: 'sender',
   forbidden: 'sender',
   'key-reused': 'sender',
+  changed: 'sender',
 };
 
 export const isFault = (kind: ProblemKind): boolean => CODES[kind] !== 'plain';

@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { readSomeNetworks } from '../../base/networks.ts';
 import { badField } from '../../base/problem.ts';
 import { setAccountEnabled } from '../../domain/access/sessions.ts';
 import {
@@ -18,22 +17,22 @@ import { isRegion } from '../../sms/numbers.ts';
 import { type Action, accountAction, action, listAction, type Services } from '../action.ts';
 import type { Scope } from '../actor.ts';
 import { changedWords, shownWords } from '../reply-words.ts';
-import { accountParams, amount, credits, formerName, instant, integer, line, username } from '../schemas.ts';
+import {
+  accountParams,
+  allowedNetworks,
+  amount,
+  credits,
+  formerName,
+  instant,
+  integer,
+  line,
+  username,
+} from '../schemas.ts';
 import { accountSignInLink } from './operators.ts';
 
 /** Accounts: make, show, change, switch off, remove. */
 
 const text = (lengthMax: number, description: string) => line(lengthMax).nullable().optional().describe(description);
-
-const network = z.string().max(50).refine(isNetwork, 'expected an address or a network such as 10.0.0.0/8');
-
-/** A list in JSON, and a text with commas in the account. */
-const allowedNetworks = z
-  .codec(z.array(network).max(100), z.string().nullable(), {
-    decode: (networks) => networks.join() || null,
-    encode: (networks) => networks?.split(',') ?? [],
-  })
-  .describe('Addresses and networks from which the account may be used; none means everywhere.');
 
 const settable = {
   company: text(200, 'Name of the company.'),
@@ -216,6 +215,7 @@ export const accountAdd = action({
   }),
   output: z.strictObject({ username, userId: z.string().describe('Its user_id, which cannot be shown again.') }),
   status: 201,
+  location: '/accounts/{username}',
   problems: ['conflict'],
   example: {
     body: { username: 'acme', company: 'Acme Ltd', region: 'ZA', credits: '500' },
@@ -268,6 +268,7 @@ export const accountShow = accountAction({
   scope: 'accounts',
   method: 'GET',
   path: '/accounts/{username}',
+  countedFields: ['credits', 'usedCredits', 'lastLoginAt'],
   summary: 'Show an account.',
   params: accountParams,
   output: accountOutput,
@@ -390,11 +391,3 @@ export const accountActions: readonly Action[] = [
   accountDisable,
   accountSignInLink,
 ];
-
-function isNetwork(value: string): boolean {
-  try {
-    return readSomeNetworks(value).length === 1 && !value.includes(',');
-  } catch {
-    return false;
-  }
-}

@@ -82,6 +82,7 @@ export const contactAdd = accountAction({
   body: fields,
   output: contact,
   status: 201,
+  location: '/accounts/{username}/contacts/{id}',
   problems: ['not-found'],
   example: { params: { username: 'acme' }, body: BODY, output: EXAMPLE },
   target: ({ params }, { id }) => `${params.username}/${id}`,

@@ -92,6 +92,7 @@ export const inboxReceive = accountAction({
   }),
   output: received,
   status: 201,
+  location: '/accounts/{username}/inbox/{id}',
   otherStatuses: [200],
   problems: ['not-found'],
   example: {

@@ -182,6 +182,7 @@ export const messageRecord = accountAction({
   }),
   output: record,
   status: 201,
+  location: '/accounts/{username}/messages/{id}',
   problems: ['not-found'],
   example: {
     params: { username: 'acme' },

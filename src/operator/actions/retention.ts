@@ -32,6 +32,7 @@ export const retentionShow = action({
   scope: 'erase',
   method: 'GET',
   path: '/retention',
+  countedFields: ['older'],
   summary: 'Show for how many days each kind of data is kept.',
   description: `Kinds: ${RETENTION_KINDS.join(', ')}. Old movements of the ledger are replaced by one sum for each balance.`,
   output,
