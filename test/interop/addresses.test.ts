@@ -57,7 +57,7 @@ onEveryEngine('addresses and content types, over a socket', (engine) => {
       assert.equal(statusOf(answer), 415);
     });
   }
-  test('a form without content type is refused with 415', async () => {
+  test('a form without a Content-Type is refused with 415', async () => {
     assert.equal(statusOf(await send('POST /api/inbox.asmx/CountUnread HTTP/1.1', [], PAIRS)), 415);
   });
 
@@ -89,14 +89,14 @@ onEveryEngine('addresses and content types, over a socket', (engine) => {
       assert.equal(statusOf(answer), 200, textOf(answer));
     });
   }
-  test('the path of an operation may be in other letter case, the operation itself may not', async () => {
+  test('the path of a group may be in another letter case, and the name of an operation may not', async () => {
     assert.equal(statusOf(await send(`GET /API/Inbox.ASMX/CountUnread?${PAIRS} HTTP/1.1`, [])), 200);
     for (const name of ['countunread', 'COUNTUNREAD', 'CountUnread/', 'CountUnread/x', '']) {
       const answer = await send(`GET /api/inbox.asmx/${name}?${PAIRS} HTTP/1.1`, []);
       assert.equal(statusOf(answer), 404, name);
     }
   });
-  test('names of parameters may be in other letter case', async () => {
+  test('names of parameters may be in another letter case', async () => {
     const answer = await send(`GET /api/inbox.asmx/Unread?USER_ID=${ACME}&Max_Count=1 HTTP/1.1`, []);
     assert.match(textOf(answer), /<id>1003<\/id>/);
   });

@@ -94,7 +94,7 @@ onEveryEngine('XML as clients write it', (engine) => {
 
   for (const version of ['soap11', 'soap12'] as const) {
     for (const [what, [document, stored]] of Object.entries(READ)) {
-      test(`${what}: understood (${version})`, async () => {
+      test(`a request with ${what} is understood (${version})`, async () => {
         const { status, text } = await service.send(soapRequest(version, 'account', filled(document, version)));
         assert.equal(status, 200, text);
         const undo = await service.call('get', 'account', 'DeleteMessageTemplate', { user_id: ACME, message: stored });
@@ -102,7 +102,7 @@ onEveryEngine('XML as clients write it', (engine) => {
       });
     }
     for (const [what, document] of Object.entries(MALFORMED)) {
-      test(`${what}: malformed, and nothing is stored (${version})`, async () => {
+      test(`a request with ${what} is malformed, and nothing is stored (${version})`, async () => {
         const { status, headers } = await service.send(soapRequest(version, 'account', filled(document, version)));
         assert.equal(status, 400);
         assert.equal(headers['Content-Type'], 'text/plain; charset=utf-8');
@@ -111,7 +111,7 @@ onEveryEngine('XML as clients write it', (engine) => {
     }
   }
 
-  test('control characters that came by GET leave as U+FFFD in every form', async () => {
+  test('control characters that came by GET are returned as U+FFFD in every protocol', async () => {
     const { text } = await service.send({
       path: '/api/account.asmx/SaveMessageTemplate',
       query: `user_id=${ACME}&message=a%01b%0Bc%1Fd%EF%BF%BEe`,

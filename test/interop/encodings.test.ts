@@ -146,7 +146,7 @@ onEveryEngine('encodings of requests, over a socket', (engine) => {
     }
   }
 
-  test('a form is read in the charset of its Content-Type, else in UTF-8', async () => {
+  test('a form is read in the charset of its Content-Type, or in UTF-8 without one', async () => {
     for (const [charset, value] of [
       ['; charset=iso-8859-1', 'Gr%FC%DFe'],
       ['; charset="UTF-8"', 'Gr%C3%BC%C3%9Fe'],

@@ -111,7 +111,7 @@ function told(protocol: string, answer: Answer): string {
 }
 
 const testCase = (engine: Engine, name: string, protocol: string, given: Case) =>
-  test(`a list with ${name}: ${given.outcome} (${protocol})`, async () => {
+  test(`a list with ${name} is answered with ${given.outcome} (${protocol})`, async () => {
     const service = await startService(engine);
     try {
       const before = await contactsOf(service);

@@ -39,14 +39,14 @@ onEveryEngine('old programs, over a socket', (engine) => {
     (await service.call('post', 'account', 'DeleteMessageTemplate', { user_id: ACME, message })).text;
 
   for (const [what, [bytes, text]] of Object.entries(QUERIES)) {
-    test(`a query that was put together without encoding it is read as it was meant: ${what}`, async () => {
+    test(`a query that was not percent-encoded is read as it was meant: ${what}`, async () => {
       const answer = await get(`/api/account.asmx/SaveMessageTemplate?user_id=${ACME}&message=${bytes}`);
       assert.equal(statusOf(answer), 200, textOf(answer));
       assert.match(await deleted(text), />true</);
     });
   }
 
-  test('a name of bytes beyond ASCII is an unknown parameter, and a file of them is no address', async () => {
+  test('a parameter whose name is not ASCII is ignored, and a path that is not ASCII is refused', async () => {
     assert.equal(statusOf(await get(`/api/inbox.asmx/CountUnread?\xE9=\xE9&user_id=${ACME}`)), 200);
     assert.equal(statusOf(await get('/api/inbox.asmx?\xE9')), 200);
     assert.equal(statusOf(await get(`/api/\xE9nbox.asmx/CountUnread?user_id=${ACME}`)), 400);
@@ -93,7 +93,7 @@ onEveryEngine('old programs, over a socket', (engine) => {
     assert.deepEqual([statusOf(answer), textOf(answer)], [statusOf(plain), textOf(plain)]);
   });
 
-  test('a connection that was idle for seconds is still there, and its client is told for how long', async () => {
+  test('a connection that was idle for seconds is still open, and Keep-Alive says for how long', async () => {
     const connection = await openConnection(address);
     for (let time = 0; time < 2; time += 1) {
       await connection.send(bytesOf(`GET /api/inbox.asmx/CountUnread?user_id=${ACME} HTTP/1.1`, ['Host: h']));

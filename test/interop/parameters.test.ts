@@ -126,7 +126,7 @@ const DATES: Record<string, { soap: boolean; pairs: boolean }> = {
   today: { soap: false, pairs: false },
 };
 
-onEveryEngine('parameters that are not there, and dates that are', (engine) => {
+onEveryEngine('missing parameters, and dates', (engine) => {
   let service: Service;
   before(async () => {
     service = await startService(engine);
@@ -173,7 +173,7 @@ onEveryEngine('parameters that are not there, and dates that are', (engine) => {
     }
   }
 
-  test('the first and the last moment that .NET knows are understood in every form', async () => {
+  test('the first and the last moment that .NET knows are understood in every protocol', async () => {
     for (const protocol of ['soap11', 'soap12', 'get', 'post'] as const) {
       const args = { user_id: ACME, from: '0001-01-01T00:00:00', to: '9999-12-31T23:59:59.9999999', max_count: 100 };
       const { text } = await service.call(protocol, 'inbox', 'Read', args);

@@ -44,7 +44,7 @@ const namesIn = (source: string): string[] =>
   [...source.matchAll(/(?:\b(?:test|describes)\(\s*|\bname: )'([^']+)'/g)].map((match) => match[1] as string);
 
 describe('docs/CONFORMANCE.md', () => {
-  test('docs/CONFORMANCE.md has both tables: messages, HTTP, description, and the SOAP 1.2 collection', () => {
+  test('docs/CONFORMANCE.md has both tables: WS-I Basic Profile with messages, HTTP and description, and the SOAP 1.2 collection', () => {
     assert.deepEqual([...new Set(rows.map(({ file }) => file))], files);
     assert.ok(rows.length > 90, `${rows.length} rows`);
   });
@@ -66,7 +66,7 @@ describe('docs/CONFORMANCE.md', () => {
     }
   });
 
-  test('every row says how it stands, and the deviations are the ones that were agreed on', () => {
+  test('every row says whether the rule holds, and the rows that differ by design are the agreed ones', () => {
     for (const { stand, test: name } of rows) assert.ok(stand.length > 0, name);
     const differing = rows.filter(({ stand }) => stand.includes('differs by design')).flatMap(({ numbers }) => numbers);
     assert.deepEqual(differing, [

@@ -75,7 +75,7 @@ function recorded(protocol: Protocol, userId: string, mobile: string, sample: st
   );
 }
 
-test('calls of BlackListNumber in recordings are proposed where the old server did them', () => {
+test('calls of BlackListNumber in recordings are proposed if the old server executed them', () => {
   const proposals = new Proposals();
   const usernames = new Map([[accountName(ALPHA), 'alpha']]);
   const propose = (exchange: ReturnType<typeof recorded>) => proposeFromCall(exchange, usernames, compare, proposals);
@@ -101,7 +101,7 @@ test('calls of BlackListNumber in recordings are proposed where the old server d
   });
 });
 
-test('a dry run of the import needs no database and makes none', async (t) => {
+test('a dry run of the import needs no database and creates none', async (t) => {
   const old = await startOldServer(sampleData(Date.now(), { messages: 6 }), ODD_WAYS);
   t.after(() => old.close());
   const [dialect, users, database] = [freshPath('json'), freshPath('txt'), freshPath('db')];

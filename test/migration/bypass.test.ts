@@ -50,7 +50,7 @@ async function assertShown(move: Move): Promise<void> {
 }
 
 onEveryEngine('clients that call the old server alone', (engine) => {
-  test('writes of a pass-through in the stage lead are here before Columba answers again', async (t) => {
+  test('writes of a pass-through in the stage lead are copied before Columba answers again', async (t) => {
     const move = await startMove(t, engine, DIALECT);
     await move.stage('lead');
     await move.migration.setPassThrough(true);
@@ -59,7 +59,7 @@ onEveryEngine('clients that call the old server alone', (engine) => {
     await assertShown(move);
   });
 
-  test('writes of a pass-through are here after the proxy was killed in it', async (t) => {
+  test('writes of a pass-through are copied although the proxy was killed during it', async (t) => {
     const move = await startMove(t, engine, DIALECT);
     await move.stage('lead');
     await move.migration.setPassThrough(true);
@@ -68,7 +68,7 @@ onEveryEngine('clients that call the old server alone', (engine) => {
     await assertShown(move);
   });
 
-  test('no account is answered by Columba while another proxy passes calls on, also after this one was started again', async (t) => {
+  test('no account is answered by Columba while another proxy is a pass-through, also after a restart of the first one', async (t) => {
     const move = await startMove(t, engine, DIALECT);
     await move.stage('lead');
     const bypass = createMigrationBypass(move.service.app.database, () => move.service.clock.now);
@@ -86,7 +86,7 @@ onEveryEngine('clients that call the old server alone', (engine) => {
     await assertShown(move);
   });
 
-  test('while the old server cannot be copied after a pass-through, it answers, and takes writes', async (t) => {
+  test('the old server answers and accepts writes while it cannot be copied after a pass-through', async (t) => {
     const move = await startMove(t, engine, DIALECT);
     await move.stage('lead');
     await move.migration.setPassThrough(true);
@@ -116,7 +116,7 @@ onEveryEngine('clients that call the old server alone', (engine) => {
     assert.deepEqual(await move.check(), []);
   });
 
-  test('writes of an address that pointed at the old server are here, after somebody said so', async (t) => {
+  test('writes of clients that called the old server directly are copied after an operator has said so', async (t) => {
     const move = await startMove(t, engine, DIALECT);
     await move.stage('lead');
     const direct = createOldServer({ url: move.old.url, dialect: DIALECT });

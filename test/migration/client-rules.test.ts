@@ -23,7 +23,7 @@ const rule = (more: Partial<KnownRule>): KnownRule => ({
 });
 const client = (more: object = {}) => ({ account: 1n, address: '10.0.0.17', headers: {}, ...more });
 
-test('of several rules the account counts most, then a header field, then the longer prefix, then the name', () => {
+test('of several rules the one with an account wins, then one with a header field, the longer prefix, and the name', () => {
   const header = { name: 'x-client', value: 'invoices' };
   const all = [
     rule({ name: 'c', network: '0.0.0.0/0', stage: 'compare' }),
@@ -43,7 +43,7 @@ test('of several rules the account counts most, then a header field, then the lo
   assert.equal(compileClientRules([other, one])('lead', client()), 'compare');
 });
 
-test('a rule does nothing where one server lacks data: in the stages record and alone', () => {
+test('a rule does nothing in the stages record and alone, in which one server lacks data', () => {
   const stageOf = compileClientRules([rule({ network: '0.0.0.0/0' })]);
   assert.deepEqual([stageOf('record', client()), stageOf('alone', client())], ['record', 'alone']);
 });
@@ -71,7 +71,7 @@ onEveryEngine('cut-over by client', (engine) => {
     await proxied.migration.refreshStages();
   };
 
-  test('compare: a client whose rule is lead gets the reads of Columba, the others those of the old server', async (t) => {
+  test('compare: a client whose rule is lead gets the answers of Columba to reads, and other clients those of the old server', async (t) => {
     const proxied = await started(t, 'compare');
     await put(proxied, 'lead');
     assert.match(await templates(proxied), /Only the old server/);
@@ -92,7 +92,7 @@ onEveryEngine('cut-over by client', (engine) => {
     assert.match(there.text, /Round 19/);
   });
 
-  test('lead: a client whose rule is compare gets the reads of the old server, with what it has just written through Columba', async (t) => {
+  test('lead: a client whose rule is compare gets the answers of the old server to reads, with what it has just written through Columba', async (t) => {
     const proxied = await started(t, 'lead');
     await put(proxied, 'compare');
     for (let round = 0; round < 20; round++) {
@@ -146,7 +146,7 @@ onEveryEngine('cut-over by client', (engine) => {
       await new Promise((done) => setTimeout(done, 50));
   });
 
-  test('rules are set, listed and removed by actions, which the audit has; what fits every client is refused', async (t) => {
+  test('rules are set, listed and removed by actions, which the audit records, and a rule that matches every client is refused', async (t) => {
     const api = await startOperatorApi(engine);
     t.after(() => api.stop());
     const params = { name: 'invoices' };

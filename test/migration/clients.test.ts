@@ -71,7 +71,7 @@ onEveryEngine('clients of the old server', (engine) => {
     assert.doesNotMatch(JSON.stringify(found), new RegExp(ACME));
   });
 
-  test('several proxies add up, and a client that was not seen for 7 days is told apart', async (t) => {
+  test('the counts of several proxies are summed, and clients that were not seen for 7 days are listed separately', async (t) => {
     const { address, migration, service, settings } = await startProxied(t, engine);
     const other = createMigrationProxy({ ...settings, folder: undefined });
     t.after(() => other.stop());
@@ -97,7 +97,7 @@ onEveryEngine('clients of the old server', (engine) => {
     });
   });
 
-  test('calls a day are those of the days on which a client was seen', async (t) => {
+  test('the calls per day of a client are the mean of the days on which it was seen', async (t) => {
     const store = await openStore(await engine.fresh('sample'));
     t.after(() => store.close());
     const clients = createMigrationClients(store, () => 3 * DAY_MS);
@@ -112,7 +112,7 @@ onEveryEngine('clients of the old server', (engine) => {
     assert.deepEqual([client?.callsPerDay, client?.firstAt, client?.lastAt], [25, 0, 2 * DAY_MS]);
   });
 
-  test('User-Agents and user_ids that a caller makes up fill a bounded number of rows, and leave room for accounts', async (t) => {
+  test('invented User-Agents and user_ids fill a bounded number of rows, and leave room for those of accounts', async (t) => {
     const { service } = await startProxied(t, engine);
     const at = service.clock.now;
     const clients = createMigrationClients(service.app.database, () => at, {
@@ -136,7 +136,7 @@ onEveryEngine('clients of the old server', (engine) => {
     assert.equal((await clients.list(START, 1_000, { username: 'acme' })).length, 1);
   });
 
-  test('clients are written in batches: as many statements for a thousand calls as for one', async (t) => {
+  test('a thousand calls write clients with as many statements as one call', async (t) => {
     const { service } = await startProxied(t, engine);
     let statements = 0;
     const counting = new Proxy(service.app.database, {
@@ -172,7 +172,7 @@ onEveryEngine('clients of the old server', (engine) => {
     assert.equal((await clients.list(START, 10, {}))[0]?.callsPerDay, 2);
   });
 
-  test('recordings tell the clients too, with the address that the proxy saw', async (t) => {
+  test('recordings name the clients too, with the address that the proxy saw', async (t) => {
     const { address, recorded } = await startProxied(t, engine, { trustedProxies: ['127.0.0.1'] });
     for (let calls = 0; calls < 2; calls++) await ask(address, 'Invoices/1.0', ACME, '203.0.113.9');
     const exchanges = await recorded();

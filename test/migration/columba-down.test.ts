@@ -113,7 +113,7 @@ for (const mode of ['refuses', 'stalls', 'answers 503', 'cuts'] as const) {
   });
 }
 
-test('lead: Columba gets what it missed before it answers the account again, though the proxy was killed', async (t) => {
+test('lead: Columba gets the writes that it missed before it answers the account again, although the proxy was killed', async (t) => {
   const { call, gate, settings, service, migration } = await startLed(t);
   await gate.become('refuses');
   const marked = { user_id: ACME, message_id: '9007199254740993' };
@@ -129,7 +129,7 @@ test('lead: Columba gets what it missed before it answers the account again, tho
   assert.match((await service.call('get', 'inbox', 'CountUnread', { user_id: ACME })).text, />3</);
 });
 
-test('lead: a deletion whose answer was lost is done by both servers, though Columba says false', async (t) => {
+test('lead: a deletion whose answer was lost is done by both servers, although Columba returns false', async (t) => {
   const { call, gate, settings, service, oldService, oldServiceUrl, migration } = await startLed(t, {
     oldUrl: 'http://127.0.0.1:1',
   });
@@ -149,7 +149,7 @@ test('lead: a deletion whose answer was lost is done by both servers, though Col
   assert.match((await oldService.call('get', 'inbox', 'CountUnread', { user_id: ACME })).text, />3</);
 });
 
-test('lead: with both servers down a write is refused, and done by none', async (t) => {
+test('lead: while both servers are down a write is refused, and done by neither', async (t) => {
   const proxied = await startLed(t, { oldUrl: 'http://127.0.0.1:1' });
   await proxied.gate.become('refuses');
   const args = { user_id: ACME, message: 'Nobody does it' };
@@ -168,7 +168,7 @@ test('lead: the old server does not answer for Columba while it lacks an acknowl
   assert.deepEqual([status, headers['retry-after']], [503, '5']);
 });
 
-test('lead: while the database does not answer, Columba is read, and what could be lost is refused', async (t) => {
+test('lead: while the database of the proxy does not answer, Columba answers reads, and writes that could be lost are refused', async (t) => {
   const { gate, settings, service } = await startLed(t);
   let isDown = false;
   const database = new Proxy(settings.database, {
@@ -208,7 +208,7 @@ test('lead: the connection of a client stays open when Columba is gone', async (
   assert.equal(sockets.size, 1);
 });
 
-test('lead: deleting all at the old server, while Columba is down, leaves what arrived later', async (t) => {
+test('lead: deleting all messages while Columba is down leaves those that arrived later at the old server', async (t) => {
   let syncs = 0;
   const { call, gate, service } = await startLed(t, { sync: async () => void syncs++ });
   await gate.become('refuses');
@@ -223,7 +223,7 @@ test('lead: deleting all at the old server, while Columba is down, leaves what a
   assert.match((await service.call('get', 'inbox', 'CountUnread', { user_id: ACME })).text, />4</);
 });
 
-test('two proxies give one write to the old server once', async (t) => {
+test('two proxies send a write to the old server once', async (t) => {
   const { settings, migration, service } = await startLed(t);
   const asked: string[] = [];
   const slow = createServer((socket) => {

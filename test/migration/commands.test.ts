@@ -41,7 +41,7 @@ onEveryEngine('columba migrate, as people run it', (engine) => {
   const site = startSite(() => engine.fresh('empty'));
   const { migrate, both } = site;
 
-  test('import, check and take-over, with their exit codes', async () => {
+  test('import, check and take-over end with their documented exit codes', async () => {
     const links = freshPath('txt');
     site.old().ways = { ...ODD_WAYS, showsPassword: false };
     const imported = await migrate('import', ...both(), '--links', links);
@@ -116,7 +116,7 @@ onEveryEngine('columba migrate, as people run it', (engine) => {
     }
   });
 
-  test('an import that is killed goes on where it was, and nothing is there twice', async () => {
+  test('an import that is killed continues where it was, and copies nothing twice', async () => {
     let calls = 0;
     const { child, ended } = launch(['migrate', 'import', ...both()], { env: site.env() });
     site.old().onCall = () => {
@@ -136,14 +136,14 @@ describe('columba migrate, where something is wrong', () => {
   const site = startSite(async () => freshDatabase());
   const { migrate, both } = site;
 
-  test('where the old server is down, the exit code is 4 and the sentence says so', async () => {
+  test('if the old server is down, the exit code is 4 and a sentence says so', async () => {
     await site.old().close();
     const { code, stderr } = await migrate('import', ...both());
     assert.equal(code, 4);
     assert.match(stderr, /does not answer \(ECONNREFUSED\).*Run the same command again later/);
   });
 
-  test('probe reads the user_id from standard input and writes a dialect that serve takes', async () => {
+  test('probe reads the user_id from standard input and writes a dialect that serve accepts', async () => {
     const out = freshPath('json');
     const args = ['migrate', 'probe', site.old().url, '--rate', '1000', '--out', out];
     const { code, stdout, stderr } = await columba(args, { env: { COLUMBA_TIME_ZONE: '+02:00' }, input: `${ALPHA}\n` });
@@ -155,17 +155,17 @@ describe('columba migrate, where something is wrong', () => {
     assert.match(stdout, /statusWords/);
   });
 
-  test('probe without a user_id named an option that does not exist', async () => {
+  test('probe says that standard input had no user_id', async () => {
     const { code, stderr } = await columba(['migrate', 'probe', site.old().url]);
     assert.deepEqual([code, stderr], [1, 'columba: user_id: there was nothing on standard input\n']);
   });
 
-  test('har of a file that is not there was told as the system does', async () => {
+  test('har says in its own words that a file does not exist', async () => {
     const { code, stderr } = await migrate('har', 'nofile.har');
     assert.deepEqual([code, stderr], [1, 'columba: nofile.har: there is no such file\n']);
   });
 
-  test('a file of user_ids that others may read, or without any, is told', async () => {
+  test('a file of user_ids that others may read is reported, and so is one without user_ids', async () => {
     if (process.platform !== 'win32') {
       chmodSync(site.users(), 0o644);
       assert.match((await migrate('import', ...both(), '--dry-run')).stderr, /chmod 600/);

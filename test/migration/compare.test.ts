@@ -40,7 +40,7 @@ const messages = (...items: string[]) =>
 const compared = (name: string, old: RawAnswer, ours: RawAnswer, settings = settingsOf()): Comparison =>
   compareAnswers(call(name), old, ours, settings);
 
-describe('what is always compared', () => {
+describe('differences that are never ignored', () => {
   const DIFFERENT: Readonly<Record<string, [string, string, string]>> = {
     'a count': ['inbox.CountUnread', long('4'), long('5')],
     'an id': ['inbox.Unread', messages(message(1, 'a')), messages(message(2, 'a'))],
@@ -55,7 +55,7 @@ describe('what is always compared', () => {
     'a namespace': ['inbox.CountUnread', long('4'), long('4').replace('sms.example', 'other.example')],
   };
   for (const [name, [operation, old, ours]] of Object.entries(DIFFERENT)) {
-    test(`two answers that differ by ${name} are different, whatever is known`, () => {
+    test(`two answers that differ by ${name} are different, whatever differences are known`, () => {
       const { outcome, differences } = compared(operation, answer(old), answer(ours));
       assert.equal(outcome, 'different');
       assert.ok(differences.length > 0);
@@ -63,7 +63,7 @@ describe('what is always compared', () => {
     });
   }
 
-  test('two answers of different media types are different, whatever is known', () => {
+  test('two answers of different media types are different, whatever differences are known', () => {
     const { outcome } = compared('inbox.CountUnread', answer(long('4')), answer(long('4'), { type: 'text/html' }));
     assert.equal(outcome, 'different');
   });
@@ -212,7 +212,7 @@ const KNOWN_PAIRS: Readonly<Record<KnownDifference, KnownPair>> = {
 
 describe('known differences', () => {
   for (const name of Object.keys(KNOWN_DIFFERENCES) as KnownDifference[]) {
-    test(`${name} has an example, and makes a difference where it is switched off`, () => {
+    test(`the known difference ${name} has an example, which counts as different without it`, () => {
       const { operation, old, ours, outcome = 'equal', protocol = 'get', dialect } = KNOWN_PAIRS[name];
       const found = compareAnswers(call(operation, protocol), old, ours, settingsOf(dialect));
       assert.equal(found.outcome, outcome, found.differences.join('\n'));
@@ -223,7 +223,7 @@ describe('known differences', () => {
     });
   }
 
-  test('another code of a fault is different', () => {
+  test('two faults with different codes are different', () => {
     const asked = call('inbox.CountUnread', 'soap11');
     const { outcome, differences } = compareAnswers(asked, fault('Server', 'a'), fault('Client', 'a'), settingsOf());
     assert.deepEqual(
@@ -244,18 +244,18 @@ describe('known differences', () => {
 });
 
 describe('classes', () => {
-  test('another order is different where the dialect names one', () => {
+  test('another order of rows is different if the dialect names one', () => {
     const { old, ours } = KNOWN_PAIRS['list-order'];
     const dialect = { orders: { 'inbox.Unread': 'timestamp' } };
     assert.equal(compareAnswers(call('inbox.Unread'), old, ours, settingsOf(dialect)).outcome, 'different');
   });
 
-  test('more rows are different where the shorter list does not end at a limit', () => {
+  test('lists of different lengths are different unless the shorter one ends at a limit', () => {
     const { old, ours } = KNOWN_PAIRS['rows-beyond-cap'];
     assert.equal(compared('inbox.Unread', old, ours).outcome, 'different');
   });
 
-  test('an error of ours is failed, and a mistake of the caller is not', () => {
+  test('an internal error of Columba counts as failed, and a mistake of the caller does not', () => {
     const result = answer(long('4'));
     const plain = { status: 503, type: 'text/plain; charset=utf-8' };
     assert.equal(compared('inbox.CountUnread', result, answer('busy', plain)).outcome, 'failed');
@@ -282,7 +282,7 @@ describe('classes', () => {
     );
   });
 
-  test('an answer that is no XML is different, unless the bytes are the same', () => {
+  test('two answers of which one is no XML are different, unless their bytes are equal', () => {
     const broken = answer('<long');
     assert.equal(compared('inbox.CountUnread', broken, answer(long('4'))).outcome, 'different');
     assert.equal(compared('inbox.CountUnread', broken, broken).outcome, 'equal');

@@ -65,7 +65,7 @@ async function cutting(t: TestContext, url: string): Promise<string> {
 }
 
 onEveryEngine('writes of accounts that are compared', (engine) => {
-  test('a number on the blacklist reaches Columba, though it was down and the proxy was killed', async (t) => {
+  test('a blacklisted number reaches Columba, although it was down and the proxy was killed', async (t) => {
     const proxied = await startProxied(t, engine);
     const { service, stage } = proxied;
     await stage('compare');
@@ -113,7 +113,7 @@ onEveryEngine('writes of accounts that are compared', (engine) => {
     );
   });
 
-  test('what the old server refused leaves the database, and Columba does not get it', async (t) => {
+  test('a write that the old server refused is removed from the database, and Columba does not get it', async (t) => {
     const { service, stage, call, migration } = await startProxied(t, engine);
     await stage('compare');
     const args = { user_id: ACME, message_id: '424242' };
@@ -123,7 +123,7 @@ onEveryEngine('writes of accounts that are compared', (engine) => {
     assert.equal(migration.pendingCounts.totals.get('skipped'), 1);
   });
 
-  test('where the answer of the old server is lost, Columba blocks the number and asks for the rest', async (t) => {
+  test('if the answer of the old server is lost, Columba blocks the number and copies the rest', async (t) => {
     const synced: unknown[] = [];
     const proxied = await startProxied(t, engine, { sync: async (_, options) => void synced.push(options) });
     const { service, stage, migration, oldService } = proxied;

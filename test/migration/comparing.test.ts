@@ -35,7 +35,7 @@ test('long answers are compared in a thread, with the same result as short ones'
   }
 });
 
-test('the thread takes secrets out of a long exchange', async (t) => {
+test('the thread removes secrets from a long exchange', async (t) => {
   const comparing = createComparing(SETTINGS);
   t.after(() => comparing.close());
   const target = `/api/account.asmx/FetchSavedMessages?user_id=${SECRET}`;
@@ -53,7 +53,7 @@ test('the thread takes secrets out of a long exchange', async (t) => {
   assert.doesNotMatch(await line, /3f0d9c1e/);
 });
 
-test('a thread that was ended answers what it was asked with an error, and the next one works', async (t) => {
+test('work of a thread that was ended fails with an error, and the next thread works', async (t) => {
   const comparing = createComparing(SETTINGS);
   t.after(() => comparing.close());
   const asked = comparing.compare(CALL, templates(3_000, 'a'), templates(3_000, 'a')) as Promise<unknown>;

@@ -8,7 +8,7 @@ describe('times in files', () => {
     return found && [new Date(found.at).toISOString(), found.unit];
   };
 
-  test('a clear time needs no format, and one that can be read in two ways needs it', () => {
+  test('an unambiguous time needs no format, and one that can be read in two ways needs one', () => {
     assert.deepEqual(berlin(null, '2026-07-01 10:45:30.5'), ['2026-07-01T08:45:30.500Z', 1_000]);
     assert.deepEqual(berlin(null, '2026-07-01T10:45:30Z'), ['2026-07-01T10:45:30.000Z', 1_000]);
     assert.deepEqual(berlin(null, '1.12.2026 10:45'), ['2026-12-01T09:45:00.000Z', 60_000]);

@@ -37,7 +37,7 @@ test('columba migrate files has the exit codes 0, 1 and 2, and writes nothing in
   assert.match(shown, /"sentAt": ?"2026-01-07T09:45:00\.000Z"/);
 });
 
-test('the example of MIGRATION.md does word for word what is written there', async () => {
+test('the example of MIGRATION.md prints word for word what is written there', async () => {
   const guide = readFileSync(new URL('../../docs/MIGRATION.md', import.meta.url), 'utf8');
   const section = guide.slice(guide.indexOf('### Files'));
   const [csv, command, output] = [.../^```\w*\n(.*?)^```/gms[Symbol.matchAll](section)].map(([, text]) => text ?? '');

@@ -160,7 +160,7 @@ onEveryEngine('migrate files', (engine) => {
     assert.deepEqual(checked?.differences, []);
   });
 
-  test('rows that are wrong are refused with their line and the reason, and the others go on', async () => {
+  test('wrong rows are refused with their line and the reason, and the others are imported', async () => {
     const [known] = old.data.accounts[0]?.sent.slice(-1) ?? [];
     assert(known);
     const content = [
@@ -197,7 +197,7 @@ onEveryEngine('migrate files', (engine) => {
     );
   });
 
-  test('a wrong time zone is found where the message is here with its id', async () => {
+  test('a wrong time zone is detected if Columba has the message with its id', async () => {
     const report = await load('sent', exported(true), { readTime: timeReader(null, 'UTC') });
     assert.equal(report.refused, 20);
     assert.match(report.refusals[0]?.problem ?? '', /was sent at .* here, and at .* in the file/);
@@ -225,7 +225,7 @@ onEveryEngine('migrate files', (engine) => {
     assert.deepEqual([report.added, report.known, report.deleted, report.refused], [40, 19, 1, 0]);
   });
 
-  test('contacts are found by number, get the fields that they lack, and keep what they have', async () => {
+  test('contacts are matched by number, get the fields that they lack, and keep those that they have', async () => {
     const before = await database.all(contactRows, { account });
     const ungrouped = before.find(({ grouped }) => grouped === null);
     const grouped = before.find((each) => each.grouped === 'Friends');
@@ -257,7 +257,7 @@ onEveryEngine('migrate files', (engine) => {
     assert.deepEqual([again.added, again.filled, again.known], [0, 0, 4]);
   });
 
-  test('a blacklist takes a column mapping, and a column may name the account', async () => {
+  test('a blacklist accepts a column mapping, and a column may name the account', async () => {
     const content = 'Konto;Rufnummer;Grund\nalpha;0825550201;please stop \nnobody;0825550202;\nalpha;none;\n';
     const columns = { username: 'konto', number: 'rufnummer', evidence: 'grund' };
     const report = await load('blacklist', content, { columns, username: null });
@@ -272,7 +272,7 @@ onEveryEngine('migrate files', (engine) => {
     assert.deepEqual([again.added, again.known], [0, 1]);
   });
 
-  test('a quote that is not closed ends the file, and the rows before it are taken', async () => {
+  test('a quote that is not closed ends the file, and the rows before it are imported', async () => {
     const report = await load('blacklist', 'number,evidence\n0825550201,a\n0825550202,"b\n');
     assert.equal(report.added, 1);
     assert.match(report.stopped ?? '', /a quote is not closed/);

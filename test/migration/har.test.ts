@@ -15,7 +15,7 @@ const recordedIn = (name: string) => {
 };
 
 describe('HAR', () => {
-  test('Fiddler: a SOAP call with a byte order mark, and a body that was decompressed', () => {
+  test('a HAR file of Fiddler is read: a SOAP call with a byte order mark, and a decompressed body', () => {
     const { recorded, entries, skipped } = recordedIn('fiddler');
     assert.deepEqual([recorded.length, entries, skipped], [1, 2, 1]);
     const [call] = recorded;
@@ -25,7 +25,7 @@ describe('HAR', () => {
     assert.deepEqual([call?.old?.status, call?.old?.ms], [200, 31]);
   });
 
-  test('mitmproxy: a form as text, a form as parameters only, and a body as Base64', () => {
+  test('a HAR file of mitmproxy is read: a form as text, a form as parameters only, and a body as Base64', () => {
     const { recorded, skipped } = recordedIn('mitmproxy');
     assert.deepEqual(
       recorded.map(({ operation, protocol }) => `${operation} ${protocol}`),
@@ -36,7 +36,7 @@ describe('HAR', () => {
     assert.match(recorded[1]?.old?.body ?? '', /<long /);
   });
 
-  test('Chromium: pseudo-fields of HTTP/2 are left out, and an answer that was not saved is withheld', () => {
+  test('a HAR file of Chromium is read without pseudo-fields of HTTP/2, and an answer that was not saved is withheld', () => {
     const { recorded, entries, skipped } = recordedIn('chromium');
     assert.deepEqual([recorded.length, entries, skipped], [2, 4, 2]);
     const [count, profile] = recorded;
@@ -53,7 +53,7 @@ describe('HAR', () => {
     });
   }
 
-  test('what is no HAR is refused with a sentence', () => {
+  test('a file that is no HAR is refused with a sentence', () => {
     assert.throws(() => parseHar('not json', 'x.har'), /x\.har: expected a HAR file, and this is no JSON/);
     assert.throws(() => parseHar('{}', 'x.har'), /log\.entries/);
     const odd = [

@@ -122,7 +122,7 @@ function exchange(target: URL, method: string, headers: Record<string, string>, 
   });
 }
 
-test('odd answers of the old server reach the client as they are, are counted, and never believed', async (t) => {
+test('odd answers of the old server reach the client unchanged, are counted, and change nothing in Columba', async (t) => {
   const odd = await startOdd(t);
   const { stage, migration, address, service, failures } = await startProxied(t, sqlite, { oldUrl: odd.url });
   await stage('compare');
@@ -166,7 +166,7 @@ test('odd answers of the old server reach the client as they are, are counted, a
   for (const name of Object.keys(ODD)) assert.ok(!templates.includes(name), name);
 });
 
-test('an answer and a request that are too long to compare are given whole, and counted as dropped', async (t) => {
+test('a request and an answer that are too long to compare are passed on whole, and counted as dropped', async (t) => {
   const odd = await startOdd(t);
   const { call, stage, migration, failures } = await startProxied(t, sqlite, { oldUrl: odd.url });
   await stage('compare');

@@ -81,7 +81,7 @@ onEveryEngine('calls of an import', (engine) => {
     assert(reads() <= 150, `${reads()} calls`);
   });
 
-  test('an import that would call Read without end says which cap to name', async () => {
+  test('an import that would call Read for ever stops and says which cap to name', async () => {
     for (let id = 1; id <= 300; id++) receive(id);
     old.ways = { ...ODD_WAYS, caps: { 'inbox.Read': 1 } };
     const dialect = { ...NO_CAPS, caps: { 'inbox.Read': 1 } };
@@ -105,7 +105,7 @@ onEveryEngine('calls of an import', (engine) => {
     );
   });
 
-  test('a user_id that the old server refuses is named as such, by import and check', async () => {
+  test('import and check say that the old server refuses a user_id', async () => {
     const client = createOldServer({ url: old.url, dialect: NO_CAPS });
     const { database, archive } = service.app;
     const dependencies = { database, archive, old: client, dialect: NO_CAPS, effects: EFFECTS, now: () => NOW };
@@ -117,7 +117,7 @@ onEveryEngine('calls of an import', (engine) => {
     client.close();
   });
 
-  test('progress is told at every call of Read', async () => {
+  test('the progress is shown at every call of Read', async () => {
     for (let id = 1; id <= 20; id++) receive(id, NOW - id * 60_000);
     old.ways = { ...ODD_WAYS, caps: { 'inbox.Read': 7 } };
     const told: ImportProgress[] = [];

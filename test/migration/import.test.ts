@@ -77,7 +77,7 @@ onEveryEngine('migrate import', (engine) => {
     assert.match(await shown('account.Profile'), /<username>alpha<\/username>.*<credits>1000</);
   });
 
-  test('a second import changes nothing, and brings over what happened in between', async () => {
+  test('a second import changes nothing but what happened at the old server in between', async () => {
     await run();
     const id = (await accountIdNamed(service.app.database, 'alpha')) as bigint;
     const version = await service.app.database.version(id);
@@ -106,7 +106,7 @@ onEveryEngine('migrate import', (engine) => {
   const stage = (to: Stage) =>
     createMigrationStages(service.app.database, () => service.clock.now).set('alpha', to, true);
 
-  test('an import leaves what Columba did alone as it is: credits, templates, contacts, deletes and marks', async () => {
+  test('an import leaves changes that were made in Columba alone as they are: credits, templates, contacts, deletes and marks', async () => {
     await run();
     await stage('alone');
     service.clock.now += 60_000;
@@ -137,7 +137,7 @@ onEveryEngine('migrate import', (engine) => {
     assert.deepEqual((await service.app.ledger.check()).discrepancies, []);
   });
 
-  test('an import leaves writes of Columba that wait for the old server, where Columba leads', async () => {
+  test('in the stage lead an import leaves writes of Columba that wait for the old server', async () => {
     await run();
     await stage('lead');
     const account = (await accountIdNamed(service.app.database, 'alpha')) as bigint;
@@ -160,7 +160,7 @@ onEveryEngine('migrate import', (engine) => {
     );
   });
 
-  test('new ids start above a million even where nothing was copied, so that the old server gives none of them later', async () => {
+  test('new ids start above a million even if nothing was copied, so that the old server does not use the same ids later', async () => {
     const account = alpha();
     for (const list of [account.inbox, account.sent, account.scheduled]) list.length = 0;
     await run();
@@ -183,7 +183,7 @@ onEveryEngine('migrate import', (engine) => {
     Read: { readingMarks: ['inbox.Read'] },
     'Unread and Read': { readingMarks: ['inbox.Unread', 'inbox.Read'] },
   })) {
-    test(`where ${name} marks, at most one message each is marked for the test, and all are copied`, async () => {
+    test(`if ${name} marks messages, the test marks at most one message per account, and all are copied`, async () => {
       old.ways = { ...ODD_WAYS, ...ways };
       const { accounts, readEffects: effects } = await run();
       assert.equal(accounts[0]?.problem, null);
@@ -197,7 +197,7 @@ onEveryEngine('migrate import', (engine) => {
     });
   }
 
-  test('where Read returns only read messages, the others come from Unread', async () => {
+  test('if Read returns only read messages, the import reads the others from Unread', async () => {
     old.ways = { ...ODD_WAYS, readReturnsReadOnly: true };
     const { accounts } = await run();
     assert.equal(accounts[0]?.problem, null);
@@ -224,7 +224,7 @@ onEveryEngine('migrate import', (engine) => {
     assert.deepEqual(old.data.writes, []);
   });
 
-  test('the import stops where the server asks for a pause, and the next one goes on', async () => {
+  test('an import stops if the server asks for a pause, and the next one continues', async () => {
     old.onCall = (operation) => {
       if (operation === 'compose.FetchScheduledDS') old.busyFor = 3;
     };
@@ -238,7 +238,7 @@ onEveryEngine('migrate import', (engine) => {
     await assertEqualSides();
   });
 
-  test('an import that ended in the middle of the inbox goes on from there', async () => {
+  test('an import that ended in the middle of the inbox continues from there', async () => {
     let calls = 0;
     old.onCall = (operation) => {
       if (operation === 'inbox.Read' && ++calls === 6) old.cutsFor = 1;
@@ -274,7 +274,7 @@ onEveryEngine('migrate import', (engine) => {
     assert.deepEqual(taken, [1_009_004n, 10_109n, 10_014n]);
   });
 
-  test('what a client deleted here does not come back with the next import', async () => {
+  test('messages that a client deleted in Columba do not come back with the next import', async () => {
     await run();
     assert.match(await shown('inbox.DeleteMessage', { message_id: '5001' }), />true</);
     assert.match(await shown('sent.DeleteSentMessage', { message_id: '7001' }), />true</);
@@ -287,7 +287,7 @@ onEveryEngine('migrate import', (engine) => {
     );
   });
 
-  test('an account that was made here with the same username is not touched', async () => {
+  test('an account that was created in Columba with the same username is not touched', async () => {
     await service.app.database.transaction(null, (queries) =>
       addAccount(queries, { ...EMPTY_ACCOUNT, username: 'alpha' }, []),
     );
@@ -302,7 +302,7 @@ onEveryEngine('migrate import', (engine) => {
     assert.match(accounts[0]?.remarks.join() ?? '', /Contact 102 is in the groups 11, 12/);
   });
 
-  test('check tells what differs by id, never a text', async () => {
+  test('check names what differs by id, never by text', async () => {
     await run();
     (alpha().inbox[7] as { message: string }).message = 'changed text';
     alpha().sent.pop();

@@ -76,7 +76,7 @@ onEveryEngine('an interrupted sync', (engine) => {
     old.cutsFor = 0;
   };
 
-  test('an arrival is unread after the next sync, whichever call was cut', async () => {
+  test('a new message is unread after the next sync, whichever call was interrupted', async () => {
     let cuts = 0;
     for (let number = 0; ; number++) {
       arrive(20_000 + number);
@@ -98,7 +98,7 @@ onEveryEngine('an interrupted sync', (engine) => {
     assert.deepEqual((await checkAccounts(dependencies(), [{ line: 1, userId: ALPHA as string }]))[0]?.differences, []);
   });
 
-  test('an arrival stays unread if it comes between any two calls of a sync', async () => {
+  test('a new message stays unread if it arrives between any two calls of a sync', async () => {
     for (let number = 0; number < 10; number++) {
       let calls = 0;
       old.onCall = () => {
@@ -111,7 +111,7 @@ onEveryEngine('an interrupted sync', (engine) => {
     }
   });
 
-  test('an arrival stays unread that does not fit into the list of unread messages any more', async () => {
+  test('a new message stays unread if the list of unread messages is too long to contain it', async () => {
     // Columba leads, and the list of the old server ends at 50.
     await createMigrationStages(service.app.database, () => service.clock.now).set('alpha', 'lead', true);
     while (unreadThere().length < 50) arrive(80_000 + alpha().inbox.length);
@@ -126,13 +126,13 @@ onEveryEngine('an interrupted sync', (engine) => {
     assert.deepEqual(here, there);
   });
 
-  test('an arrival that two windows of a sync show is written once', async () => {
+  test('a new message that two windows of a sync contain is written once', async () => {
     for (let id = 0; id < 45; id++) arrive(100_000 + id); // Read gives 20 at once
     await sync();
     assert.deepEqual(await unreadHere(), unreadThere());
   });
 
-  test('a message that two copies bring at the same time stays unread', async () => {
+  test('a message that two imports copy at the same time stays unread', async () => {
     old.onCall = (operation) => {
       if (operation !== 'sent.FetchSentDS' && operation !== 'inbox.CountRead') return;
       old.onCall = () => {};
@@ -157,7 +157,7 @@ onEveryEngine('an interrupted sync', (engine) => {
     assert.deepEqual(await unreadHere(), unreadThere());
   });
 
-  test('a message that became read here by no client is unread after an import, while the old server answers', async () => {
+  test('while the old server answers, an import makes a message unread again that no client has marked in Columba', async () => {
     await createMigrationStages(service.app.database, () => service.clock.now).set('alpha', 'compare', true);
     arrive(60_000);
     await sync();
@@ -168,7 +168,7 @@ onEveryEngine('an interrupted sync', (engine) => {
     assert.deepEqual(await unreadHere(), unreadThere());
   });
 
-  test('a message that a client marked here stays read while its write waits, and while one comes', async () => {
+  test('a message that a client marked in Columba stays read while the write waits, and while it is delivered', async () => {
     const writes = createMigrationWrites(service.app.database, () => service.clock.now, 'key');
     arrive(61_000);
     await sync();
@@ -195,7 +195,7 @@ onEveryEngine('an interrupted sync', (engine) => {
     assert(!(await unreadHere()).includes('62000'), 'it was marked meanwhile');
   });
 
-  test('a late message of an account that Columba answers alone is unread, if it comes between two calls', async () => {
+  test('a late message of an account in the stage alone is unread, if it arrives between two calls', async () => {
     await createMigrationStages(service.app.database, () => service.clock.now).set('alpha', 'alone', true);
     service.clock.now += 60_000;
     old.onCall = (operation) => {

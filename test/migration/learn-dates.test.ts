@@ -14,7 +14,7 @@ function learn(form: DateForm, instants: readonly number[]) {
   return learner.learned('dates');
 }
 
-describe('dates that were seen', () => {
+describe('dates in recordings', () => {
   test('dates with Z and trimmed digits are those of Columba, so the dialect says nothing', () => {
     const { form, uncertain } = learn(
       { zone: 'Z' },
@@ -53,7 +53,7 @@ describe('dates that were seen', () => {
     assert.equal(learn({ zone: 'Z' }, whole.slice(0, 5)).uncertain[0]?.entry, 'dates.fractionDigits');
   });
 
-  test('dates of two forms are told with their counts', () => {
+  test('dates of two forms are reported with their counts', () => {
     const learner = new DatesLearner();
     for (const at of YEAR) learner.see(dateFormat({ zone: 'Z', fractionDigits: 0 })(at));
     learner.see('2026-01-01T00:00:00+02:00');

@@ -85,7 +85,7 @@ describe('the dialect of a service', () => {
   });
 });
 
-describe('orders that were seen', () => {
+describe('orders in recordings', () => {
   const learn = (rows: readonly unknown[]) => {
     const learner = new OrdersLearner();
     learner.see({ name: 'sent.FetchSentDS' }, rows);
@@ -96,7 +96,7 @@ describe('orders that were seen', () => {
   test('an order of rows that is Columba’s own needs no entry, also where the order by id holds too', () => {
     assert.deepEqual(learn([row(3, 30), row(2, 20), row(1, 10)]).dialect, {});
   });
-  test('an order of rows by id is told from one by time where both differ', () => {
+  test('an order of rows by id is distinguished from one by time if both differ', () => {
     assert.deepEqual(learn([row(1, 30), row(2, 10), row(3, 20)]).dialect.orders, { 'sent.FetchSentDS': 'id' });
     assert.deepEqual(learn([row(3, 30), row(2, 10), row(1, 20)]).dialect.orders, { 'sent.FetchSentDS': '-id' });
   });
@@ -105,12 +105,12 @@ describe('orders that were seen', () => {
     assert.deepEqual(dialect, {});
     assert.match(uncertain[0]?.reason ?? '', /in none of the orders -timestamp_sent, timestamp_sent, id, -id/);
   });
-  test('rows that are all alike tell nothing of their order', () => {
+  test('rows that are all alike prove nothing about their order', () => {
     assert.deepEqual(learn([row(1, 10), row(1, 10)]), { dialect: {}, findings: [], uncertain: [] });
   });
 });
 
-describe('caps that were seen', () => {
+describe('caps in recordings', () => {
   const call = (name: string, account: string, max_count?: number): Observation =>
     ({
       name,
@@ -119,20 +119,20 @@ describe('caps that were seen', () => {
     }) as unknown as Observation;
   const rows = (count: number) => Array.from({ length: count }, () => ({}));
 
-  test('a cap of a list is proven by a count of more', () => {
+  test('a cap of a list is proven by a count that is larger', () => {
     const learner = new CapsLearner();
     learner.see(call('inbox.CountUnread', 'a'), 80n);
     learner.see(call('inbox.Unread', 'a', 100), rows(33));
     const { dialect, uncertain } = learner.learned();
     assert.deepEqual([dialect.caps, uncertain], [{ 'inbox.Unread': 33 }, []]);
   });
-  test('a short list is no cap where a client asked for no more, or had no more', () => {
+  test('a short list proves no cap if the client asked for no more, or the account had no more', () => {
     const learner = new CapsLearner();
     for (let time = 0; time < 9; time++) learner.see(call('inbox.InboxDS', 'a', 20), rows(20));
     for (let time = 0; time < 9; time++) learner.see(call('inbox.Unread', 'a', 100), rows(20));
     assert.deepEqual(learner.learned(), { dialect: {}, findings: [], uncertain: [] });
   });
-  test('a cap of a list is likely where several accounts have the same round number', () => {
+  test('a cap of a list is likely if several accounts have the same round number of rows', () => {
     const learner = new CapsLearner();
     for (const account of ['a', 'b', 'c']) learner.see(call('inbox.Unread', account, 1_000), rows(50));
     const { dialect, uncertain } = learner.learned();

@@ -81,7 +81,7 @@ const everyday = (user_id: string, protocol: Protocol): Call[] => {
 };
 const week = PROTOCOLS.flatMap((protocol) => [ALPHA, BETA].flatMap((user_id) => everyday(user_id, protocol)));
 
-describe('a dialect learned from an old server with other ways', () => {
+describe('a dialect learned from a different old server', () => {
   let old: OldServerProcess;
   let learned: Awaited<ReturnType<typeof learn>>;
   before(async () => {
@@ -99,7 +99,7 @@ describe('a dialect learned from an old server with other ways', () => {
   });
   after(() => old.close());
 
-  test('a dialect learned from an old server with other ways has its namespace, names, columns, constants, words, dates, groups and caps', () => {
+  test('a learned dialect has the namespace, names, columns, constants, words, dates, groups and caps of the old server', () => {
     const { evidence: _, ...dialect } = learned.dialect;
     const words = Object.fromEntries(
       Object.entries(WORDS)
@@ -131,13 +131,13 @@ describe('a dialect learned from an old server with other ways', () => {
     assert.deepEqual(learned.unreadable, { count: 0, reasons: [] });
   });
 
-  test('a dialect learned from an old server with other ways says what it could not see: words of other statuses, and the zone behind times without one', () => {
+  test('a learned dialect says what the recording does not show: words of other statuses, and the zone of times without one', () => {
     const entries = learned.uncertain.map(({ entry, reason }) => `${entry}: ${reason}`).join('\n');
     assert.match(entries, /^statusWords\.QUEUED: no word was seen for it.*^statusWords\.EXPIRED: no word/ms);
     assert.match(entries, /^dates\.timeZone: guessed from the newest message/m);
   });
 
-  test('a dialect learned from an old server with other ways shows no number, text or name of a person', () => {
+  test('a learned dialect contains no number, text or name of a person', () => {
     const shown = JSON.stringify(learned);
     for (const secret of [ALPHA, BETA, '+2783', 'ünïcode', 'Öberg', 'ref-1', 'Later'])
       assert.ok(!shown.includes(secret), secret);
@@ -164,7 +164,7 @@ describe('columba migrate learn', () => {
     assert.match(stdout, /^ {2}"namespace": "http:\/\/old\.example\/webservices\/",$/m);
   });
 
-  test('columba migrate learn writes a dialect that serve takes, and replaces no file unasked', async () => {
+  test('columba migrate learn writes a dialect that serve accepts, and replaces no file unasked', async () => {
     const out = freshPath('json');
     const wrote = await columba(['migrate', 'learn', path, '--out', out]);
     assert.equal(wrote.code, 0, wrote.stderr);
@@ -196,7 +196,7 @@ describe('columba migrate learn', () => {
     assert.deepEqual([code, /^Nothing is uncertain\.$/m.test(stdout)], [0, true]);
   });
 
-  test('columba migrate learn has everything as JSON, and exit code 1 where it must be certain and is not', async () => {
+  test('columba migrate learn prints everything as JSON, and ends with 1 if --strict is given and something is uncertain', async () => {
     const { code, stdout } = await columba(['migrate', 'learn', path, '--json', '--strict']);
     assert.equal(code, 1);
     const told = JSON.parse(stdout);
@@ -228,7 +228,7 @@ describe('columba migrate learn', () => {
   });
 });
 
-describe('what is learned', () => {
+describe('conclusions from recordings', () => {
   const learnFrom = async (ways: Partial<Ways>, calls: readonly Call[], change?: (old: OldServerProcess) => void) => {
     const old = await startOldServer(sampleData(NOW), { ...PLAIN_WAYS, ...ways });
     try {
@@ -239,7 +239,7 @@ describe('what is learned', () => {
     }
   };
 
-  test('from a server like Columba, only its namespace and what no recording can show is learned', async () => {
+  test('a dialect learned from a server like Columba has only its namespace and what no recording can show', async () => {
     const { dialect } = await learnFrom({}, week);
     const { evidence: _, statusWords: __, ...rest } = dialect;
     assert.deepEqual(rest, {
@@ -251,7 +251,7 @@ describe('what is learned', () => {
     });
   });
 
-  test('strings that are absent alone do not tell how an empty string is written', async () => {
+  test('absent strings alone do not show how an empty string is written', async () => {
     const { dialect, findings } = await learnFrom({}, week);
     assert.equal(dialect.emptyStrings, undefined);
     assert.match(
@@ -276,7 +276,7 @@ describe('what is learned', () => {
     assert.equal((await learnFrom(only, everyday(ALPHA, 'soap11'))).dialect.readReturnsReadOnly, true);
   });
 
-  test('where Unread marks what it returns, nothing is concluded about Read', async () => {
+  test('nothing is concluded about Read if Unread marks what it returns', async () => {
     const ways = { readReturnsReadOnly: true, readingMarks: ['inbox.Unread'] };
     const { dialect, uncertain } = await learnFrom(ways, [...everyday(ALPHA, 'get'), ...everyday(ALPHA, 'get')]);
     assert.equal(dialect.readReturnsReadOnly, undefined);
@@ -294,7 +294,7 @@ describe('what is learned', () => {
     assert.ok(uncertain.some(({ entry }) => entry === 'readReturnsReadOnly'));
   });
 
-  test('columns with strange names are recognised by their values', async () => {
+  test('columns with unknown names are recognised by their values', async () => {
     const inbox = [
       ['id', 'A', 'long'],
       ['message', 'B', 'string'],
@@ -314,7 +314,7 @@ describe('what is learned', () => {
     assert.match(doubts.join('\n'), /^no column shows our read/m);
   });
 
-  test('a word that nobody knows is listed and not guessed', async () => {
+  test('an unknown word is listed and not guessed', async () => {
     const { dialect, uncertain } = await learnFrom({}, everyday(ALPHA, 'get'), ({ data }) => {
       for (const message of data.accounts[0]?.sent ?? []) message.status = 'Zxq';
     });
@@ -322,13 +322,13 @@ describe('what is learned', () => {
     assert.ok(uncertain.some(({ reason }) => reason.startsWith('“Zxq” (')));
   });
 
-  test('times without a zone stay without one where no message is fresh', async () => {
+  test('times without a zone stay without one if no message is recent', async () => {
     const { dialect, uncertain } = await learnFrom({ localMinutes: 120 }, everyday(ALPHA, 'get'));
     assert.deepEqual(dialect.dates, { zone: 'none', fractionDigits: 0 });
     assert.ok(uncertain.some(({ entry, reason }) => entry === 'dates.timeZone' && /say in which zone/.test(reason)));
   });
 
-  test('a recording of nothing makes an empty dialect', async () => {
+  test('an empty recording gives an empty dialect', async () => {
     const { dialect, answers } = await learn([]);
     assert.deepEqual([dialect, answers], [{}, 0]);
   });

@@ -42,7 +42,7 @@ const write = async ({ client }: Move, group: string, operation: string, args: o
 };
 
 onEveryEngine('a whole move', (engine) => {
-  test('with the dialect every reading operation is equal in every protocol, and the verdict counts them', async (t) => {
+  test('with the dialect every reading operation is equal in every protocol, and the verdict counts the calls', async (t) => {
     const move = await startMove(t, engine, DIALECT);
     await move.stage('compare');
     const calls = await readAll(move);
@@ -95,7 +95,7 @@ onEveryEngine('a whole move', (engine) => {
     assert.match(JSON.stringify(report.examples), /columns: old SmsData\/Row: SmsID long/);
   });
 
-  test('through all stages and back nothing is lost, with a kill of the proxy in each', async (t) => {
+  test('nothing is lost through all stages and back, although the proxy is killed in each', async (t) => {
     const move = await startMove(t, engine, DIALECT);
     const { alpha, old, service } = move;
     let id = 5_500;

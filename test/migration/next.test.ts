@@ -17,7 +17,7 @@ interface Next {
   readonly notes: string[];
 }
 
-test('days in each stage are those of the default until an account has its own stage', () => {
+test('an account has the days of the default stage until it has a stage of its own', () => {
   const change = (stage: 'record' | 'compare' | 'lead', day: number) => ({ stage, at: day * DAY_MS, by: 'ann' });
   const changes = timeline([change('record', 1), change('compare', 8)], [change('lead', 20)], 3 * DAY_MS);
   assert.deepEqual(daysIn(changes, 30 * DAY_MS), { record: 5, compare: 12, lead: 10, alone: 0 });
@@ -69,7 +69,7 @@ onEveryEngine('the next step of a move', (engine) => {
     await migrationCounts.setCheck(true);
   }
 
-  test('the next step goes from the first call to the last receipt, and each names what blocks it and its commands', async (t) => {
+  test('each step of a move, from the first call to the last receipt, names what blocks it and its commands', async (t) => {
     const { api, next } = await opened(t);
     const first = await next();
     assert.deepEqual([first.step, first.isReady, first.blocks], ['record', false, ['No proxy has seen a call.']]);
@@ -129,7 +129,7 @@ onEveryEngine('the next step of a move', (engine) => {
     assert.match(finish.notes.join('\n'), /A client was not seen for 7 days/);
   });
 
-  test('somebody who calls with a wrong user_id does not hide the step of accounts that have begun to move', async (t) => {
+  test('calls with a wrong user_id do not hide the next step of accounts that have begun to move', async (t) => {
     const { api, next } = await opened(t);
     await copied(api, 'acme');
     await seen(api, api.services.now(), 'nobody');

@@ -47,7 +47,7 @@ describe('client of the old server', () => {
   after(() => Promise.all([plain.close(), odd.close()]));
 
   for (const protocol of PROTOCOLS) {
-    test(`every reading operation has the same values from a plain and an odd server in ${protocol}`, async () => {
+    test(`every reading operation returns the same values from a plain and an odd server in ${protocol}`, async () => {
       const plainClient = clientOf(plain, { namespace: PLAIN_WAYS.namespace });
       const oddClient = clientOf(odd, ODD_DIALECT);
       for (const [group, operations] of Object.entries(contract as Contract)) {
@@ -76,7 +76,7 @@ describe('client of the old server', () => {
       client.close();
     });
 
-    test(`lists of texts and odd characters arrive whole in ${protocol}`, async () => {
+    test(`lists of texts and odd characters arrive unchanged in ${protocol}`, async () => {
       const client = clientOf(odd, ODD_DIALECT);
       const message = `a & b <c> "d" é 😀 ${protocol}`;
       const saved = await client.call('account', 'SaveMessageTemplate', { user_id: BETA, message }, { protocol });
@@ -93,7 +93,7 @@ describe('client of the old server', () => {
     });
   }
 
-  test('a read is tried again after the pause that the server asks for, a write is not', async () => {
+  test('a read is tried again after the pause that the server asks for, and a write is not', async () => {
     const pauses: number[] = [];
     const client = clientOf(
       plain,
@@ -130,7 +130,7 @@ describe('client of the old server', () => {
     client.close();
   });
 
-  test('calls leave at the given rate', async () => {
+  test('calls are sent at the given rate', async () => {
     const clock = { now: 0 };
     const sleep = async (ms: number) => {
       clock.now += ms;
@@ -142,7 +142,7 @@ describe('client of the old server', () => {
     client.close();
   });
 
-  test('a certificate must be trusted, be named by --old-ca, or be taken explicitly', async () => {
+  test('a certificate must be trusted, be named by --old-ca, or be accepted explicitly', async () => {
     const folder = new URL('./tls/', import.meta.url);
     const [cert, key] = ['certificate.pem', 'key.pem'].map((name) => readFileSync(new URL(name, folder), 'utf8'));
     const answer = `<long xmlns="${PLAIN_WAYS.namespace}">7</long>`;
@@ -164,7 +164,7 @@ describe('client of the old server', () => {
     server.closeAllConnections();
   });
 
-  test('a certificate that is too weak is named with both ways to take it, and nobody is told to try later', async () => {
+  test('the error about a certificate that is too weak names both ways to accept it, and does not advise to try later', async () => {
     const folder = new URL('./tls/', import.meta.url);
     const [cert, key] = ['weak-certificate.pem', 'weak-key.pem'].map((name) =>
       readFileSync(new URL(name, folder), 'utf8'),

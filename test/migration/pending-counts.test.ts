@@ -18,7 +18,7 @@ test('a million different answers keep one number and three examples', async () 
   assert.equal(examples.length, EXAMPLES_MAX);
 });
 
-test('what a caller makes up cannot grow the counters without end', async () => {
+test('values that a caller invents cannot make the counters grow without limit', async () => {
   let size = 0;
   const pendingCounts = createPendingCounts(
     async ({ length }) => {

@@ -60,7 +60,7 @@ describe('migrate probe', () => {
     ]);
   });
 
-  test('an operation that is in the WSDL and not there is uncertain, and the probe goes on', async () => {
+  test('an operation of the WSDL that the server does not have is uncertain, and the probe continues', async () => {
     const { ways } = old;
     old.ways = { ...ways, notThere: ['account.FetchSavedMessages', 'inbox.CountRead', 'sent.FetchSentDS'] };
     const { uncertain, learned, effects } = await run();
@@ -74,7 +74,7 @@ describe('migrate probe', () => {
     assert.deepEqual(effects, {});
   });
 
-  test('an operation that the dialect calls missing is not called: its list is empty, and a count is refused', async () => {
+  test('an operation that the dialect calls missing is not called, its list is empty, and a count is refused', async () => {
     old.calls.clear();
     const client = createOldServer({ url: old.url, dialect: ODD_DIALECT });
     const missing = ['account.FetchSavedMessages', 'inbox.CountRead'];
@@ -98,14 +98,14 @@ describe('migrate probe', () => {
     assert.equal(effects['inbox.InboxDS'], 'leaves');
   });
 
-  test('without the test whether reading marks, nothing is called that might mark', async () => {
+  test('without the test whether reading marks, no operation is called that might mark a message', async () => {
     old.calls.clear();
     const { uncertain } = await run(false);
     for (const name of ['inbox.Unread', 'inbox.Read', 'inbox.InboxDS']) assert.equal(old.calls.get(name), undefined);
     assert(uncertain.some(({ entry }) => entry === 'reading inbox.Unread'));
   });
 
-  test('reading that marks is detected on one message', async () => {
+  test('the probe detects with one message that reading marks it', async () => {
     old.ways = { ...old.ways, readingMarks: ['inbox.Unread'] };
     const { effects, uncertain } = await run();
     assert.equal(effects['inbox.Unread'], 'marks');

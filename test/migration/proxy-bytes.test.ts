@@ -143,7 +143,7 @@ test('a chunked request reaches the old server with the same body', async (t) =>
   assert.equal((await recorded())[0]?.operation, 'CountUnread');
 });
 
-test('a plain pass-through reads no call, records nothing and ends again', async (t) => {
+test('a plain pass-through reads no call and records nothing, and can be ended', async (t) => {
   const old = await scriptedServer(t, OLD_ANSWER);
   const { address, migration, recorded } = await startProxied(t, sqlite, { oldUrl: old.url });
   await migration.setPassThrough(true);
@@ -153,7 +153,7 @@ test('a plain pass-through reads no call, records nothing and ends again', async
   assert.equal((await recorded()).length, 1);
 });
 
-test('a body beyond the limit goes to the old server as it is', async (t) => {
+test('a body beyond the limit is passed to the old server unchanged', async (t) => {
   const old = await scriptedServer(t, OLD_ANSWER);
   const { address } = await startProxied(t, sqlite, { oldUrl: old.url });
   const body = `user_id=${ACME}&message=${'m'.repeat(3_000_000)}`;
@@ -162,7 +162,7 @@ test('a body beyond the limit goes to the old server as it is', async (t) => {
   assert.equal(endToEndPart(old.received[0] ?? ''), post);
 });
 
-test('an old server that is down is a 502, and one that closes without an answer closes', async (t) => {
+test('an old server that is down is answered with 502, and one that closes without an answer closes the connection of the client', async (t) => {
   const { address } = await startProxied(t, sqlite, { oldUrl: 'http://127.0.0.1:1' });
   assert.match(await told(address, REQUEST, () => false), /^HTTP\/1\.1 502 Bad Gateway\r\n/);
   const closing = createServer((socket) => void socket.on('data', () => socket.destroy()).on('error', () => {}));
@@ -171,7 +171,7 @@ test('an old server that is down is a 502, and one that closes without an answer
   assert.equal(await told(other.address, REQUEST, () => false).catch(() => ''), '');
 });
 
-test('TLS to the old server: an odd certificate is taken only where a setting says so', async (t) => {
+test('an untrusted certificate of the old server is accepted only if an option says so', async (t) => {
   const server = createHttps({ key: KEY, cert: CERTIFICATE }, (_, response) => response.end(BODY));
   const url = (await listening(server)).replace('http:', 'https:');
   t.after(() => server.close());

@@ -39,7 +39,7 @@ onEveryEngine('stages of the proxy', (engine) => {
     );
   });
 
-  test('compare: a write that the old server did is done here, and one that it refused is not', async (t) => {
+  test('compare: a write that the old server did is repeated in Columba, and one that it refused is not', async (t) => {
     const { call, stage, migration, service, oldService } = await startProxied(t, engine);
     await stage('compare');
     const done = await call('post', 'account', 'SaveMessageTemplate', { user_id: ACME, message: 'Both have it' });
@@ -56,7 +56,7 @@ onEveryEngine('stages of the proxy', (engine) => {
     );
   });
 
-  test('compare: another text is different, and its example has no text of anybody', async (t) => {
+  test('compare: another text is different, and its example contains no text of a message', async (t) => {
     const { call, stage, migration, service } = await startProxied(t, engine);
     await stage('compare');
     await service.call('post', 'account', 'SaveMessageTemplate', { user_id: ACME, message: 'Only Columba has this' });
@@ -70,7 +70,7 @@ onEveryEngine('stages of the proxy', (engine) => {
     assert.doesNotMatch(JSON.stringify(examples), /Only Columba/);
   });
 
-  test('a difference that is gone after a sync is counted as lag', async (t) => {
+  test('a difference that disappears after a sync is counted as lag', async (t) => {
     let syncs = 0;
     const started = await startProxied(t, engine, {
       sync: async () => {
@@ -166,7 +166,7 @@ onEveryEngine('stages of the proxy', (engine) => {
     assert.equal((await send(address, 'get', 'inbox', 'CountUnread', { user_id: ACME })).status, 200);
   });
 
-  test('lead: deleting all deletes at the old server only what Columba had', async (t) => {
+  test('lead: deleting all messages deletes at the old server only those that Columba had', async (t) => {
     const { call, stage, migration, service, oldService } = await startProxied(t, engine);
     await stage('lead');
     const before = (await service.call('get', 'inbox', 'CountRead', { user_id: ACME })).text;
@@ -219,7 +219,7 @@ onEveryEngine('stages of the proxy', (engine) => {
     assert.equal((await migrationCounts.waitingWrites()).total, 0);
   });
 
-  test('the stage of one account is its own, and another proxy on the database sees its change', async (t) => {
+  test('an account can have a stage of its own, and another proxy on the database sees its change', async (t) => {
     const { call, stages, service, settings, migration } = await startProxied(t, engine);
     const other = createMigrationProxy({ ...settings, folder: undefined });
     t.after(() => other.stop());

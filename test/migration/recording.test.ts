@@ -135,7 +135,7 @@ test('a user_id in an envelope is found as CDATA, with references and compressed
   }
 });
 
-test('what could not be read as a call is recorded without query and bodies', () => {
+test('a request that is no call is recorded without query and bodies', () => {
   const given = {
     body: Buffer.from(`<broken>${SECRET}`),
     answer: `no ${SECRET}`,
@@ -149,14 +149,14 @@ test('what could not be read as a call is recorded without query and bodies', ()
   assert.doesNotMatch(formatExchange(exchange), /3f0d9c1e/);
 });
 
-test('UTF-16 cannot be searched, so it is withheld', () => {
+test('a body in UTF-16 is withheld, because it cannot be searched for secrets', () => {
   const plain = requestOf('soap11', 'inbox', 'CountUnread', { user_id: SECRET });
   const body = Buffer.from(`\ufeff${plain.bytes.replace('utf-8', 'utf-16')}`, 'utf16le');
   const exchange = recordedOf(observed('soap11', 'inbox', 'CountUnread', {}, { body }), accountName);
   assert.equal(exchange.request.withheld, 'not readable');
 });
 
-test('a short user_id is replaced where its name stands, and nowhere else', () => {
+test('a short user_id is replaced only as the value of user_id, and nowhere else', () => {
   const exchange = recordedOf(
     observed('get', 'inbox', 'CountUnread', { user_id: '7' }, { answer: '<long>7</long>' }),
     accountName,
@@ -217,7 +217,7 @@ test('a line that was cut off by a kill is left out, and a wrong one is named', 
   await assert.rejects(allOf(path), /cut\.ndjson:2: expected an exchange of version 1/);
 });
 
-test('a recorder that cannot write counts what it lost, and throws nothing', async (t) => {
+test('a recorder that cannot write counts the lost exchanges, and throws nothing', async (t) => {
   const failures: unknown[] = [];
   const folder = folderOf(t);
   const recorder = recorderIn(folder, { failed: (thrown: unknown) => failures.push(thrown) });
@@ -226,7 +226,7 @@ test('a recorder that cannot write counts what it lost, and throws nothing', asy
   assert.deepEqual([recorder.counts.lost, failures.length], [1, 1]);
 });
 
-test('without COLUMBA_LOG_KEY the key is made once and kept beside the recordings', (t) => {
+test('without COLUMBA_LOG_KEY the key is created once and kept beside the recordings', (t) => {
   const folder = folderOf(t);
   assert.deepEqual(migrationKey('', folder), migrationKey('', folder));
   assert.notDeepEqual(migrationKey('', folder), migrationKey('a key', folder));

@@ -55,7 +55,7 @@ test('recorded reads are equal at a server with the same data, in every protocol
   assert.deepEqual(report.differences, []);
 });
 
-test('a replay tells what differs, and ends with 1', async (t) => {
+test('a replay names what differs, and ends with 1', async (t) => {
   const proxied = await startProxied(t, sqlite, { key: migrationKey('replay', '') });
   const file = await recordedFile(proxied, false);
   await proxied.service.call('get', 'inbox', 'DeleteAllMessages', { user_id: ACME });
@@ -75,7 +75,7 @@ test('a replay tells what differs, and ends with 1', async (t) => {
   assert.match(stdout, /account\.Profile get: 1 equal/);
 });
 
-test('a replay shows what a fault says, without the user_id', async (t) => {
+test('a replay shows the text of a fault, without the user_id', async (t) => {
   const proxied = await startProxied(t, sqlite, { key: migrationKey('replay', '') });
   const file = await recordedFile(proxied, false);
   const { app, clock } = proxied.service;
@@ -87,7 +87,7 @@ test('a replay shows what a fault says, without the user_id', async (t) => {
   assert.doesNotMatch(stdout, new RegExp(ACME));
 });
 
-test('what a later write or arrival explains is counted as changed since, and a difference of another kind stays one', async (t) => {
+test('a difference that a later write or arrival explains is counted as changed since, and any other stays a difference', async (t) => {
   const proxied = await startProxied(t, sqlite, { key: migrationKey('replay', '') });
   const { call, recorded, folder, service, oldService } = proxied;
   const both = async (operation: string, args: Record<string, string>) => {

@@ -112,7 +112,7 @@ onEveryEngine('FetchSentDS as a stream', (engine) => {
     });
   }
 
-  test('a first import whose FetchSentDS is cut is not complete, and the next one goes on', async () => {
+  test('a first import whose FetchSentDS is interrupted is not complete, and the next one continues', async () => {
     inHalves(cut);
     const { stopped, isRetryable } = await run();
     assert.match(stopped ?? '', /does not answer/);
@@ -149,7 +149,7 @@ onEveryEngine('FetchSentDS as a stream', (engine) => {
     });
   }
 
-  test('a FetchSentDS that is cut once is asked for again, and its rows are counted once', async () => {
+  test('a FetchSentDS that is interrupted once is called again, and its rows are counted once', async () => {
     let cuts = 0;
     inHalves((response) => void (cuts++ === 0 && response.destroy()));
     const { accounts } = await run(1);
@@ -157,7 +157,7 @@ onEveryEngine('FetchSentDS as a stream', (engine) => {
     assert.deepEqual(await differences(), [null]);
   });
 
-  test('a message that another copy brings while FetchSentDS comes is not taken for a removed one', async () => {
+  test('a message that another import copies while FetchSentDS is read is not taken for a removed one', async () => {
     await run();
     const target = { account: await accountId(), username: 'large', userId: 'the user id' };
     let isFirst = true;
@@ -171,7 +171,7 @@ onEveryEngine('FetchSentDS as a stream', (engine) => {
     assert.equal((await idsHere()).at(-1), MESSAGES + 7);
   });
 
-  test('a status word without a meaning behind the first thousand rows stops the import, with its count', async () => {
+  test('an unknown status word behind the first thousand rows stops the import, with its count', async () => {
     for (const each of account.sent.slice(0, 300)) each.status = 'Parked';
     const { accounts, unknownWords } = await run();
     assert.equal(accounts[0]?.outcome, 'failed');
@@ -181,7 +181,7 @@ onEveryEngine('FetchSentDS as a stream', (engine) => {
     assert.deepEqual([...statuses], ['DELIVERED']);
   });
 
-  test('where FetchSentDS shows no marks, those of a long list come from the unmarked statuses', async () => {
+  test('if FetchSentDS shows no marks, those of a long list are read from the unmarked statuses', async () => {
     const columns = { ...PLAIN_WAYS.columns };
     columns['sent.FetchSentDS'] = (columns['sent.FetchSentDS'] ?? []).filter(([shows]) => shows !== 'marked');
     old.ways = { ...PLAIN_WAYS, columns };
@@ -229,7 +229,7 @@ async function untilAsync(look: () => Promise<boolean>): Promise<void> {
   for (let tries = 0; tries < 500 && !(await look()); tries++) await new Promise((resolve) => setTimeout(resolve, 20));
 }
 
-test('a reader of 50,000 rows is never more than 200 rows ahead of whoever takes them', async () => {
+test('a reader of 50,000 rows is never more than 200 rows ahead of its consumer', async () => {
   const ROWS = 50_000;
   let [made, taken, furthest] = [0, 0, 0];
   const bytes = async function* () {

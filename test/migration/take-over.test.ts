@@ -57,7 +57,7 @@ onEveryEngine('migrate schedule take-over and sync', (engine) => {
     return rows.map(({ message_id }) => Number(message_id));
   };
 
-  test('the take-over deletes each scheduled message at the old server and activates it here, once', async () => {
+  test('the take-over deletes each scheduled message at the old server and activates it in Columba, once', async () => {
     assert.deepEqual(await takeOver(true), [
       '9000 would-activate',
       '9001 would-activate',
@@ -74,7 +74,7 @@ onEveryEngine('migrate schedule take-over and sync', (engine) => {
     assert.deepEqual(await active(), [9000, 9001, 9002, 9003], 'a sync took back what was taken over');
   });
 
-  test('an account that the old server answers keeps its schedule there: take-over is for lead and alone', async () => {
+  test('the take-over leaves the schedule of an account alone that the old server answers, because it is for lead and alone', async () => {
     const stages = createMigrationStages(service.app.database, () => NOW);
     await stages.setDefault('compare', false);
     for (const dryRun of [true, false]) {
@@ -100,7 +100,7 @@ onEveryEngine('migrate schedule take-over and sync', (engine) => {
     assert.deepEqual(await takeOver(), ['9001 unknown-outcome']);
   });
 
-  test('after a kill between the answer and the activation, the next run activates it', async () => {
+  test('after a kill between the answer and the activation, the next run activates the message', async () => {
     alpha().scheduled = alpha().scheduled.filter(({ id }) => id !== 9000);
     await noteTaken(service.app.database, account, 9000n, 'deleted', NOW);
     assert.equal((await takeOver())[0], '9000 activated');
@@ -123,7 +123,7 @@ onEveryEngine('migrate schedule take-over and sync', (engine) => {
   };
   const held = async () => (await service.app.ledger.balances(account)).held;
 
-  test('a message that the old server has sent leaves the schedule, and its credits are free again', async () => {
+  test('a message that the old server has sent is removed from the schedule, and its credits are free again', async () => {
     assert.equal(await held(), 4n);
     runSchedule(old.data, NOW + 86_400_000);
     alpha().scheduled = alpha().scheduled.filter(({ id }) => id !== 9002); // deleted there meanwhile
@@ -142,7 +142,7 @@ onEveryEngine('migrate schedule take-over and sync', (engine) => {
     assert.deepEqual(await takeOver(), []);
   });
 
-  test('a schedule that runs out at the old server leaves Columba with the imports of the last stage', async () => {
+  test('scheduled messages that the old server has sent are removed from Columba by the imports of the last stage', async () => {
     await createMigrationStages(service.app.database, () => NOW).set('alpha', 'alone', true);
     runSchedule(old.data, NOW + 86_400_000);
     await importAccounts(await dependencies(), [{ line: 1, userId: ALPHA }]);
@@ -154,7 +154,7 @@ onEveryEngine('migrate schedule take-over and sync', (engine) => {
     assert.deepEqual((await service.app.ledger.check()).discrepancies, []);
   });
 
-  test('a scheduled message beyond the end of the list is asked for by its delete, and not taken for gone', async () => {
+  test('a scheduled message beyond the end of the list is not taken for sent, because its delete shows whether it exists', async () => {
     old.ways = { ...ODD_WAYS, caps: { ...ODD_WAYS.caps, 'compose.FetchScheduledDS': 2 } };
     const { dialect, ...rest } = await dependencies();
     const capped = { ...dialect, caps: { ...dialect.caps, 'compose.FetchScheduledDS': 2 } };
@@ -176,7 +176,7 @@ onEveryEngine('migrate schedule take-over and sync', (engine) => {
     );
   });
 
-  test('a sync brings over what arrived, and a second one changes nothing', async () => {
+  test('a sync copies new messages, and a second one changes nothing', async () => {
     service.clock.now = NOW + 120_000;
     const at = NOW + 60_000;
     alpha().inbox.push({ id: 5_900, sender: '+27831', message: 'new', shortCode: '31222', at, read: false });
@@ -198,7 +198,7 @@ onEveryEngine('migrate schedule take-over and sync', (engine) => {
     assert.equal(old.data.writes.filter(({ by }) => by !== 'schedule').length, 0);
   });
 
-  test('a sync brings over later statuses of old messages, and what was deleted there', async () => {
+  test('a sync copies later statuses of old messages, and deletes those that were deleted at the old server', async () => {
     const first = alpha().sent[0] as { status: string; updatedAt: number; marked: boolean };
     Object.assign(first, { status: 'Expired', updatedAt: NOW, marked: false });
     alpha().inbox.splice(2, 1);
@@ -209,7 +209,7 @@ onEveryEngine('migrate schedule take-over and sync', (engine) => {
     assert.match(text, new RegExp(`>${alpha().inbox.filter(({ read }) => read).length}<`));
   });
 
-  test('a message that a client marked here stays read, though the old server lags behind', async () => {
+  test('a message that a client marked in Columba stays read, although the old server does not have the mark yet', async () => {
     await createMigrationStages(service.app.database, () => NOW).set('alpha', 'lead', true);
     const marking = await service.call('soap11', 'inbox', 'MarkMessageAsRead', { user_id: ALPHA, message_id: '5000' });
     assert.match(marking.text, />true</);

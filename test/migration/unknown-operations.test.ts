@@ -27,7 +27,7 @@ const soap = (operation: string): string =>
 
 onEveryEngine('operations that Columba lacks', (engine) => {
   for (const stage of ['record', 'compare'] as const) {
-    test(`${stage}: what the old server answers and Columba lacks is counted by name, and no verdict is safe without it`, async (t) => {
+    test(`${stage}: operations that the old server answers and Columba lacks are counted by name, and the verdict is not safe with them`, async (t) => {
       const { address, migration, service, ...proxied } = await startProxied(t, engine, { oldUrl: await startOld(t) });
       await proxied.stage(stage);
       const post = (path: string, type: string, body: string) =>
@@ -53,7 +53,7 @@ onEveryEngine('operations that Columba lacks', (engine) => {
       assert.match(reportDocument(report), /compose\.SendMessage<\/code>: 2 calls, not accepted/);
     });
 
-    test(`${stage}: the clients of operations that Columba lacks are listed with the names of those, and made-up names are not`, async (t) => {
+    test(`${stage}: the clients of operations that Columba lacks are listed with the names of the operations, and invented names are not`, async (t) => {
       const { address, migration, service, ...proxied } = await startProxied(t, engine, { oldUrl: await startOld(t) });
       await proxied.stage(stage);
       await fetch(`${address}/api/compose.asmx/SendMessage?user_id=${ACME}&text=Hi`).then((r) => r.text());

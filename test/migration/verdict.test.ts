@@ -41,7 +41,7 @@ const FEW = 'sent.FetchSentDS';
 const REST = SAFE.acceptances.filter(({ operation }) => operation !== FEW);
 
 describe('verdict', () => {
-  test('the verdict is safe only where every rule is met', () => {
+  test('the verdict is safe only if every rule is met', () => {
     assert.equal(verdictOf(SAFE, SETTINGS).isSafe, true);
     assert.deepEqual(unmet({}), []);
   });
@@ -64,18 +64,18 @@ describe('verdict', () => {
     'Columba is slower': [withCounts(counted('our ms 40', 1_000)), 'latency'],
   };
   for (const [name, [more, rule]] of Object.entries(BROKEN)) {
-    test(`the verdict is not safe where ${name}`, () => {
+    test(`the verdict is not safe if ${name}`, () => {
       const { isSafe } = verdictOf({ ...SAFE, ...more }, SETTINGS);
       assert.equal(isSafe, false);
       assert.ok(unmet(more).includes(rule));
     });
   }
 
-  test('an operation with few calls is safe where a person accepted it by name', () => {
+  test('an operation with few calls is safe if a person has accepted it by name', () => {
     assert.deepEqual(unmet(withCounts(counted('equal', 99, FEW))), []);
   });
 
-  test('an operation that Columba lacks is safe where a person accepted it by name', () => {
+  test('an operation that Columba lacks is safe if a person has accepted it by name', () => {
     const unknown = [counted('unknown', 3, 'compose.SendMessage')];
     const acceptances = [...SAFE.acceptances, { operation: 'compose.SendMessage', by: 'ann', at: NOW, reason: '' }];
     assert.deepEqual(unmet({ unknown, acceptances }), []);
@@ -93,7 +93,7 @@ describe('verdict', () => {
 });
 
 onEveryEngine('counts of a migration', (engine) => {
-  test('counts of two nodes add up, and days outside of the period do not count', async (t) => {
+  test('counts of two nodes are summed, and days outside of the period are left out', async (t) => {
     const { database, clock } = await openActions(engine, t);
     const migrationCounts = createMigrationCounts(database, () => clock.now);
     await migrationCounts.add([counted('equal', 5)], [{ ...counted('different', 1), example: 'old', at: clock.now }]);
@@ -119,7 +119,7 @@ onEveryEngine('counts of a migration', (engine) => {
 });
 
 onEveryEngine('actions of a migration', (engine) => {
-  test('stages are set, listed and refused as the proxy needs them, and the audit has the change', async (t) => {
+  test('stages are set and listed, changes that the proxy could not follow are refused, and the audit has the change', async (t) => {
     const { run, account, refusal } = await openActions(engine, t);
     await account('acme');
     const set = (stage: string, more = {}, query = {}) => ({

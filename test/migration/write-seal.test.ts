@@ -8,7 +8,7 @@ import { onEveryEngine } from '../support/engines.ts';
 
 const KEY = Buffer.from('a key for tests');
 
-test('what is sealed shows nothing of its text, and opens with the same key and account only', () => {
+test('a sealed write shows nothing of its text, and opens only with the same key and account', () => {
   const seal = createSeal(KEY);
   const sealed = seal.seal(7n, 'user_id=secret');
   assert.doesNotMatch(Buffer.from(sealed, 'base64').toString('latin1'), /secret|user_id/);
@@ -20,7 +20,7 @@ test('what is sealed shows nothing of its text, and opens with the same key and 
   assert.throws(() => seal.open(7n, bytes.toString('base64')));
 });
 
-test('equal texts are sealed differently, and the name of a key does not tell it', () => {
+test('equal texts are sealed differently, and the name of a key does not reveal the key', () => {
   const seal = createSeal(KEY);
   assert.notEqual(seal.seal(7n, 'a'), seal.seal(7n, 'a'));
   assert.match(seal.keyName, /^[0-9a-f]{16}$/);
@@ -38,7 +38,7 @@ const formerSeal = (account: bigint, text: string): string => {
 };
 
 onEveryEngine('writes of two versions of the proxy', (engine) => {
-  test('a proxy of the former version does not find a write of this one, which finds and opens those of both', async (t) => {
+  test('a proxy of the former version does not find the writes of this version, and this version opens those of both', async (t) => {
     const { database, account } = await openActions(engine, t);
     const acme = await account('acme');
     const other = await account('other');

@@ -84,7 +84,7 @@ describe('examples/monitoring', () => {
     types.get(metric) ?? types.get(metric.replace(/_(bucket|sum|count)$/, ''));
 
   for (const [where, query] of queries) {
-    test(`${where} asks for metrics and labels that are there: ${query.slice(0, 60)}`, () => {
+    test(`${where} uses metrics and labels that exist: ${query.slice(0, 60)}`, () => {
       const { selected, grouped } = parseQuery(query);
       for (const { metric, matchers, isRange } of selected) {
         if (metric === 'up') continue; // Prometheus's own
@@ -113,7 +113,7 @@ describe('examples/monitoring', () => {
     });
   }
 
-  test('every metric of ours is in the dashboard', () => {
+  test('the dashboard has every metric of Columba', () => {
     const asked = new Set(queries.flatMap(([, query]) => parseQuery(query).selected.map(({ metric }) => metric)));
     // Names of an earlier version, which are there for one more version, are columba_kept_….
     const own = [...types.keys()].filter((name) => /^columba_(?!kept_)/.test(name));
@@ -138,7 +138,7 @@ describe('examples/monitoring', () => {
     }
   });
 
-  test('the alerts that an operator needs are there', () => {
+  test('the rules have the alerts that an operator needs', () => {
     const asked = rules.map(({ expr }) => expr).join('\n');
     for (const needed of [
       ...[/\bup\{/, /kind="internal"/, /kind="unavailable"/, /columba_refused_requests_total/, /credential_failures/],
@@ -148,7 +148,7 @@ describe('examples/monitoring', () => {
     }
   });
 
-  test('the scrape finds the rules, and the job that queries name', () => {
+  test('the scrape configuration names the rules, and the job that queries use', () => {
     assert.deepEqual(prometheus.rule_files, ['rules.yaml']);
     const [job] = prometheus.scrape_configs;
     const jobs = queries.flatMap(([, query]) => parseQuery(query).selected.flatMap(({ matchers }) => matchers));

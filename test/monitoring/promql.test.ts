@@ -12,14 +12,16 @@ describe('queries', () => {
     'rate(a_total[$__rate_interval])',
     'time() - a',
   ];
-  for (const query of RIGHT) test(`right: ${query}`, () => assert.ok(parseQuery(query).selected.length > 0));
+  for (const query of RIGHT)
+    test(`the PromQL reader accepts ${query}`, () => assert.ok(parseQuery(query).selected.length > 0));
 
   const WRONG = [
     ...['', 'a b', 'sum(a', 'sum(a))', '(a', 'a{', 'a{b}', 'a{b="c"', 'a{b==c}', 'a{b=c}', 'a[5]', 'a[5m'],
     ...['a[5m]', 'rate(a)', 'sum(a[5m])', 'a[5m] + b', 'rates(a[5m])', 'sum by kind (a)', 'sum by (kind,) a', 'a +'],
     ...['a > > b', '"text', 'a & b', 'histogram_quantile(0.9, a_bucket[5m])', 'a ? b', 'sum by (1) (a)', 'rate()'],
   ];
-  for (const query of WRONG) test(`wrong: ${query}`, () => assert.throws(() => parseQuery(query), Error));
+  for (const query of WRONG)
+    test(`the PromQL reader refuses ${query}`, () => assert.throws(() => parseQuery(query), Error));
 
   test('the PromQL reader names the metrics and labels of a query', () => {
     const { selected, grouped } = parseQuery('sum by (le, kind) (rate(a_bucket{kind="x"}[5m])) > b');
