@@ -71,6 +71,11 @@ export const proofs: Readonly<Record<string, Proof>> = {
     proves: 'Messages go through a real Kannel to a carrier and back, whoever of them is killed.',
     slice: ['proof/kannel'],
   },
+  smpp: {
+    proves: 'A service with SMPP that is killed again and again loses nothing and submits nothing twice, by one way or two.',
+    slice: ['proof/smpp'],
+    campaign: 'proof/smpp/run.ts',
+  },
   browser: {
     proves:
       'Every page of the console and of the contract works in a real browser, wide and narrow, and is accessible.',
