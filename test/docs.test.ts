@@ -220,6 +220,7 @@ describe('the import format in docs/OPERATIONS.md', () => {
     timeZone: 'Africa/Johannesburg',
     quietHours: '22:00-06:00',
     unknownOutcomePolicy: 'never-twice',
+    carrierFields: '{"entityId":"1101"}',
     passwordHash: `$argon2id$v=19$m=8,t=1,p=1$${'a'.repeat(22)}$${'a'.repeat(43)}`,
   };
   const objectOf = (heading: string, leaveOut: string): Json =>

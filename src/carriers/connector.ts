@@ -28,6 +28,10 @@ export interface Submission {
   readonly isWhole?: boolean;
   /** Names the part of its message, and is the same in every attempt. */
   readonly partKey?: string;
+  /** What a country or the carrier demands besides, such as `templateId`. */
+  readonly fields?: Readonly<Record<string, string>>;
+  /** Which attempt for its message it is, from 1. */
+  readonly attemptNumber?: number;
   /** 0 to 3. */
   readonly priority: number;
   /** Milliseconds since 1970. */

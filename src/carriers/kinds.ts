@@ -3,7 +3,7 @@ import { badField, Problem } from '../base/problem.ts';
 import { callbackConfig, createCallback } from './callback.ts';
 import type { Connector, ConnectorKind } from './connector.ts';
 import type { ConnectorDependencies } from './dependencies.ts';
-import { httpConfig, httpFromFile, secretNamesOf, submissionsMaxOf } from './http/config.ts';
+import { fileOf, httpConfig, httpFromFile, secretNamesOf, submissionsMaxOf } from './http/config.ts';
 import { createHttp } from './http/http.ts';
 import { createKannelBox } from './kannel/box.ts';
 import { type KannelDependencies, kannelBoxConfig, kannelSendsmsConfig } from './kannel/config.ts';
@@ -21,6 +21,8 @@ interface KindOf<S extends z.ZodObject> {
   readonly secretsIn?: (config: Readonly<Record<string, unknown>>) => readonly string[];
   /** The default for the most messages between claim and settlement. */
   readonly submissionsMax: number | ((config: z.output<S>) => number);
+  /** The fields of messages and accounts that it sends, see `carrierFields`. */
+  readonly fieldsIn?: (config: z.output<S>) => readonly string[];
   /** Replaces what a configuration in the connector file may name besides: files, variables. */
   readonly fromFile?: (config: Readonly<Record<string, unknown>>, folder: string) => Record<string, unknown>;
   readonly create: (name: string, config: z.output<S>, deps: ConnectorDependencies) => Connector;
@@ -67,6 +69,7 @@ export const kinds: Readonly<Record<ConnectorKind, Kind>> = {
     secrets: ['secrets'],
     secretsIn: ({ provider }) => secretNamesOf(provider).map((name) => `secrets.${name}`),
     submissionsMax: submissionsMaxOf,
+    fieldsIn: (config) => fileOf(config).fields,
     fromFile: httpFromFile,
     create: createHttp,
   }),
@@ -75,6 +78,7 @@ export const kinds: Readonly<Record<ConnectorKind, Kind>> = {
     config: smppConfig,
     secrets: ['password', 'tlsClientKey'],
     submissionsMax: 500,
+    fieldsIn: ({ tlvs }) => tlvs.flatMap(({ field }) => (field === undefined ? [] : [field])),
     create: (name, config, { clock, log = SILENT }) => createSmpp(name, config, { clock, log }),
   }),
 };
@@ -89,6 +93,13 @@ export const kindNames = Object.keys(kinds) as ConnectorKind[];
 export function defaultSubmissionsMax(kind: ConnectorKind, config: Readonly<Record<string, unknown>>): number {
   const { submissionsMax = 1 } = kinds[kind] ?? {};
   return typeof submissionsMax === 'number' ? submissionsMax : submissionsMax(config);
+}
+
+/** The names of `carrierFields` that a stored connector sends. */
+export function fieldNames(kind: string, config: Readonly<Record<string, unknown>>): readonly string[] {
+  const found = kinds[currentKind(kind) as ConnectorKind];
+  const parsed = found?.fieldsIn ? found.config.safeParse(config) : undefined;
+  return parsed?.success ? (found?.fieldsIn?.(parsed.data) ?? []) : [];
 }
 
 /** Former names of kinds, which are read for one more version. */

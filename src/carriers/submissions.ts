@@ -18,7 +18,7 @@ export const newAttemptId = (now: number): string =>
 const PRIORITY_MAX = 3;
 
 export function submissionsOf(message: ClaimedMessage, partsAs: PartsAs = 'udh8'): Submission[] {
-  const { sender, recipient, text, notAfter, partsTotal } = message;
+  const { sender, recipient, text, notAfter, partsTotal, fields = {}, attempt: attemptNumber } = message;
   const { encoding, parts, header } = layoutOf(text, partsTotal, partsAs);
   const reference = partsTotal > 1 ? referenceOf(message, partsAs === 'udh8' ? 8 : 16) : 0;
   const priority = Math.min(Math.max(message.priority, 0), PRIORITY_MAX);
@@ -29,7 +29,8 @@ export function submissionsOf(message: ClaimedMessage, partsAs: PartsAs = 'udh8'
     const udh = place && header(place.reference, place.total, place.number);
     const partKey = `${message.account}/${message.id}/${number}`;
     const content = { body: encodePart(part, encoding), text: part, encoding, udh, place, isWhole };
-    return { attemptId, partKey, sender, recipient, ...content, priority, validUntil: notAfter };
+    const about = { attemptId, attemptNumber, partKey, fields };
+    return { ...about, sender, recipient, ...content, priority, validUntil: notAfter };
   });
 }
 

@@ -18,6 +18,7 @@ import { checkNumber } from '../domain/contacts/blacklist.ts';
 import { checkTemplate, TEMPLATES_MAX } from '../domain/contacts/templates.ts';
 import { DELIVERY_STATUSES } from '../domain/messages/statuses.ts';
 import { checkAnswer, checkStopWords, checkWordLanguages } from '../domain/receiving/stop-words.ts';
+import { checkStoredFields } from '../domain/sending/carrier-fields.ts';
 import { isTimeZone, QUIET_HOURS_FORM } from '../domain/sending/quiet-hours.ts';
 import { isRegion } from '../sms/numbers.ts';
 import type { AccountArchive, AccountReading } from './archive.ts';
@@ -97,6 +98,7 @@ const CHECKS: { readonly [F in AccountField]?: (value: NonNullable<Account[F]>) 
     (name) => name !== '' && name.length <= CONNECTOR_NAME_MAX && !/\p{Cc}/u.test(name),
     `expected 1 to ${CONNECTOR_NAME_MAX} characters, none of them a control character`,
   ),
+  carrierFields: checkStoredFields,
   lowCredits: expect((credits: bigint) => credits >= 0n, 'must not be negative'),
 };
 

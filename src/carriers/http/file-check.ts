@@ -64,6 +64,7 @@ function checkTemplates(file: ProviderFile, add: Add): void {
   const bare = (names: readonly string[]) => names.map((name) => name.replace('?', ''));
   const optional = [
     ...OPTIONAL_NAMES,
+    ...file.fields.map((name) => `field.${name}`),
     ...file.settings.filter((name) => name.endsWith('?')).map((name) => `setting.${name.slice(0, -1)}`),
     ...file.secrets.filter((name) => name.endsWith('?')).map((name) => `secret.${name.slice(0, -1)}`),
   ];
@@ -71,13 +72,14 @@ function checkTemplates(file: ProviderFile, add: Add): void {
     ...bare(file.settings).map((name) => `setting.${name}`),
     ...bare(file.secrets).map((name) => `secret.${name}`),
   ];
+  const ofMessage: readonly string[] = [...MESSAGE_NAMES, ...file.fields.map((name) => `field.${name}`)];
   for (const [path, text] of templatesOf(file)) {
     const isOfMessage = path[0] === 'request' && path[1] !== 'auth';
     const names = namesOf(path, text, add);
     for (const name of names) {
-      if (named.includes(name) || (isOfMessage && (MESSAGE_NAMES as readonly string[]).includes(name))) continue;
-      if (/^(?:setting|secret)\./.test(name))
-        add(path, `${name} is not declared in ${name.startsWith('secret') ? 'secrets' : 'settings'}`);
+      if (named.includes(name) || (isOfMessage && ofMessage.includes(name))) continue;
+      const [, kind] = /^(setting|secret|field)\./.exec(name) ?? [];
+      if (kind !== undefined && (kind !== 'field' || isOfMessage)) add(path, `${name} is not declared in ${kind}s`);
       else add(path, `there is no placeholder {${name}} here`);
     }
     for (const is of ['receipt', 'incoming'] as const) {

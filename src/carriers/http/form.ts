@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { FIELD_NAME_FORM } from '../../domain/sending/carrier-fields.ts';
 import { RECEIPT_STATUSES } from '../connector.ts';
 
 /**
@@ -269,6 +270,11 @@ export const providerFile = z.strictObject({
   about: text(2_000).optional().describe('Where this was learnt, and when.'),
   settings: z.array(declared).max(20).default([]).describe('Names of what differs between accounts.'),
   secrets: z.array(declared).max(10).default([]).describe('Names of secrets, whose values are never in the file.'),
+  fields: z
+    .array(z.string().regex(FIELD_NAME_FORM, 'expected a name such as templateId'))
+    .max(10)
+    .default([])
+    .describe('Names of fields that messages and accounts may have, for {field.NAME}.'),
   parts: z
     .enum(['whole', 'each'])
     .default('whole')

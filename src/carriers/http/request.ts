@@ -107,6 +107,9 @@ export const namedValues =
     return Object.hasOwn(from, own) ? from[own] : undefined;
   };
 
+/** Of a placeholder for a field that the carrier demands. */
+const FIELD = 'field.';
+
 export function messageValues(part: Submission, context: MessageContext): Values {
   const named = namedValues(context);
   const { validUntil } = part;
@@ -116,6 +119,7 @@ export function messageValues(part: Submission, context: MessageContext): Values
     sender: part.sender ?? context.defaultSender,
     text: part.text,
     attemptId: part.attemptId,
+    attemptNumber: String(part.attemptNumber ?? 1),
     encoding: part.encoding,
     udhHex: part.udh === null ? undefined : HEX(part.udh),
     priority: String(part.priority),
@@ -125,5 +129,10 @@ export function messageValues(part: Submission, context: MessageContext): Values
     'callback.receipt': context.callbackUrl('receipt'),
     'callback.incoming': context.callbackUrl('incoming'),
   };
-  return (name) => (Object.hasOwn(own, name) ? own[name] : named(name));
+  const fields = part.fields ?? {};
+  const fieldOf = (name: string) => (Object.hasOwn(fields, name) ? fields[name] : undefined);
+  return (name) => {
+    if (name.startsWith(FIELD)) return fieldOf(name.slice(FIELD.length));
+    return Object.hasOwn(own, name) ? own[name] : named(name);
+  };
 }

@@ -15,12 +15,13 @@ export type Values = (name: string) => string | undefined;
 
 const PLACEHOLDER = /\{([a-zA-Z][\w.]*)((?:\|[^{}|]*)*)\}/g;
 
-/** Names of messages; besides there are setting.X, secret.X, and token in `send`. */
+/** Names of messages; besides there are field.X, setting.X, secret.X, and token in `send`. */
 export const MESSAGE_NAMES = [
   'recipient',
   'sender',
   'text',
   'attemptId',
+  'attemptNumber',
   'encoding',
   'udhHex',
   'priority',

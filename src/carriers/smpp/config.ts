@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { Clock } from '../../base/clock.ts';
+import { FIELD_NAME_FORM } from '../../domain/sending/carrier-fields.ts';
 import { STATUS_MEANINGS } from './status.ts';
 
 /** The configuration of a connector to an SMSC, and what it needs from outside. */
@@ -31,6 +32,11 @@ const tlv = z
   .strictObject({
     tag: z.string().regex(TAG, 'expected a tag such as 0x1400').describe('The tag, such as 0x1400.'),
     text: printable(200).optional().describe('The value as text.'),
+    field: z
+      .string()
+      .regex(FIELD_NAME_FORM, 'expected a name such as templateId')
+      .optional()
+      .describe('The field of `carrierFields`, of the message or its account, that has the value; else `text` counts.'),
     hex: z
       .string()
       .regex(/^(?:[0-9a-f]{2}){1,200}$/i, 'expected hexadecimal digits')
@@ -38,7 +44,10 @@ const tlv = z
       .describe('The value as octets.'),
     nul: z.boolean().default(true).describe('Whether a NUL ends the text.'),
   })
-  .refine(({ text, hex }) => (text === undefined) !== (hex === undefined), 'expected either text or hex');
+  .refine(
+    ({ text, hex, field }) => (field === undefined ? (text === undefined) !== (hex === undefined) : hex === undefined),
+    'expected text, hex, or field with or without text',
+  );
 export type ConfiguredTlv = z.output<typeof tlv>;
 
 const zone = z.string().max(64).refine(isZone, 'expected a time zone such as Africa/Johannesburg');

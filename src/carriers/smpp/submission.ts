@@ -1,3 +1,4 @@
+import type { CarrierFields } from '../../domain/sending/carrier-fields.ts';
 import { septetsOf } from '../../sms/gsm7.ts';
 import type { Submission, SubmitResult } from '../connector.ts';
 import type { ConfiguredTlv, SmppConfig } from './config.ts';
@@ -130,8 +131,13 @@ export function validityOf(until: number | null, form: SmppConfig['validity'], n
 /** Days have two digits; months and years have no certain length. */
 const RELATIVE_SECONDS_MAX = 30 * 86_400;
 
-const tlvValue = ({ text = '', hex, nul }: ConfiguredTlv): Uint8Array =>
-  hex === undefined ? Buffer.from(nul ? `${text}\0` : text, 'latin1') : Buffer.from(hex, 'hex');
+/** Null for a field that the message lacks and that has no default: then the TLV is left out. */
+function tlvValue({ field, text, hex, nul }: ConfiguredTlv, fields: CarrierFields): Uint8Array | null {
+  if (hex !== undefined) return Buffer.from(hex, 'hex');
+  const own = field !== undefined && Object.hasOwn(fields, field) ? fields[field] : undefined;
+  const value = own ?? text;
+  return value === undefined ? null : Buffer.from(nul ? `${value}\0` : value, 'latin1');
+}
 
 function tlvsOf(part: Submission, config: SmppConfig, payload: Uint8Array | null): Map<number, Uint8Array> {
   const tlvs = new Map<number, Uint8Array>();
@@ -144,7 +150,10 @@ function tlvsOf(part: Submission, config: SmppConfig, payload: Uint8Array | null
   if (config.userMessageReference) {
     tlvs.set(TLV.userMessageReference, Buffer.from(part.attemptId.slice(-4).padStart(4, '0'), 'hex'));
   }
-  for (const each of config.tlvs) tlvs.set(Number(each.tag), tlvValue(each));
+  for (const each of config.tlvs) {
+    const value = tlvValue(each, part.fields ?? {});
+    if (value !== null) tlvs.set(Number(each.tag), value);
+  }
   if (payload !== null) tlvs.set(TLV.messagePayload, payload);
   return tlvs;
 }

@@ -46,6 +46,8 @@ const ACCOUNT_FIELDS = {
   unknownOutcomePolicy: 'text?',
   /** The connector that carries its messages. Null for the default one. */
   connector: 'text?',
+  /** Fields that carriers demand of its messages, as a JSON text. Null for none. */
+  carrierFields: 'text?',
   /** An event is emitted when the free credits fall below this number. Null for never. */
   lowCredits: 'long?',
 } as const;

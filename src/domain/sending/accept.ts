@@ -12,6 +12,7 @@ import { addQueued } from '../messages/sent.ts';
 import type { OutboundRoute } from '../outbound/choose.ts';
 import { ceilingStops, divideByCountry, type Guard, type GuardRule, type Stop, tellStops } from '../outbound/guard.ts';
 import { sendingRules } from '../outbound/routes.ts';
+import { type CarrierFields, storedFields } from './carrier-fields.ts';
 import * as sql from './dispatch.sql.ts';
 import { divided } from './end.ts';
 import { afterQuietHours } from './quiet-hours.ts';
@@ -32,6 +33,8 @@ export interface NewMessages {
   readonly notAfter: number | null;
   /** The answer to a STOP or HELP word, which the blacklist does not hold back. */
   readonly isAnswer?: boolean;
+  /** Fields that carriers demand, besides those of the account. */
+  readonly carrierFields?: CarrierFields;
 }
 export interface AcceptedMessage {
   /** Null in a dry run. */
@@ -300,7 +303,8 @@ async function hold(
     await addQueued({ queries, account, at }, rows);
   }
   const expiresAt = notAfter ?? dueAt + tryForMs;
-  const times = { dueAt, isAnswer: isAnswer ? 1 : 0, notAfter, expiresAt };
+  const carrierFields = storedFields(given.carrierFields ?? {});
+  const times = { dueAt, isAnswer: isAnswer ? 1 : 0, notAfter, expiresAt, carrierFields };
   await queries.runAll(
     sql.add,
     messages.map(({ id, recipient, parts, credits, sender, way, route, price, stop }) => ({

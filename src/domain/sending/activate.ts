@@ -61,6 +61,7 @@ export function activateSchedule(
           way: '',
           route: null,
           price: null,
+          carrierFields: null,
         };
         await queries.run(sql.add, { account, id, ...kind, ...credits, ...times });
         await queries.run(sql.raiseWork, { account, way: '', dueAt });

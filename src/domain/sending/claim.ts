@@ -6,6 +6,7 @@ import { elementsOf } from '../../store/json.ts';
 import { effectiveRegion } from '../accounts/accounts.ts';
 import * as attemptSql from './attempts.sql.ts';
 import { type KnownParts, knownParts, WHOLE } from './attempts.ts';
+import { type CarrierFields, mergedFields } from './carrier-fields.ts';
 import { pausedAt } from './connectors.sql.ts';
 import * as sql from './dispatch.sql.ts';
 import { divided, escalate, NEVER, reconsider, requeue } from './end.ts';
@@ -29,6 +30,8 @@ export interface ClaimedMessage extends SubmittedMessage {
   readonly isAnswer: boolean;
   /** The outbound route that has chosen the connector. */
   readonly route?: string | null;
+  /** Fields that the carrier demands. */
+  readonly fields?: CarrierFields;
   readonly partsTotal: number;
   /** The parts to submit now, which no carrier has yet. */
   readonly parts: readonly { readonly number: number; readonly attemptId: string }[];
@@ -244,7 +247,7 @@ async function claimOf(
 
 function claimedOf(
   row: DueMessage,
-  { account_id: account, priority }: sql.DueAccountRow,
+  { account_id: account, priority, carrier_fields: ofAccount }: sql.DueAccountRow,
   newParts: (total: number) => ClaimedMessage['parts'],
 ): ClaimedMessage {
   const partsTotal = splitText(row.text).parts.length;
@@ -262,6 +265,7 @@ function claimedOf(
     expiresAt: Number(row.expires_at),
     isAnswer: row.is_answer === 1n,
     route: row.route_name,
+    fields: mergedFields(ofAccount, row.carrier_fields),
     partsTotal,
     parts: newParts(partsTotal),
   };

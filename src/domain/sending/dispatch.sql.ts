@@ -15,6 +15,7 @@ export interface DueAccountRow {
   region: string | null;
   mobile: string | null;
   tel: string | null;
+  carrier_fields: string | null;
 }
 const fields = {
   messageId: 'long',
@@ -39,6 +40,8 @@ const fields = {
   waysPassed: 'text?',
   /** Credits for a part by this way; null where no route has a price. */
   price: 'long?',
+  /** Fields for the carrier, as a JSON text, besides those of the account. */
+  carrierFields: 'text?',
 } as const;
 export type DispatchRow = RowOf<typeof fields> & { state: DispatchState };
 type One = { account: AccountKey };
@@ -100,7 +103,7 @@ export const lockAccounts = statement<
   DueAccountRow
 >(
   'sending.lockAccounts',
-  `select dispatch_account.account_id, way, account.priority, time_zone, quiet_hours, unknown_outcome_policy, region, mobile, tel
+  `select dispatch_account.account_id, way, account.priority, time_zone, quiet_hours, unknown_outcome_policy, region, mobile, tel, account.carrier_fields
    from dispatch_account join account on account.account_id = dispatch_account.account_id
    where account.disabled_at is null
      and (way = :connector or (way = '' and (account.connector = :connector or (account.connector is null and :isDefault = 1))))
@@ -237,13 +240,14 @@ export const add = statement<
     way: string;
     route: string | null;
     price: bigint | null;
+    carrierFields: string | null;
   }
 >(
   'sending.add',
   `insert into dispatch (account_id, message_id, state, due_at, is_scheduled, held, parts, sender, recipient, is_answer,
-     not_after, expires_at, way, route_name, price, reason)
+     not_after, expires_at, way, route_name, price, reason, carrier_fields)
    values (:account, :id, :state, :dueAt, :isScheduled, :held, :parts, :sender, :recipient, :isAnswer,
-     :notAfter, :expiresAt, :way, :route, :price, :reason)`,
+     :notAfter, :expiresAt, :way, :route, :price, :reason, :carrierFields)`,
   { affects: 'none' },
 );
 export const of = statement<Some, DispatchRow>(

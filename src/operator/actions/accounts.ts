@@ -11,16 +11,19 @@ import {
 } from '../../domain/accounts/accounts.ts';
 import { hashPassword } from '../../domain/accounts/credentials.ts';
 import { createGuardedAccount } from '../../domain/outbound/guard.ts';
+import { readFields, storedFields } from '../../domain/sending/carrier-fields.ts';
 import { requireConnector } from '../../domain/sending/connectors.ts';
 import { isTimeZone, QUIET_HOURS_FORM } from '../../domain/sending/quiet-hours.ts';
 import { isRegion } from '../../sms/numbers.ts';
 import { type Action, accountAction, action, listAction, type Services } from '../action.ts';
 import type { Scope } from '../actor.ts';
+import { requireCarrierFields } from '../carrier-fields.ts';
 import { changedWords, shownWords } from '../reply-words.ts';
 import {
   accountParams,
   allowedNetworks,
   amount,
+  carrierFields,
   credits,
   formerName,
   instant,
@@ -33,6 +36,14 @@ import { accountSignInLink } from './operators.ts';
 /** Accounts: make, show, change, switch off, remove. */
 
 const text = (lengthMax: number, description: string) => line(lengthMax).nullable().optional().describe(description);
+
+/** An object in JSON, and its text in the account. */
+const storedCarrierFields = z
+  .codec(carrierFields, z.string().nullable(), {
+    decode: storedFields,
+    encode: (stored) => ({ ...readFields(stored) }),
+  })
+  .describe("Fields that carriers demand of its messages, such as India's entityId; a message may have others.");
 
 const settable = {
   company: text(200, 'Name of the company.'),
@@ -74,6 +85,7 @@ const settable = {
   unsurePolicy: formerName(z.enum(unknownOutcomePolicies).optional(), 'unknownOutcomePolicy'),
   lowCredits: amount.nullable().optional().describe('Below this number of free credits, credits.low is sent.'),
   connector: text(64, 'The connector that carries the messages of the account; null for the default connector.'),
+  carrierFields: storedCarrierFields.nullable().optional(),
   ...changedWords,
 };
 
@@ -100,6 +112,7 @@ const accountOutput = z.strictObject({
   unsurePolicy: formerName(z.enum(unknownOutcomePolicies), 'unknownOutcomePolicy'),
   connector: z.string().nullable(),
   lowCredits: amount.nullable(),
+  carrierFields: storedCarrierFields,
   ...shownWords,
   credits,
   usedCredits: credits,
@@ -136,6 +149,7 @@ const EXAMPLE = {
   unsurePolicy: 'never-twice',
   connector: null,
   lowCredits: '50',
+  carrierFields: {},
   stopWords: ['STOP', 'UNSUBSCRIBE'],
   startWords: [],
   helpWords: [],
@@ -232,6 +246,7 @@ export const accountAdd = action({
     const { database, now } = services;
     const { password, credits: begin = 0n, username: name, ...settings } = body;
     await checkConnector(services, settings.connector);
+    await requireCarrierFields(services, readFields(settings.carrierFields ?? null));
     const passwordHash = password === undefined ? null : await hashPassword(password);
     const given = { ...givenSettings(settings), username: name, passwordHash, credits: begin };
     return { username: name, ...(await createGuardedAccount(database, given, now())) };
@@ -298,6 +313,7 @@ export const accountChange = accountAction({
   run: async (services, { body }) => {
     const { database, account } = services;
     await checkConnector(services, body.connector);
+    await requireCarrierFields(services, readFields(body.carrierFields ?? null));
     return shown(await changeAccount(database, account.id, account.username, givenSettings(body)));
   },
 });

@@ -13,8 +13,19 @@ import { DECISIONS, decide } from '../../domain/sending/decide.ts';
 import { linkResent, requireEnded } from '../../domain/sending/resend.ts';
 import { type AccountServices, type Action, accountAction, withStatus } from '../action.ts';
 import { mayRead } from '../actor.ts';
+import { requireCarrierFields } from '../carrier-fields.ts';
 import { domainOf } from '../domain.ts';
-import { accountParams, credits, formerName, instant, line, messageParams, queryFlag, rowId } from '../schemas.ts';
+import {
+  accountParams,
+  carrierFields,
+  credits,
+  formerName,
+  instant,
+  line,
+  messageParams,
+  queryFlag,
+  rowId,
+} from '../schemas.ts';
 
 /** Messages are accepted, sent again, decided about where the outcome is unknown, and activated. */
 
@@ -112,6 +123,9 @@ const sendBody = z.strictObject({
     .nullable()
     .optional()
     .describe('Number or name that the recipient sees; the default of the connector if it is not given.'),
+  carrierFields: carrierFields
+    .optional()
+    .describe("Fields that a carrier demands, such as India's `templateId`, besides those of the account."),
 });
 
 /** What sending needs to know about an account. */
@@ -133,7 +147,7 @@ function readMessages(body: z.output<typeof sendBody>): NewMessages {
   if ((body.text === undefined) === (texts === undefined)) throw badField('text', 'expected either text or texts');
   if (texts && texts.length !== recipients.length) throw badField('texts', 'expected one text for each recipient');
   const given = recipients.map((number, index) => ({ number, text: texts?.[index] ?? body.text ?? '' }));
-  return { recipients: given, sender, reference, sendAt, notAfter };
+  return { recipients: given, sender, reference, sendAt, notAfter, carrierFields: body.carrierFields ?? {} };
 }
 
 const refusedLine = ({ index, detail }: Acceptance['refused'][number]): string => `recipient ${index + 1}: ${detail}`;
@@ -182,6 +196,7 @@ export const messageSend = accountAction({
   },
   run: async (services, { query, body }) => {
     const given = readMessages(body);
+    await requireCarrierFields(services, given.carrierFields);
     const settings = await enabledAccount(services);
     const accepting = acceptingOf(services);
     if (query.dry_run) return withStatus(200, shown(await accepting.dryRun(services.account.id, settings, given)));

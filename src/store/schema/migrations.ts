@@ -234,6 +234,14 @@ export const migrations: readonly Migration[] = [
   },
   { version: 31, name: 'ways out', sql: waysOut, own: { sqlite: sqliteWaysOut, postgres: postgresWaysOut } },
   { version: 32, name: 'outbound routes and spend guards', sql: outboundRouteTables + spendGuardTables },
+  {
+    version: 33,
+    name: 'fields for carriers',
+    sql: `
+      alter table account add column carrier_fields text;
+      alter table dispatch add column carrier_fields text;
+    `,
+  },
 ];
 
 /**

@@ -103,6 +103,12 @@ describe('a provider file that cannot be used is refused when it is saved, with 
       /secret\.apiKey is not declared/,
     ],
     [
+      'a field that is not declared',
+      changed('request/json/user', '{field.templateId}'),
+      'provider/request/json/user',
+      /field\.templateId is not declared in fields/,
+    ],
+    [
       'a setting that is not declared',
       changed('settings', []),
       'provider/request/json/user',

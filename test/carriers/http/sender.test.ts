@@ -47,6 +47,22 @@ async function opened(
 const ok = { status: 200, body: { id: 'p-1' } };
 
 describe('requests of a provider file', () => {
+  test('a field of the message and the number of the attempt stand where the file wants them', async (t) => {
+    const json = { to: '{recipient}', body: '{text}', template: '{field.templateId}', try: '{attemptNumber|number}' };
+    const file = { ...FILE, fields: ['templateId'], request: { ...FILE.request, json } };
+    const { posted, submit } = await opened(t, file, () => ok);
+    await submit({ fields: { templateId: '1107"}', entityId: 'not asked for' }, attemptNumber: 3 });
+    await submit();
+    const wanted = { to: '+27825550201', body: 'Hi' };
+    assert.deepEqual(
+      posted.map(({ body }) => JSON.parse(body)),
+      [
+        { ...wanted, template: '1107"}', try: 3 },
+        { ...wanted, try: 1 },
+      ],
+    );
+  });
+
   test('values are encoded for their place, and a field without a value is left out', async (t) => {
     const { posted, submit, config } = await opened(t, FILE, () => ok);
     const nasty = 'a"},"to":"1&b=c\r\nX: {recipient} €😀';

@@ -160,6 +160,23 @@ describe('a message as submit_sm', () => {
     );
   });
 
+  test('a TLV of a field has the value of the message, else its default; without both it is left out', () => {
+    const tlvs = [
+      { tag: '0x1400', field: 'entityId', text: 'ours' },
+      { tag: '0x1401', field: 'templateId', nul: false },
+    ];
+    const sent = (fields: Record<string, string>) =>
+      [...prepared(partOf('x', { fields }), { tlvs }).tlvs].map(([tag, value]) => [
+        tag,
+        Buffer.from(value).toString('latin1'),
+      ]);
+    assert.deepEqual(sent({ entityId: '1101', templateId: '1107' }), [
+      [0x1400, '1101\0'],
+      [0x1401, '1107'],
+    ]);
+    assert.deepEqual(sent({ other: 'x' }), [[0x1400, 'ours\0']]);
+  });
+
   test('no part is longer than a phone can get, in any alphabet and with every way to mark parts', () => {
     const texts = ['a'.repeat(1_000), 'é€'.repeat(300), 'Я😀'.repeat(200), `${'x'.repeat(159)}€`, 'я'.repeat(71)];
     for (const own of texts) {
@@ -205,7 +222,10 @@ describe('the configuration of an SMSC', () => {
     assert.match(faults({ password: undefined }).join(), /^password: /);
     assert.match(faults({ receipts: 'some' }).join(), /^receipts: /);
     assert.match(faults({ tlvs: [{ tag: '1400', text: 'x' }] }).join(), /^tlvs\.0\.tag: expected a tag such as 0x1400/);
-    assert.match(faults({ tlvs: [{ tag: '0x1400' }] }).join(), /^tlvs\.0: expected either text or hex/);
+    assert.match(
+      faults({ tlvs: [{ tag: '0x1400' }] }).join(),
+      /^tlvs\.0: expected text, hex, or field with or without text/,
+    );
     assert.match(
       faults({ tlvs: ['0x14AA', '0x14aa'].map((tag) => ({ tag, text: 'x' })) }).join(),
       /^tlvs: expected each tag once/,
