@@ -64,7 +64,7 @@ describe('imports', () => {
   const folderOf = (path: string): string => path.split('/').slice(1, -1).slice(0, 2).join('/');
   const TOP = ['src/main.ts'];
 
-  test('every folder of src is in the table, and at the top there are only main.ts', () => {
+  test('every folder of src is in the table, and main.ts is the only file at the top', () => {
     const folders = new Set(source.map(folderOf).filter((folder) => folder !== ''));
     assert.deepEqual(
       [...folders].filter((folder) => !allowed.has(folder)),
@@ -111,19 +111,19 @@ describe('imports', () => {
     assert.deepEqual(circles, []);
   });
 
-  test('a .sql.ts file is imported by its own room alone: others call a function', () => {
+  test('a .sql.ts file is imported by its own room alone, and other rooms call a function', () => {
     const roomOf = (path: string): string => (path.startsWith('src/store/') ? 'src/store' : dirname(path));
     const foreign = ({ file, path }: Import) => path?.endsWith('.sql.ts') && roomOf(path) !== roomOf(file);
     assert.deepEqual(source.flatMap(importsOf).filter(foreign), []);
   });
 
-  test('a move is a program of its own: commands and the two lists of actions and screens alone import it', () => {
+  test('a migration is a program of its own, which only commands and the two lists of actions and screens import', () => {
     const may = /^src\/(?:migration\/.*|commands\/.*|operator\/actions\/all\.ts|console\/screens\.ts)$/;
     const ofMove = ({ file, path }: Import) => path?.startsWith('src/migration/') && !may.test(file);
     assert.deepEqual(source.flatMap(importsOf).filter(ofMove), []);
   });
 
-  test('an import of ours has its extension and leads to a file', () => {
+  test('an import of a file of ours has its extension and leads to an existing file', () => {
     const wrong = code.flatMap(importsOf).filter(({ path }) => path && !(/\.\w+$/.test(path) && texts.has(path)));
     assert.deepEqual(
       wrong.map(({ file, target }) => `${file} imports ${target}`),
@@ -138,7 +138,7 @@ describe('imports', () => {
     );
   });
 
-  test('proofs import of tests what these share, and nothing else imports a proof', () => {
+  test('proofs import only test/support of the tests, and nothing else imports a proof', () => {
     const wrong = code
       .flatMap(importsOf)
       .filter(
@@ -147,7 +147,7 @@ describe('imports', () => {
     assert.deepEqual(wrong, []);
   });
 
-  test('what a file exports is declared in it: there is no second address of it', () => {
+  test('a file exports only what it declares, so that nothing can be imported from two files', () => {
     assert.deepEqual(matches(code, /^export \* from/), []);
     assert.deepEqual(matches(source, /^export (?:type )?\{/), []);
   });
@@ -170,7 +170,7 @@ describe('files', () => {
     );
   });
 
-  test('nothing was left behind: no notes to self, no traces, no tests that do not run', () => {
+  test('no file has notes to self, traces or tests that do not run', () => {
     // Written so that this file does not match itself.
     assert.deepEqual(matches(code, /\b(?:TO[D]O|FI[X]ME|X[X]X)\b|^\s*debugge[r]\b/), []);
     // The snippets are programs for others, and print what they got.
@@ -185,7 +185,7 @@ describe('files', () => {
     assert.deepEqual(matches(code, /(?:[:<|&]|\bas|=>)\s*any\b\s*(?:[[\],;)>=|&}]|$)|,\s*any\s*>/, explained), []);
   });
 
-  test('a place in another file is named only where that file is one of ours', () => {
+  test('every document that a file names is one of ours', () => {
     const wrong = files
       .filter((file) => !file.startsWith(RECORDED))
       .flatMap((file) =>
@@ -197,7 +197,7 @@ describe('files', () => {
     assert.deepEqual(wrong, []);
   });
 
-  test('nothing points outside of the project', () => {
+  test('no file refers to anything outside of the project', () => {
     assert.deepEqual(matches(files, /(?<![\w.}-])\/(?:home|root|work|workspace|Users|mnt)(?:\/|\b(?=['"`\s]))/), []);
     const outside = code.flatMap((file) =>
       [...textOf(file).matchAll(/(['"`])(\.\.?\/[^'"`$\n]*)\1/g)]
@@ -318,7 +318,7 @@ describe('names of tests', () => {
   test('no name of a test begins with a verb or a pronoun whose subject is elsewhere', () => {
     const tests = code.filter((file) => file.endsWith('.test.ts'));
     const predicate =
-      /^ *test\(['"`](?:am|is|are|was|were|has|have|does|do|can|it|its|they|them|these|those|says|shows|tells|takes|gives|keeps|refuses|returns|runs|works)\b/;
+      /^ *(?:(?:test|inBrowser|inConsole)\(|(?:testWith|inEveryProtocol)\([\w()]+, )['"`](?:am|is|are|was|were|has|have|does|do|can|it|its|they|them|these|those|says|shows|tells|takes|gives|keeps|refuses|returns|runs|works)\b/;
     assert.deepEqual(matches(tests, predicate), []);
   });
 });

@@ -86,7 +86,7 @@ describe('the OpenAPI document for generators of clients', () => {
     return Array.isArray(value) ? inner : [value as Readonly<Record<string, unknown>>, ...inner];
   };
 
-  test('every body and every answer is a schema with a name, which had stood in the document up to five times', () => {
+  test('every body and every answer is a schema with a name, so that none is repeated in the document', () => {
     const bodies = objects(document.paths).flatMap((each) => (Object.hasOwn(each, 'schema') ? [each.schema] : []));
     const inline = bodies.filter((schema) => (schema as { properties?: unknown }).properties !== undefined);
     assert.deepEqual(inline, []);
@@ -103,7 +103,7 @@ describe('the OpenAPI document for generators of clients', () => {
     );
   });
 
-  test('patterns have no classes of Unicode and no look ahead, which other languages do not know', () => {
+  test('patterns have no Unicode classes and no lookahead, which other languages do not know', () => {
     const patterns = new Set(
       objects(document).flatMap(({ pattern }) => (typeof pattern === 'string' ? [pattern] : [])),
     );

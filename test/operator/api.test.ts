@@ -70,7 +70,7 @@ onEveryEngine("the operator's API", (engine) => {
     }
   });
 
-  test('an old user_id works from the next call on, and after its revocation does not', async () => {
+  test('an imported user_id works from the next call on, until it is revoked', async () => {
     const send = (userId: string) =>
       api.app.accounts.asCaller(userId, { client: '192.0.2.1' }, (account) => api.app.accounts.profile(account));
     const added = await api.call('POST', '/accounts/acme/user-ids', { body: { userId: 'legacy-1' } });
@@ -84,7 +84,7 @@ onEveryEngine("the operator's API", (engine) => {
     await send(ACME);
   });
 
-  test('all wrong fields are told at once, with pointers and without the values', async () => {
+  test('all wrong fields are reported at once, with pointers and without the values', async () => {
     const body = { username: '', region: 'SECRET1', priority: 9, credits: -5, nonsense: 'SECRET2', tag: 'SECRET3' };
     const { status, json, text, headers } = await api.call('POST', '/accounts', { body });
     assert.deepEqual([status, headers.get('content-type')], [400, 'application/problem+json']);
@@ -101,7 +101,7 @@ onEveryEngine("the operator's API", (engine) => {
     ]);
   });
 
-  test('what is no JSON, too large, of another type, at another path or by another method has its status', async () => {
+  test('a request that is no JSON, too large, of another type, at another path or by another method gets its own status', async () => {
     const cases: [number, string, Promise<Answer>][] = [
       [400, 'malformed', api.call('POST', '/accounts', { text: '{"username":' })],
       [400, 'malformed', api.call('POST', '/accounts', { text: Buffer.from([0x22, 0xff, 0x22]) })],
@@ -124,7 +124,7 @@ onEveryEngine("the operator's API", (engine) => {
     assert.equal((await api.call('PUT', '/accounts')).headers.get('allow'), 'GET, POST');
   });
 
-  test('tokens: none and unknown are 401, a lacking scope is named with 403, expired and revoked are 401', async () => {
+  test('a missing, unknown, expired or revoked token gets 401, and a missing scope is named with 403', async () => {
     for (const token of [null, 'colo_x', `colo_${'A'.repeat(43)}`]) {
       const answer = await api.call('GET', '/accounts', { token });
       assert.deepEqual(
@@ -146,7 +146,7 @@ onEveryEngine("the operator's API", (engine) => {
     assert.equal((await api.call('GET', '/audit', { token: short.json.token })).status, 401);
   });
 
-  test('a token gives no scope that it lacks, and one of an account only those of accounts', async () => {
+  test('a token cannot grant a scope that it lacks, and a token of an account only scopes of accounts', async () => {
     const { token } = await api.addToken(['accounts']);
     const more = await api.call('POST', '/tokens', { token, body: { name: 'more', scope: ['erase'] } });
     assert.deepEqual([more.status, more.json.detail], [403, 'The token lacks the scope erase.']);
@@ -160,7 +160,7 @@ onEveryEngine("the operator's API", (engine) => {
     await api.call('POST', '/accounts/acme/enable');
   });
 
-  test('a key does the work once; the same request is replayed, another body is refused with 422', async () => {
+  test('a request with an Idempotency-Key is executed once, the same request gets the same answer, and another body is refused with 422', async () => {
     const headers = { 'Idempotency-Key': '"key-1"' };
     const body = { username: 'once' };
     const first = await api.call('POST', '/accounts', { body, headers });
@@ -186,7 +186,7 @@ onEveryEngine("the operator's API", (engine) => {
     assert.equal(later.status, 201, later.text);
   });
 
-  test('the answer that is kept for a key holds no secret that the database could show', async () => {
+  test('the answer that is stored for an Idempotency-Key contains no readable secret', async () => {
     const headers = { 'Idempotency-Key': 'secretive' };
     const { json } = await api.call('POST', '/tokens', { body: { name: 'kept', scope: ['audit'] }, headers });
     const rows = await api.services.database.all(
@@ -203,7 +203,7 @@ onEveryEngine("the operator's API", (engine) => {
     assert.ok(!JSON.stringify(rows).includes(json.token.slice(5)));
   });
 
-  test('the audit has who, from where, what and on what, the newest first, and never a secret', async () => {
+  test('the audit names actor, address, action and object, the newest first, and never a secret', async () => {
     const body = { username: 'watched', password: 'PASSWORD-SECRET' };
     api.clock.now += 1;
     const { json } = await api.call('POST', '/accounts', { body });
@@ -245,7 +245,7 @@ onEveryEngine("the operator's API", (engine) => {
 });
 
 onEveryEngine("the operator's API without a token", (engine) => {
-  test('the operator API answers 404 until a token exists', async () => {
+  test("the operator's API answers 404 until a token exists", async () => {
     const api = await startOperatorApi(engine, 'empty');
     try {
       await api.services.database.transaction(null, async (queries) => {

@@ -43,7 +43,7 @@ onEveryEngine('a client of the OpenAPI document', (engine) => {
 
   const succeeded: string[] = [];
   for (const { name, method, path, example, upload, download, output } of actions) {
-    test(`${name}: its route answers with a documented status and a body of its schema`, async () => {
+    test(`the route of ${name} answers with a documented status and a body of its schema`, async () => {
       const operation = paths[path]?.[method.toLowerCase()] ?? assert.fail('it is not in the document');
       const given = { path: example.params ?? {}, query: example.query ?? {} };
       for (const [place, values] of Object.entries(given)) {

@@ -5,7 +5,7 @@ import { onEveryEngine } from '../support/engines.ts';
 import { startSmsc } from '../support/smsc.ts';
 
 onEveryEngine('connector test', (engine) => {
-  test('a connector that is right works, and one with a wrong password is told so in words', async (t) => {
+  test('connector test finds no mistake in a right connector, and explains a wrong password in words', async (t) => {
     const smsc = await startSmsc();
     t.after(() => smsc.close());
     const bench = await openActions(engine, t);
@@ -24,7 +24,7 @@ onEveryEngine('connector test', (engine) => {
     assert.equal(smsc.submitted.length, 0, 'nothing is submitted');
   });
 
-  test('a connector that is not there is not found, and a loopback has no mistakes', async (t) => {
+  test('connector test answers 404 for an unknown connector, and finds no mistake in a loopback', async (t) => {
     const bench = await openActions(engine, t);
     await assert.rejects(bench.run('connector test', { params: { name: 'nobody' } }), { kind: 'not-found' });
     await bench.run('connector put', { params: { name: 'own' }, body: { kind: 'loopback' } });

@@ -49,7 +49,7 @@ onEveryEngine('contacts from files', (engine) => {
     ]);
   });
 
-  test('marks that no one sees are taken out of a number, and a date is no number', async (t) => {
+  test('invisible characters are removed from a number, and a date is no number', async (t) => {
     const bench = await openActions(engine, t);
     await bench.account('acme', { region: 'ZA' });
     const done = await bench.run('contact import', {
@@ -159,7 +159,7 @@ onEveryEngine('contacts from files', (engine) => {
     assert.equal((await run('contact import', { ...acme, upload })).unchanged, 5_000);
   });
 
-  test('a large file lets the service go on: its rows are read and compared in many turns', async (t) => {
+  test('the rows of a large file are read and compared in many turns, so that the service answers meanwhile', async (t) => {
     const bench = await openActions(engine, t);
     await bench.account('acme', { region: 'ZA' });
     const upload = `mobile\n${Array.from({ length: 10_000 }, (_, index) => `+2782${5_000_000 + index}`).join('\n')}\n`;

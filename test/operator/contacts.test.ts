@@ -36,7 +36,7 @@ onEveryEngine('contacts and groups', (engine) => {
     assert.deepEqual(await found({ mobile: '0825550209' }), []);
   });
 
-  test('pages of contacts miss and repeat none', async (t) => {
+  test('pages of contacts neither miss nor repeat one', async (t) => {
     const { of, account } = await openActions(engine, t);
     await account('acme');
     for (let each = 0; each < 7; each++) await of('acme', 'contact add', { body: { mobile: `082555020${each}` } });
@@ -51,7 +51,7 @@ onEveryEngine('contacts and groups', (engine) => {
     assert.deepEqual(seen, ['1', '2', '3', '4', '5', '6', '7']);
   });
 
-  test('a group that is removed leaves its contacts, and two groups have not one name', async (t) => {
+  test('the contacts of a removed group stay, and two groups cannot have the same name', async (t) => {
     const { of, account, refusal } = await openActions(engine, t);
     await account('acme');
     const { id } = await of('acme', 'group add', { body: { name: 'Friends' } });
@@ -93,7 +93,7 @@ onEveryEngine('contacts and groups', (engine) => {
     assert.deepEqual(wrong.details.errors, [{ pointer: '#/mobile', detail }]);
   });
 
-  test('templates are their texts: saving one again answers the first', async (t) => {
+  test('a template is identified by its text, and saving it again answers with the first', async (t) => {
     const { of, account, status, refusal } = await openActions(engine, t);
     await account('acme');
     const given = { params: { username: 'acme' }, body: { text: 'Hi,\nyour parcel' } };

@@ -20,7 +20,7 @@ onEveryEngine('credits of the operator', (engine) => {
     await checkLedger(bench);
   });
 
-  test('credits that an account begins with are a movement', async (t) => {
+  test('the opening credits of an account are a movement', async (t) => {
     const bench = await openActions(engine, t);
     await bench.account('acme', { credits: '500' });
     await bench.account('globex');

@@ -79,7 +79,7 @@ describe('bytes of an erased person', () => {
     assert.deepEqual(left(api), []);
   });
 
-  test('after account remove nothing of its messages is in the files', async (t) => {
+  test('after account remove no text of its messages is in the files', async (t) => {
     const api = await planted(t);
     await api.call('POST', '/accounts/acme/disable');
     assert.equal((await api.call('DELETE', '/accounts/acme')).status, 200);

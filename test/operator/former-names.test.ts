@@ -10,7 +10,7 @@ onEveryEngine('former names in the API', (engine) => {
   });
   after(() => api.stop());
 
-  test('an account takes its policy under the former name too, and answers under both', async () => {
+  test('an account accepts its policy under the former name too, and shows it under both', async () => {
     const policies = ({ json }: { json: Record<string, unknown> }) => [json.unknownOutcomePolicy, json.unsurePolicy];
     const change = (body: object) => api.call('PATCH', '/accounts/acme', { body });
     assert.deepEqual(policies(await change({ unsurePolicy: 'submit-again' })), ['submit-again', 'submit-again']);
@@ -37,7 +37,7 @@ onEveryEngine('former names in the API', (engine) => {
     assert.deepEqual([fields.activated.deprecated, fields.armed.deprecated], [undefined, true]);
   });
 
-  test('the status and connectors tell unknown outcomes under both names', async () => {
+  test('the status and connectors show unknown outcomes under both names', async () => {
     const { sending } = (await api.call('GET', '/status')).json;
     assert.deepEqual([sending.unknownOutcome, sending.undecided], [0, 0]);
     const body = { kind: 'loopback' };

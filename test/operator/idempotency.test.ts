@@ -28,7 +28,7 @@ const manyKeys = (engine: string) => {
   );
 };
 
-onEveryEngine('keys of requests', (engine) => {
+onEveryEngine('Idempotency-Keys', (engine) => {
   let api: OperatorApi;
   before(async () => {
     api = await startOperatorApi(engine);
@@ -48,7 +48,7 @@ onEveryEngine('keys of requests', (engine) => {
     assert.equal(await stored(), before);
   });
 
-  test('a claim is free at once when its process is gone; until then the answer is 409 with Retry-After', async (t) => {
+  test('a key whose process has ended is free at once, and until then the answer is 409 with Retry-After', async (t) => {
     const { id, token } = await api.addToken(['accounts']);
     const child = spawn('sleep', ['60']);
     t.after(() => child.kill('SIGKILL'));
@@ -102,7 +102,7 @@ onEveryEngine('keys of requests', (engine) => {
     return admit;
   };
 
-  test('a key whose answer is dropped to make room is never done again before its 24 hours are over', async () => {
+  test('a request whose stored answer was dropped to make room is not executed again within 24 hours', async () => {
     const { database } = api.services;
     await fill(72n, 350, { keys: 1_000, bytes: 30_000 });
     const kept = await keysOf(72n);
@@ -120,7 +120,7 @@ onEveryEngine('keys of requests', (engine) => {
     assert.ok('claim' in over);
   });
 
-  test('messages are sent once with a key, also when its answer is not kept any more', async () => {
+  test('messages are sent once with an Idempotency-Key, also after its answer was dropped', async () => {
     const { id, token } = await api.addToken(['messages:send'], 'acme');
     const body = { recipients: ['+27825550201', '+27825550202', '+27825550203'], text: 'Hi' };
     const send = () =>
@@ -136,7 +136,7 @@ onEveryEngine('keys of requests', (engine) => {
     assert.equal(await free(), left);
   });
 
-  test('a token with too many keys gets 429 for a new one until old keys are over, and forgets none', async () => {
+  test('a token with too many keys gets 429 for a new one until old keys have expired, and forgets none', async () => {
     await assert.rejects(fill(73n, 350, { keys: 200, bytes: 1_000_000 }), (thrown: Problem) => {
       assert.deepEqual([thrown.kind, thrown.details.retryAfterSeconds], ['too-many', 24 * 3_600]);
       return true;
@@ -151,7 +151,7 @@ onEveryEngine('keys of requests', (engine) => {
     await admit(73n);
   });
 
-  test('a request with one key too many is answered 429 with Retry-After and can be repeated later', async () => {
+  test('a request with one key too many gets 429 with Retry-After and can be repeated later', async () => {
     const { id, token } = await api.addToken(['accounts']);
     const call = () =>
       api.call('POST', '/accounts', {

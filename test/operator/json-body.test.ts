@@ -69,7 +69,7 @@ describe('JSON bodies', () => {
     }
   });
 
-  test('what stands in a text is not counted', () => {
+  test('brackets and commas within a text are not counted', () => {
     const text = '[{:,"\\'.repeat(20_000);
     assert.deepEqual(readJson(Buffer.from(JSON.stringify({ text }))), { text });
     assert.equal(kindOf('"an open text \\'), 'malformed');

@@ -117,7 +117,7 @@ onEveryEngine('messages of the operator', (engine) => {
     assert.deepEqual(await of('acme', 'credits show'), { free: '9', held: '1', used: '0' });
   });
 
-  test('a message that is not there was called a scheduled one', async (t) => {
+  test('the error about an unknown message does not call it a scheduled one', async (t) => {
     const { account, refusal } = await openActions(engine, t);
     await account('acme');
     const { kind, message } = await refusal('message show', { params: { username: 'acme', id: '99999' } });

@@ -7,7 +7,7 @@ const acme = { username: 'acme' };
 const LOOPBACK = { kind: 'loopback', config: { receiptAfterMs: 1_000 } };
 
 onEveryEngine('actions of outbound routes and spend guards', (engine) => {
-  test('a route is put, listed, tried and removed; a try tells where a message would go and why', async (t) => {
+  test('a route is put, listed, tried and removed, and a try shows where a message would go and why', async (t) => {
     const { run, account, status, refusal } = await openActions(engine, t);
     await account('acme', { credits: '100', region: 'ZA' });
     for (const name of ['carrier-a', 'carrier-b']) await run('connector put', { params: { name }, body: LOOPBACK });
@@ -75,7 +75,7 @@ onEveryEngine('actions of outbound routes and spend guards', (engine) => {
     assert.equal((await of('acme', 'message send', abroad)).accepted.length, 2);
   });
 
-  test('held messages are listed with their rule, told by the status, and released or refused', async (t) => {
+  test('held messages are listed with their rule, counted in the status, and released or refused', async (t) => {
     const { run, of, account, status } = await openActions(engine, t);
     await account('acme', { credits: '100', region: 'ZA' });
     await of('acme', 'guard put', { body: { recipientDay: 1 } });

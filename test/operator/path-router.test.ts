@@ -40,7 +40,7 @@ describe('the paths of the second listener', () => {
     assert.deepEqual(found('GET', '/%63ontacts/7'), { route: 'GET /:user/:id', params: { user: 'contacts', id: '7' } });
   });
 
-  test('the signs of a pattern are ordinary characters in a path', () => {
+  test('the special characters of patterns are ordinary characters in a path', () => {
     assert.deepEqual(found('GET', '/:user/:id'), { route: 'GET /:user/:id', params: { user: ':user', id: ':id' } });
     assert.deepEqual(found('GET', '/contacts/*'), { route: 'GET /contacts/:id', params: { id: '*' } });
     assert.deepEqual(found('GET', '/contacts/__proto__'), { route: 'GET /contacts/:id', params: { id: '__proto__' } });

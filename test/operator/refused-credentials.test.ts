@@ -53,7 +53,7 @@ onEveryEngine('refused credentials', (engine) => {
   });
 });
 
-test('at most 10 refused credentials a minute are logged one by one, and the next minute tells how many were left', () => {
+test('at most 10 refused credentials per minute are logged one by one, and the next minute logs how many were left out', () => {
   const lines: [object, string][] = [];
   const clock = { now: 0 };
   const log = { warn: (fields: object, text: string) => void lines.push([fields, text]) };

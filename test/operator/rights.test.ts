@@ -81,7 +81,7 @@ function contentOf({ action, input }: Case): CallOptions {
 
 const caseName = ({ action, input }: Case): string => `${action.name} ${JSON.stringify(input.body ?? {})}`;
 
-test('every action whose answer has a credential declares what the credential gives', () => {
+test('every action whose answer has a credential declares the rights of the credential', () => {
   const fieldsOf = ({ output }: Action): string[] =>
     Object.keys((output as { shape?: Record<string, unknown> } | null)?.shape ?? {});
   const giving = actions.filter((action) =>
@@ -94,7 +94,7 @@ test('every action whose answer has a credential declares what the credential gi
   assert.ok(giving.length >= 7, String(giving.length));
 });
 
-test('every action whose answer has a credential is refused to a token that ends, or passes the end on', () => {
+test('every action whose answer has a credential is refused to a token that expires, or gives the credential the same expiry', () => {
   const fieldsOf = ({ output }: Action): string[] =>
     Object.keys((output as { shape?: Record<string, unknown> } | null)?.shape ?? {});
   const lasting = actions.filter(
@@ -107,7 +107,7 @@ test('every action whose answer has a credential is refused to a token that ends
   );
 });
 
-test('the OpenAPI document tells what each action needs', () => {
+test('the OpenAPI document names the scopes that each action needs', () => {
   const { paths } = createOpenapi('1')() as { paths: Record<string, Record<string, { description: string }>> };
   for (const { needs, endless, path, method } of actions) {
     const description = paths[path]?.[method.toLowerCase()]?.description ?? '';
@@ -117,7 +117,7 @@ test('the OpenAPI document tells what each action needs', () => {
   }
 });
 
-test('every declared need is tried with an input that has it', () => {
+test('every declared right is tested with an input that needs it', () => {
   for (const { name } of actions.filter(({ needs }) => needs)) {
     assert.ok(
       cases.some(({ action, needed }) => action.name === name && needed.length > 1),
@@ -176,7 +176,7 @@ onEveryEngine('rights', (engine) => {
     return (await api.call('POST', '/tokens', { body })).json.token as string;
   };
 
-  test('a token that ends may do what the declarations say, and makes nothing that outlives it', async () => {
+  test('a token that expires may do what the declarations say, and creates nothing that outlives it', async () => {
     const token = await endingToken();
     for (const each of cases) {
       const { action, isEndless } = each;
@@ -188,7 +188,7 @@ onEveryEngine('rights', (engine) => {
     }
   });
 
-  test('the token of another account sees nothing of this one', async () => {
+  test('the token of an account sees nothing of another account', async () => {
     const { token } = await api.addToken(accountScopes, 'globex');
     for (const each of cases.filter(({ action }) => action.accountTokens)) {
       const answer = await api.call(each.action.method, pathOf(each), { token, ...contentOf(each) });
@@ -224,7 +224,7 @@ onEveryEngine('rights', (engine) => {
     }
   });
 
-  test('a token with the scope accounts alone makes no operator, no link and no user_id', async () => {
+  test('a token with only the scope accounts can create no operator, no link and no user_id', async () => {
     const { token } = await api.addToken(['accounts']);
     const tries: [string, object][] = [
       ['/operators', { name: 'mallory' }],
@@ -245,7 +245,7 @@ onEveryEngine('rights', (engine) => {
     assert.deepEqual(names, ['ann']);
   });
 
-  test('a token that ends makes no token that outlives it', async () => {
+  test('a token that expires can create no token that outlives it', async () => {
     const ends = new Date(api.clock.now + 60_000).toISOString();
     const { token } = (
       await api.call('POST', '/tokens', { body: { name: 'short', scope: ['accounts', 'contacts'], expiresAt: ends } })
@@ -258,7 +258,7 @@ onEveryEngine('rights', (engine) => {
     assert.equal((await make('/accounts/acme/tokens', {})).json.expiresAt, ends);
   });
 
-  test('a token that ends makes no user_id, sign-in link, operator or webhook with texts', async () => {
+  test('a token that expires can create no user_id, sign-in link, operator or webhook with texts', async () => {
     const token = await endingToken();
     const events = ['message.received'];
     const tries: [string, object][] = [
@@ -279,7 +279,7 @@ onEveryEngine('rights', (engine) => {
     assert.equal((await api.call('POST', '/webhooks', { token, body: idsOnly })).status, 201);
   });
 
-  test('a token without messages:read leads no incoming message to an account of its own', async () => {
+  test('a token without messages:read cannot route incoming messages to an account that it creates', async () => {
     const { token } = await api.addToken(['accounts', 'gateway']);
     const username = `spy ${engine.name}`;
     assert.equal((await api.call('POST', '/accounts', { token, body: { username } })).status, 201);
@@ -294,7 +294,7 @@ onEveryEngine('rights', (engine) => {
     }
   });
 
-  test('a token without messages:send writes no answer that goes out, and sends nothing again', async () => {
+  test('a token without messages:send can set no automatic answer, and can send no message again', async () => {
     const { token } = await api.addToken(['accounts', 'gateway', 'messages:read']);
     const tries: [string, string, object][] = [
       ['PATCH', '/accounts/acme', { helpWords: ['INFO'], helpAnswer: 'Buy at mallory.example' }],
@@ -310,7 +310,7 @@ onEveryEngine('rights', (engine) => {
     assert.equal((await api.call('PATCH', '/accounts/acme', { token, body: without })).status, 200);
   });
 
-  test('a token that may send but not read is not told whom a message goes to again, nor its characters', async () => {
+  test('a token that may send but not read learns neither the recipient nor the characters of a message that it sends again', async () => {
     const { token } = await api.addToken(['messages:send'], 'acme');
     const body = { recipient: '+27825550209', text: 'Ω', status: 'DELIVERED' };
     const { id } = (await api.call('POST', '/accounts/acme/messages/record', { body })).json;
@@ -329,7 +329,7 @@ onEveryEngine('rights', (engine) => {
     assert.equal((await api.call('POST', '/operators/ann/sign-in-link', { body: {} })).status, 201);
   });
 
-  test('a token that may read messages deletes none, and one that may not read them is shown none', async () => {
+  test('a token that may read messages cannot delete them, and one that may not read them is shown none', async () => {
     const { token: reading } = await api.addToken(['messages:read'], 'acme');
     const { token: deleting } = await api.addToken(['messages:delete'], 'acme');
     const { token: gateway } = await api.addToken(['gateway']);
@@ -352,7 +352,7 @@ onEveryEngine('rights', (engine) => {
     assert.equal((await api.call('DELETE', `/accounts/acme/inbox/${id}`, { token: deleting })).status, 200);
   });
 
-  test('a connector that is put again without its secret has none: no stored secret goes to a new address', async () => {
+  test('a connector that is put again without its secret has none, so that no stored secret goes to a new address', async () => {
     const { token } = await api.addToken(['gateway', 'messages:read']);
     const config = { host: 'kannel.example', adminPort: 13_000, adminPassword: 'stored-secret' };
     const put = (changed: object) =>

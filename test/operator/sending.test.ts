@@ -61,7 +61,7 @@ onEveryEngine('actions that send', (engine) => {
     }
   });
 
-  test('an offset such as +02:00 is taken as well as Z, and answers have Z', async (t) => {
+  test('an offset such as +02:00 is accepted as well as Z, and answers have Z', async (t) => {
     const { of, account, refusal } = await openActions(engine, t);
     await account('acme', { credits: '10' });
     for (const sendAt of ['2026-11-16T14:00:00+02:00', '2026-11-16T12:00:00Z', '2026-11-16T06:30:00.000-05:30']) {
@@ -83,7 +83,7 @@ onEveryEngine('actions that send', (engine) => {
     assert.doesNotMatch(JSON.stringify(entry), /hello|5550201/);
   });
 
-  test('each text goes to its recipient, and their numbers must agree', async (t) => {
+  test('each text goes to its own recipient, and there must be as many texts as recipients', async (t) => {
     const { of, account, refusal } = await openActions(engine, t);
     await account('acme', { credits: '10' });
     const recipients = ['0825550201', '0825550202'];
@@ -116,7 +116,7 @@ onEveryEngine('actions that send', (engine) => {
     assert.deepEqual((await of('acme', 'message list')).items, []);
   });
 
-  test('a disabled account takes no messages', async (t) => {
+  test('a disabled account accepts no messages', async (t) => {
     const { account, of, refusal } = await openActions(engine, t);
     await account('acme', { credits: '10' });
     const body = { recipients: ['+27825550201'], text: 'Hi' };
@@ -155,7 +155,7 @@ onEveryEngine('actions that send', (engine) => {
     assert.equal((await refusal('message resend', { params: { ...acme, id: '999' } })).kind, 'not-found');
   });
 
-  test('a scheduled message is cancelled with its credits, and one that waits is not decided about', async (t) => {
+  test('a scheduled message is cancelled and its credits are free again, and a waiting message cannot be decided about', async (t) => {
     const { of, account, refusal } = await openActions(engine, t);
     await account('acme', { credits: '10' });
     const sendAt = '2026-11-16T12:00:00.000Z';

@@ -32,34 +32,34 @@ const found = (faults: readonly string[], pattern: RegExp) => {
 describe('the checker finds each planted fault', () => {
   test('the checker finds no fault in a right history', () => assert.deepEqual(checked(RIGHT), []));
 
-  test('an accepted message that is lost', () =>
+  test('the checker finds an accepted message that is lost', () =>
     found(
       checked([...RIGHT, { kind: 'send-asked', token: 'c', account: 'acme', parts: 1 }, accepted('c')]),
       /^c was accepted and is lost$/,
     ));
 
-  test('a message whose answer was lost may be there or not', () => {
+  test('the checker accepts that a message whose answer was lost is listed or not', () => {
     const events: Event[] = [...RIGHT, { kind: 'send-asked', token: 'c', account: 'acme', parts: 1 }];
     assert.deepEqual(checked(events), []);
     assert.deepEqual(checked(events, [...OUTCOMES, { token: 'c', list: 'sent', status: 'REJECTED', captured: 0 }]), []);
   });
 
-  test('a message that is listed twice', () =>
+  test('the checker finds a message that is listed twice', () =>
     found(checked(RIGHT, [...OUTCOMES, ...OUTCOMES]), /^a is listed 2 times$/));
 
-  test('a cancelled message that is still listed', () =>
+  test('the checker finds a cancelled message that is still listed', () =>
     found(
       checked(RIGHT, [...OUTCOMES, { token: 'b', list: 'sent', status: 'DELIVERED', captured: 0 }]),
       /^b was cancelled and is still listed$/,
     ));
 
-  test('a message that is submitted after its cancel was acknowledged', () =>
+  test('the checker finds a message that is submitted after its cancel was acknowledged', () =>
     found(
       checked([...RIGHT, { kind: 'submitted', token: 'b', part: 1, attemptId: '9', taken: 'no', answered: true }]),
       /^b, part 1, was submitted after its cancel/,
     ));
 
-  test('a message that is submitted after the opt-out of its number was acknowledged', () => {
+  test('the checker finds a message that is submitted after the opt-out of its number was acknowledged', () => {
     const sent: Event = { kind: 'send-asked', token: 'c', account: 'acme', parts: 1, number: '+27825550201' };
     const optOut = (claimed: string[], number = '+27825550201'): Event[] => [
       { kind: 'opt-out-asked', account: 'acme', number },
@@ -84,7 +84,7 @@ describe('the checker finds each planted fault', () => {
     found(checked(others, ended), /^c is DELETED, and nobody asked for that$/);
   });
 
-  test('credits that are not back after an opt-out', () => {
+  test('the checker finds credits that are not free again after an opt-out', () => {
     const sent: Event = { kind: 'send-asked', token: 'c', account: 'acme', parts: 1, number: '+27825550201' };
     const optOut: Event[] = [
       { kind: 'opt-out-asked', account: 'acme', number: '+27825550201' },
@@ -95,13 +95,13 @@ describe('the checker finds each planted fault', () => {
     found(faults, /^c has ended \(DELETED\), and 1 credits are held for it$/);
   });
 
-  test('a message that nobody asked for', () =>
+  test('the checker finds a submitted message that nobody asked for', () =>
     found(
       checked([...RIGHT, { kind: 'submitted', token: 'x', part: 1, attemptId: '9', taken: 'no', answered: true }]),
       /^x was submitted and never accepted$/,
     ));
 
-  test('a refused message that is submitted', () =>
+  test('the checker finds a refused message that is submitted', () =>
     found(
       checked([
         ...RIGHT,
@@ -112,7 +112,7 @@ describe('the checker finds each planted fault', () => {
       /^c was submitted and never accepted$/,
     ));
 
-  test('a part that is submitted again after it was taken, unless the policy allows it', () => {
+  test('the checker finds a part that is submitted again after it was accepted, unless the policy allows it', () => {
     const second: Event = { kind: 'submitted', token: 'a', part: 1, attemptId: '9', taken: 'yes', answered: true };
     found(checked([...RIGHT, second]), /^a, part 1, was submitted again/);
     const unanswered = RIGHT.map((event) =>
@@ -138,46 +138,46 @@ describe('the checker finds each planted fault', () => {
     found(checked([...late, second]), /^a, part 1, was submitted again/);
   });
 
-  test('an attempt id that is used twice', () =>
+  test('the checker finds an attempt id that is used twice', () =>
     found(
       checked(RIGHT.map((event) => (event.kind === 'submitted' ? { ...event, attemptId: '1' } : event))),
       /^a used an attempt id twice$/,
     ));
 
-  test('a message that is pending for no reason', () => {
+  test('the checker finds a message that is pending for no reason', () => {
     const outcomes: History['outcomes'] = [{ token: 'a', list: 'sent', status: 'SUBMITTED', captured: 2 }];
     const events = RIGHT.filter(({ kind }) => kind !== 'receipt-taken');
     found(checked(events, outcomes), /^a is pending \(sent, SUBMITTED\) for no reason$/);
     assert.deepEqual(checked(events, outcomes, { pendingReason: () => 'the carrier sent no receipt' }), []);
   });
 
-  test('a receipt that is acknowledged and lost', () =>
+  test('the checker finds a receipt that is acknowledged and lost', () =>
     found(
       checked(RIGHT, [{ token: 'a', list: 'sent', status: 'EXPIRED', captured: 2 }]),
       /^a has the status EXPIRED, and its receipts said DELIVERED$/,
     ));
 
-  test('a receipt changes nothing after an operator has decided that the message was not submitted', () => {
+  test('the checker expects no effect of a receipt after an operator has decided that the message was not submitted', () => {
     const outcomes: History['outcomes'] = [{ token: 'a', list: 'sent', status: 'REJECTED', captured: 2 }];
     found(checked(RIGHT, outcomes), /^a has the status REJECTED, and its receipts said DELIVERED$/);
     const decided: Event = { kind: 'decision-asked', token: 'a', decision: 'not-submitted' };
     assert.deepEqual(checked([...RIGHT, decided], outcomes), []);
   });
 
-  test('a failed message may be UNKNOWN while the outcome of a newer attempt is', () => {
+  test('the checker accepts that a failed message is UNKNOWN while the outcome of a newer attempt is unknown', () => {
     const outcomes: History['outcomes'] = [{ token: 'a', list: 'sent', status: 'UNKNOWN', captured: 2 }];
     const failed = RIGHT.map((event) => (event.kind === 'receipt-taken' ? { ...event, status: 'EXPIRED' } : event));
     assert.equal(checked(failed, outcomes).length, 2, 'it is pending for no reason, and its receipts say otherwise');
     assert.deepEqual(checked(failed, outcomes, { pendingReason: () => 'an operator decides' }), []);
   });
 
-  test('credits that do not add up at a snapshot', () =>
+  test('the checker finds credits that do not add up at a snapshot', () =>
     found(
       checked([...RIGHT, { kind: 'balances', account: 'acme', granted: 10n, free: 9n, held: 0n, used: 2n }]),
       /^acme: 9 free, 0 held and 2 used are not the 10/,
     ));
 
-  test('credits that are used for what the carrier never took, and parts that were taken for nothing', () => {
+  test('the checker finds credits that are used for parts that no carrier accepted, and accepted parts without used credits', () => {
     const used = (captured: number): History['outcomes'] => [
       { token: 'a', list: 'sent', status: 'DELIVERED', captured },
     ];
@@ -185,7 +185,7 @@ describe('the checker finds each planted fault', () => {
     found(checked(RIGHT, used(1)), /^a \(DELIVERED\): 1 credits are used/);
   });
 
-  test('credits that are used before an operator has decided', () => {
+  test('the checker finds credits that are used before an operator has decided', () => {
     const events = RIGHT.filter(({ kind }) => kind !== 'receipt-taken');
     const unanswered = (captured: number): string[] => {
       const outcome = { token: 'a', list: 'sent', status: 'UNKNOWN', captured, needsDecision: true } as const;

@@ -25,7 +25,7 @@ test('the same seed gives the same history, and three seeds break no promise', (
   assert.deepEqual(hashes(simulated('--seed', '11', '--seeds', '3').lines), hashes(one.lines));
 });
 
-test('a planted fault is found: an event at every debit, and not only when credits become low', () => {
+test('the simulator finds a planted fault that sends an event at every debit, and not only when credits become low', () => {
   const { status, lines } = simulated(
     ...['--seed', '1', '--seeds', '5', '--hours', '16', '--nodes', '3', '--until-fault', '--mutation', PLANTED],
   );

@@ -42,7 +42,7 @@ onEveryEngine('any request', (engine) => {
     'an operation with any elements in it': { requests: oddArguments, count: 1_000 },
   };
   for (const [name, { requests, count }] of Object.entries(kinds)) {
-    test(`${name} is answered with something that clients know`, async () => {
+    test(`${name} gets an answer that clients understand`, async () => {
       const service = await startService(engine);
       try {
         const known = fc.asyncProperty(requests, async ({ body, ...request }) => {
@@ -56,7 +56,7 @@ onEveryEngine('any request', (engine) => {
     });
   }
 
-  test('a call with arguments of the right types succeeds, or is told which argument was wrong', async () => {
+  test('a call with arguments of the right types succeeds, or its error names the wrong argument', async () => {
     const service = await startService(engine);
     try {
       const answered = fc.asyncProperty(rightCall, async ({ protocol, group, operation, args }) => {
@@ -76,7 +76,7 @@ onEveryEngine('any request', (engine) => {
     }
   });
 
-  test('requests that are large in any way are answered', async () => {
+  test('every large request is answered', async () => {
     const service = await startService(engine);
     const soap = { method: 'POST', path: '/api/inbox.asmx', headers: { 'content-type': 'text/xml' } };
     const protocol = { method: 'POST', headers: { 'content-type': 'application/x-www-form-urlencoded' } };

@@ -46,7 +46,7 @@ const textOf = ({ year, month, day, hour, minute, second, fraction }: Civil): st
   `${String(year).padStart(4, '0')}-${two(month)}-${two(day)}T${two(hour)}:${two(minute)}:${two(second)}${fraction && `.${fraction}`}`;
 
 describe('dates and times', () => {
-  test('what is written is UTC with Z, four digits for the year, and no trailing zeros; Date reads it as the same', () => {
+  test('a date is written in UTC with Z, four digits of the year and no trailing zeros, and Date reads it as the same instant', () => {
     fc.assert(
       fc.property(instant, (at) => {
         const text = formatDate(at);
@@ -57,7 +57,7 @@ describe('dates and times', () => {
     );
   });
 
-  test('a date and time with a zone is read if it exists, and then as a calendar counts it', () => {
+  test('a date and time with a zone is read if it exists in the calendar, as the right instant', () => {
     fc.assert(
       fc.property(civil, fc.oneof(fc.constantFrom('Z', 'z'), offset), (time, zone) => {
         const shift = typeof zone === 'string' ? 0 : (zone.hours * 60 + zone.minutes) * (zone.sign === '-' ? -1 : 1);

@@ -94,7 +94,7 @@ const exchange = fc.constantFrom(...DATASETS).chain((dataSet) =>
   }),
 );
 
-describe('a dialect both ways', () => {
+describe('writing and reading with a dialect', () => {
   test('a DataSet of any dialect is read back through it as the same values', async () => {
     await fc.assert(
       fc.asyncProperty(exchange, async ({ dataSet: { group, operation, columns }, protocol, rows, dialect }) => {

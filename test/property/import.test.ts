@@ -101,7 +101,7 @@ describe('reading accounts of the import format', () => {
     );
   });
 
-  test('JSON that nests too deep or is none is refused as such', () => {
+  test('JSON that nests too deep and text that is no JSON are refused as such', () => {
     const refused = (text: string): void => {
       try {
         parseJson(text);
@@ -129,7 +129,7 @@ describe('reading accounts of the import format', () => {
 });
 
 onEveryEngine('importing accounts', (engine) => {
-  test('an account that was read can be loaded and answers every question, or is refused', async () => {
+  test('an account that was read can be imported and answers every call, or is refused', async () => {
     const service = await startService(engine, 'empty');
     let count = 0;
     const number = fc.constantFrom(

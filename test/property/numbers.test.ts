@@ -56,7 +56,7 @@ describe('numbers of every country', () => {
     }
   });
 
-  test('what says that it is international is the same number whatever the region is', () => {
+  test('an international notation is the same number whatever the region is', () => {
     for (const country of countries) {
       const number = numberOf(country);
       for (const region of ['ZA', 'GB', 'US', 'DE', 'BR', 'JP', 'FK', country]) {
@@ -83,7 +83,7 @@ const filler = fc.constantFrom('', '', '', ' ', '-', '.', '/', '(', ')', '\u00a0
 const region = fc.option(fc.constantFrom(...countries));
 
 describe('any number', () => {
-  test('two texts that name one number, seen from wherever, have an end under which one finds the other', () => {
+  test('two texts that name one number in any region share an ending under which one finds the other', () => {
     const pair = fc.tuple(someNumber, sign, sign, fc.nat({ max: 4 }), region);
     fc.assert(
       fc.property(pair, ([number, one, two, cut, from]) => {
@@ -94,7 +94,7 @@ describe('any number', () => {
     );
   });
 
-  test('punctuation and blanks between digits change neither key nor end', () => {
+  test('punctuation and blanks between digits change neither the key nor the ending of a number', () => {
     const spaced = fc.tuple(digits, fc.array(filler, { maxLength: 20 }), fc.constantFrom('', '+'), region);
     fc.assert(
       fc.property(spaced, ([number, fillers, plus, from]) => {
@@ -106,7 +106,7 @@ describe('any number', () => {
     );
   });
 
-  test('any text names what the same text names, and its end is short', () => {
+  test('any text matches itself, and its ending is short', () => {
     fc.assert(
       fc.property(anyText(), region, (text, from) => {
         assert.ok(finds(text, text, from));

@@ -74,7 +74,7 @@ onEveryEngine('round trips', (engine) => {
       await fc.assert(save, runs(25, engine));
     }));
 
-  test('what XML cannot carry leaves as U+FFFD in every protocol, and is still what was saved', () =>
+  test('a character that XML cannot carry is returned as U+FFFD in every protocol, and is stored as it was saved', () =>
     withService(async (service) => {
       const wellFormed = anyText()
         .map((text) => text.toWellFormed())
@@ -106,7 +106,7 @@ onEveryEngine('round trips', (engine) => {
       await fc.assert(load, runs(25, engine));
     }));
 
-  test('an id names its own message and no other, over all 64 bits and in every form', () =>
+  test('an id names its own message and no other, over all 64 bits and in every protocol', () =>
     withService(async (service) => {
       const change = fc.asyncProperty(anyAccount, someForm, async (account, protocol) => {
         const { userID } = await adopt(service, account);
@@ -135,7 +135,7 @@ onEveryEngine('round trips', (engine) => {
       await fc.assert(change, runs(25, engine));
     }));
 
-  test('credits that come back stay a number of 64 bits', () =>
+  test('returned credits stay a number of 64 bits', () =>
     withService(async (service) => {
       const cancel = fc.asyncProperty(anyAccount, someForm, async (account, protocol) => {
         const { userID: user } = await adopt(service, account);

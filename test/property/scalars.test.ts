@@ -88,7 +88,7 @@ describe('text of scalars', () => {
     );
   });
 
-  test('a value as long as a request may be is read or refused, and does not hold up the others', async () => {
+  test('a value as long as a request may be is read or refused in little time', async () => {
     // In a thread of its own, which can be ended: a pattern that takes the square of its input needs hours for these.
     const source = `
       import { parentPort, workerData } from 'node:worker_threads';

@@ -210,7 +210,7 @@ describe('statements', () => {
     exported = modules.flatMap((module) => Object.values(module)).filter(isStatement);
   });
 
-  test('every statement of the program is looked at', () => {
+  test('the test covers every statement of the program', () => {
     const written = globSync(fileURLToPath(new URL('**/*.ts', SOURCE))).flatMap((file) =>
       [...readFileSync(file, 'utf8').matchAll(/\bstatement<[\s\S]*?>\(\s*'([\w.]+)'/g)].map(
         ([, name]) => name as string,
@@ -222,7 +222,7 @@ describe('statements', () => {
     assert.deepEqual(new Set(names).size, names.length, 'a name twice');
   });
 
-  test('every statement stays with one account, but for those that are named here', () => {
+  test('every statement concerns one account, except those that this test names', () => {
     const stray = exported.filter((each) => strayings(each, TABLES).length > 0).map(({ name }) => name);
     assert.deepEqual(
       stray.sort(),
@@ -232,7 +232,7 @@ describe('statements', () => {
     );
   });
 
-  test('what looks beyond one account touches only the tables that are on every node', () => {
+  test('statements beyond one account use only tables that are on every node', () => {
     const spread = TABLES.filter((table) => !EVERYWHERE.some((each) => each.startsWith(`${table}:`)));
     assert.deepEqual(spread.length, TABLES.length - WHOLE_TABLES.length);
     const nobodyWaits =
@@ -341,7 +341,7 @@ onEveryEngine('tables', (engine) => {
     await (await openStore(setting)).close();
   });
 
-  test('every key, index and reference starts with the account, but for what must be unique everywhere', async () => {
+  test('every key, index and reference starts with the account, except those that must be unique everywhere', async () => {
     const indexes = await indexesIn(setting);
     assert.deepEqual(
       strayingIndexes(indexes),
@@ -358,7 +358,7 @@ onEveryEngine('tables', (engine) => {
     );
   });
 
-  test('a table or an index of a later version that does not is found', async () => {
+  test('a table or an index of a later version whose key does not start with the account is found', async () => {
     const later = await engine.fresh('empty');
     await (await openStore(later)).close();
     const indexes = await indexesIn(
@@ -379,7 +379,7 @@ describe('docs/SCALING.md', () => {
   const text = readFileSync(new URL('../../docs/SCALING.md', import.meta.url), 'utf8');
   const named = (pattern: RegExp) => [...text.matchAll(pattern)].map(([, table]) => table as string);
 
-  test('the commands of docs/SCALING.md spread every table by account, and keep those whole that are unique everywhere', () => {
+  test('the commands of docs/SCALING.md distribute every table by account, and replicate those that must be unique everywhere', () => {
     const whole = named(/create_reference_table\('(\w+)'\)/g);
     const spread = named(/create_distributed_table\('(\w+)', 'account_id'/g);
     assert.deepEqual(whole.sort(), WHOLE_TABLES);

@@ -81,7 +81,7 @@ const openOf = async ({ database }: Sending) =>
   }));
 
 onEveryEngine('a restored backup', (engine) => {
-  test('a message that went out after the backup is held, and nobody submits it a second time', async () => {
+  test('a message that was sent after the backup is held, and is not submitted a second time', async () => {
     let account = 0n;
     let id = 0n;
     await play(engine, {
@@ -110,7 +110,7 @@ onEveryEngine('a restored backup', (engine) => {
     });
   });
 
-  test('no id that was given after the backup is given again', async () => {
+  test('no id that was used after the backup is used again', async () => {
     let account = 0n;
     const lost: bigint[] = [];
     const kinds = ['contact', 'group', 'message', 'template'] as const;
@@ -137,7 +137,7 @@ onEveryEngine('a restored backup', (engine) => {
     });
   });
 
-  test('what was scheduled for later stays scheduled, and what became due in the lost time is held', async () => {
+  test('messages that are due later stay scheduled, and those that became due in the lost time are held', async () => {
     let account = 0n;
     await play(engine, {
       async before(one) {
@@ -179,7 +179,7 @@ onEveryEngine('a restored backup', (engine) => {
     });
   });
 
-  test('an operator decides: it was sent, it was not, or it is sent now', async () => {
+  test('an operator decides that a held message was sent, was not sent, or is sent now', async () => {
     let account = 0n;
     let ids: bigint[] = [];
     await play(engine, {
@@ -233,7 +233,7 @@ onEveryEngine('a restored backup', (engine) => {
     });
   });
 
-  test('a dry run and a move that lost nothing hold nothing', async () => {
+  test('a dry run holds no message, and neither does a restore that lost nothing', async () => {
     await play(engine, {
       async before(one) {
         await one.accept(await one.addAccount());

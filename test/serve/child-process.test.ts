@@ -105,7 +105,7 @@ describe('the supervisor of processes', () => {
     assert.equal(children.length, 5);
   });
 
-  test('where two may serve at a time, a restart starts each process before it ends the former one', async () => {
+  test('if two processes may serve at a time, a restart starts each process before it ends the former one', async () => {
     const { supervisor, events } = supervised({ count: 2, overlaps: true });
     await supervisor.start();
     events.length = 0;
@@ -114,7 +114,7 @@ describe('the supervisor of processes', () => {
     assert.deepEqual(events, [...replaced(1, 3), ...replaced(2, 4)]);
   });
 
-  test('where one may serve at a time, a restart ends it before it starts the next one', async () => {
+  test('if only one process may serve at a time, a restart ends it before it starts the next one', async () => {
     const { supervisor, events } = supervised();
     await supervisor.start();
     events.length = 0;
@@ -147,7 +147,7 @@ describe('the supervisor of processes', () => {
     assert.equal(children.length, 3);
   });
 
-  test('a stop waits for every process, ends a restart that is under way, and cancels replacements', async () => {
+  test('a stop waits for every process, ends a restart in progress, and cancels replacements', async () => {
     const { supervisor, clock, child, children } = supervised({ count: 3, overlaps: true });
     await supervisor.start();
     child(3).end(null, 'SIGKILL');

@@ -27,10 +27,10 @@ const probeWhileBlocked = (port: number, path: string): string => {
   return spawnSync(process.execPath, ['-e', script], { encoding: 'utf8' }).stdout;
 };
 
-describe('the judgement', () => {
+describe('the answer of the health port', () => {
   const at = (lagMs: number, state: State = 'ready') => ({ lagMs, state });
 
-  test('ready is a process that said so a short time ago; live is one that said anything not long ago', () => {
+  test('a process is ready if it said so a short time ago, and live if it said anything not long ago', () => {
     const statuses = [0, READY_LAG_MS_MAX, READY_LAG_MS_MAX + 1, LIVE_LAG_MS_MAX, LIVE_LAG_MS_MAX + 1].map((lagMs) =>
       ['/health/ready', '/health/live'].map((path) => judge(path, [at(lagMs)])?.status),
     );
@@ -43,7 +43,7 @@ describe('the judgement', () => {
     ]);
   });
 
-  test('/health/ready tells why no process is ready', () => {
+  test('/health/ready says why no process is ready', () => {
     for (const state of ['starting', 'stopping', 'the database does not answer'] as const) {
       assert.deepEqual(judge('/health/ready', [at(0, state)]), { status: 503, text: state });
       assert.equal(judge('/health/live', [at(0, state)])?.status, 200);
@@ -59,7 +59,7 @@ describe('the judgement', () => {
   });
 });
 
-describe('the thread', () => {
+describe('the thread of the health port', () => {
   test('the health port answers while the event loop of the process is blocked', async () => {
     const healthPort = await freePort();
     const thread = await startHealthThread({ healthHost: '127.0.0.1', healthPort }, systemClock, assert.ifError);
@@ -81,7 +81,7 @@ describe('the thread', () => {
     await assert.rejects(probe(healthPort, '/health/live'));
   });
 
-  test('a thread that dies is told of, and another one takes its place', async () => {
+  test('a thread that dies is logged, and another one takes its place', async () => {
     const threads: Worker[] = [];
     const seen = (worker: Worker) => void threads.push(worker);
     process.on('worker', seen);
@@ -110,7 +110,7 @@ describe('the thread', () => {
     assert.deepEqual([await isThere(), deaths.length], ['nobody listens', 2]);
   });
 
-  test('a port that is taken is told as such', async () => {
+  test('a health port that is taken is reported as taken', async () => {
     const server = createServer().listen(0, '127.0.0.1');
     await once(server, 'listening');
     const { port: healthPort } = server.address() as AddressInfo;
@@ -122,7 +122,7 @@ describe('the thread', () => {
     }
   });
 
-  test('the database is checked once at a time, and what came of it is told', async () => {
+  test('the database is checked once at a time, and the result is reported', async () => {
     const told: State[] = [];
     const ends: ((state: State) => void)[] = [];
     const clock = createVirtualClock();
@@ -151,7 +151,7 @@ describe('the thread', () => {
 });
 
 onEveryEngine('health on a port of its own', (engine) => {
-  test('the health port tells that the database fails and that the service stops', async () => {
+  test('the health port says that the database fails and that the service stops', async () => {
     let isAway = false;
     const away = (opened: Database): Database => ({
       ...opened,

@@ -97,7 +97,7 @@ describe('readiness', () => {
   const statusOf = async (probe: Reply | Promise<Reply>) => (await probe).status;
   const probe = ({ paths }: Health, path: keyof Health['paths']) => paths[path]({} as Request);
 
-  test('no probe gets the result of a check that began before it came; those that came during one share the next', async () => {
+  test('no probe gets the result of a check that began before it, and probes that come during a check share the next one', async () => {
     const { ends, check } = heldChecks();
     const health = createHealth(check);
     const first = probe(health, '/health/ready');
@@ -118,7 +118,7 @@ describe('readiness', () => {
     assert.equal(await statusOf(alone), 200);
   });
 
-  test('a check that fails leaves the next probe a check of its own', async () => {
+  test('the probe after a failed check gets a check of its own', async () => {
     const { ends, check } = heldChecks();
     const health = createHealth(check);
     for (const [failure, status] of [[new Error('on purpose'), 503] as const, [undefined, 200] as const]) {

@@ -27,13 +27,13 @@ describe('router', () => {
   });
   const answerTo = async (path: string, more: Partial<Request> = {}) => (await router(requestOf(path, more))).body;
 
-  test('an exact path goes to its handler, and nothing below it does', async () => {
+  test('an exact path is routed to its handler, and paths below it are not', async () => {
     assert.equal(await answerTo('/health/live'), 'live');
     assert.equal(await answerTo('/health/live/'), 'otherwise');
     assert.equal(await answerTo('/health/alive'), 'otherwise');
   });
 
-  test('a prefix stands for itself and for paths below it, not for longer names', async () => {
+  test('a prefix matches itself and paths below it, and no longer names', async () => {
     assert.equal(await answerTo('/console'), 'console');
     assert.equal(await answerTo('/console/'), 'console');
     assert.equal(await answerTo('/console/accounts/1'), 'console');

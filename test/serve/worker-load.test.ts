@@ -32,7 +32,7 @@ describe('the load of workers', () => {
     assert.equal(measure(), undefined);
   });
 
-  test('the load of all is the mean, and a worker without a report is idle', () => {
+  test('the load of all workers is the mean, and a worker without a report counts as idle', () => {
     let now = 0;
     const loadOf = createWorkersLoad(2, () => now);
     assert.deepEqual(loadOf(1, { idle: 0, bytesSent: 7 }), { idle: 0.5, bytesSent: 7 });
@@ -42,7 +42,7 @@ describe('the load of workers', () => {
     assert.equal(loadOf(2, { idle: 0.5, bytesSent: 9 }).idle, 0.75, 'the report of the first one is outdated');
   });
 
-  test('a worker that was replaced counts no longer', () => {
+  test('a worker that was replaced is no longer counted', () => {
     let now = 0;
     const loadOf = createWorkersLoad(1, () => now);
     loadOf(1, { idle: 0, bytesSent: 1 });
@@ -61,7 +61,7 @@ describe('the load of workers', () => {
     assert.deepEqual(seen, [{ idle: 0.5, bytesSent: 3 }]);
   });
 
-  test('between two reports the idle time goes on as before; without reports the workers are idle', () => {
+  test('between two reports the share of idle time stays the same, and without reports the workers count as idle', () => {
     let now = 1_000;
     const load = createFollowedLoad(() => now);
     load.report({ idle: 0.25, bytesSent: 10 });
@@ -75,7 +75,7 @@ describe('the load of workers', () => {
     assert.equal(load.idleMs(), 1_025);
   });
 
-  test('sending in another process rests while workers are busy, and does not where they are idle', async () => {
+  test('sending in another process pauses while workers are busy, and does not while they are idle', async () => {
     const restedMs = async (idle: number): Promise<number> => {
       let now = 0;
       let active = 0;

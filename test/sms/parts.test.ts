@@ -20,7 +20,7 @@ const VECTORS: readonly [what: string, text: string, encoding: 'gsm7' | 'ucs2', 
 
 describe('parts of a text', () => {
   for (const [what, text, encoding, segments] of VECTORS) {
-    test(`${what}: ${segments}`, () => {
+    test(`a text has ${segments} ${segments === 1 ? 'part' : 'parts'}: ${what}`, () => {
       const split = splitText(text);
       assert.equal(split.encoding, encoding);
       assert.equal(split.parts.length, segments);

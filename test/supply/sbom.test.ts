@@ -77,7 +77,7 @@ describe('the bill of materials', () => {
     }
   });
 
-  test('every component is reached from the service', () => {
+  test('every component of the SBOM is a dependency of the service', () => {
     const reached = new Set<string>();
     const visit = (ref: string): void => {
       if (reached.has(ref)) return;
@@ -109,7 +109,7 @@ describe('the bill of materials', () => {
     });
   }
 
-  test('the packages that bring Node carry the name under which advisories know it, and are optional', () => {
+  test('the packages that contain Node have the name that advisories use, and are optional', () => {
     const nodes = sbom.components.filter(({ cpe }) => cpe !== undefined);
     assert.deepEqual(
       nodes.map(({ name }) => name),
@@ -141,7 +141,7 @@ describe('npm run sbom', () => {
     assert.equal(own.scripts.sbom, 'node bin/node.cjs tools/sbom.ts'));
 });
 
-describe('the bill of another lockfile', () => {
+describe('the SBOM of another lockfile', () => {
   const integrity = `sha512-${createHash('sha512').update('').digest('base64')}`;
   const other: Lockfile = {
     lockfileVersion: 3,
@@ -166,7 +166,7 @@ describe('the bill of another lockfile', () => {
     });
   });
 
-  test('the bill of another lockfile has a licence that is an expression as one, and escapes what a package URL cannot carry', () => {
+  test('the SBOM has a licence expression as an expression, and escapes what a package URL cannot contain', () => {
     assert.deepEqual(made.components[0]?.licenses, [{ expression: 'MIT OR ISC' }]);
     assert.equal(made.components[2]?.purl, 'pkg:npm/c@1.0.0%2Bbuild');
   });

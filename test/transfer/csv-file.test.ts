@@ -16,7 +16,7 @@ describe('files of CSV', () => {
     return { ...file, rows };
   };
 
-  test('UTF-8, UTF-16 and Windows-1252 are read as what they are, in files of any size', async () => {
+  test('UTF-8, UTF-16 and Windows-1252 are recognised, in files of any size', async () => {
     const content = `mobile;name\n1;Jörg\n${'2;x\n'.repeat(20_000)}3;Ünal\n`;
     const utf16 = Buffer.from(`\ufeff${content}`, 'utf16le');
     const encoded = {
@@ -48,7 +48,7 @@ describe('files of CSV', () => {
     ]);
   });
 
-  test('a column that is not found is told with those of the file and those that are needed', async () => {
+  test('a column that is missing is reported with the columns of the file and those that are needed', async () => {
     await assert.rejects(texts('Handy Nr;Vorname\n1;a\n'), {
       message:
         'columns: the first row names no column for mobile; choose one with --column mobile="Header". ' +

@@ -74,14 +74,14 @@ describe('readCsv', () => {
     assert.deepEqual(await rowsOf('sep=;\r\nname;mobile\r\na,b;1\r\n'), ['2 1 a,b']);
   });
 
-  test('quotes within quotes are doubled, and a quote within a word is one', async () => {
+  test('quotes within quotes are doubled, and a quote within a word is an ordinary character', async () => {
     assert.deepEqual(await rowsOf('mobile,name\n1,"say ""hi"", you"\n2,Jo "J" Doe\n'), [
       '2 1 say "hi", you',
       '3 2 Jo "J" Doe',
     ]);
   });
 
-  test('columns are found by other names, and by the names that are given', async () => {
+  test('columns are found by their alternative names, and by the names that are given', async () => {
     assert.deepEqual(await rowsOf('First Name,CELL\na,1\n'), ['2 1 a']);
     assert.deepEqual(await rowsOf('Who,No.\na,1\n', 'mobile:no., name: Who'), ['2 1 a']);
   });

@@ -81,7 +81,7 @@ const EMPTY = account('empty');
 const LISTS = { groups: [], contacts: [], templates: [], blacklist: [], inbox: [], sent: [], scheduled: [] };
 
 onEveryEngine('export', (engine) => {
-  test('the export of an import is the import, apart from secrets and the spelling of times', () =>
+  test('an export equals the import, apart from secrets and the spelling of times', () =>
     withService(engine, async ({ app }) => {
       const { accounts } = JSON.parse(SAMPLE_TEXT);
       assert.deepEqual((await importText(app, document(...accounts, FULL, EMPTY))).mistakes, []);
@@ -94,7 +94,7 @@ onEveryEngine('export', (engine) => {
 
   for (const ndjson of [false, true]) {
     const form = ndjson ? 'NDJSON' : 'a JSON document';
-    test(`export, import elsewhere and export again is the same, byte by byte, as ${form}`, () =>
+    test(`an export that is imported elsewhere and exported again has the same bytes, as ${form}`, () =>
       withService(engine, async ({ app }) => {
         const { accounts } = JSON.parse(SAMPLE_TEXT);
         await importText(app, document(...accounts, FULL, EMPTY));
@@ -169,7 +169,7 @@ onEveryEngine('export', (engine) => {
       assert.notEqual(await exportText(service.app, true), before);
     }));
 
-  test('an export that nobody reads ends with a sentence, and lets go of its snapshot', () =>
+  test('an export that nobody reads ends with a sentence, and releases its snapshot', () =>
     withService(engine, async ({ app }) => {
       const templates = Array.from({ length: 100 }, (_, number) => `${number} ${'x'.repeat(1_900)}`);
       await importText(app, document(account('a', { templates })));

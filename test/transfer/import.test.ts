@@ -27,7 +27,7 @@ const WRITTEN: Record<string, string | Uint8Array> = {
 };
 
 onEveryEngine('import', (engine) => {
-  test('the sample file is imported whole, and says what it did', () =>
+  test('the sample file is imported completely, and the import says what it did', () =>
     withService(engine, async ({ app }) => {
       const result = await importText(app, SAMPLE_TEXT);
       assert.deepEqual(result, { accounts: 2, messages: 15, ...NONE_REFUSED });

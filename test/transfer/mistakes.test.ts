@@ -81,7 +81,7 @@ test('the place of the first byte that is not UTF-8 is right whatever stands bef
 });
 
 onEveryEngine('an import with mistakes', (engine) => {
-  test('an import with mistakes tells all mistakes of an account, not only the first, and one for an object that is none', () =>
+  test('an import reports all mistakes of an account, not only the first, and one mistake for a value that is no object', () =>
     withService(engine, async ({ app }) => {
       const wrong = account('bad', {
         credits: 'many',
@@ -127,7 +127,7 @@ onEveryEngine('an import with mistakes', (engine) => {
       }
     }));
 
-  test('a mistake of an import is told in one line of bounded length, whatever the names of fields are', () =>
+  test('a mistake of an import is reported in one line of bounded length, whatever the names of fields are', () =>
     withService(engine, async ({ app }) => {
       const { mistakes } = await importText(app, lines(account('a', { [`\u001b[2J\n${'x'.repeat(10_000)}`]: 1 })));
       assert.match(mistakes.join(), /^line 1 \(a\): …\[2J…x+$/);
@@ -187,7 +187,7 @@ describe('columba import --encoding', () => {
     assert.deepEqual([code, stderr], [1, `columba: ${file}: the file is not utf-16le\n`]);
   });
 
-  test('a name that nobody knows is a usage error', async () => {
+  test('an unknown encoding is a usage error', async () => {
     const { code, stderr } = await columba(['import', 'x', '--encoding', 'klingon', '--database', freshDatabase()]);
     assert.equal(code, 2);
     assert.match(stderr, /^columba: option '--encoding <NAME>' argument 'klingon' is invalid\. [^\n]+\n$/);

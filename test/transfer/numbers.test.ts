@@ -4,7 +4,7 @@ import calculator from 'sms-segments-calculator';
 import { hasDigit, isRegion, numberKey, regionOf, sameNumber, writtenKey } from '../../src/sms/numbers.ts';
 import { partsOf } from '../../src/sms/parts.ts';
 
-test('all notations of one number have one key, seen from its country', () => {
+test('all notations of one number have one key in the region of its country', () => {
   for (const text of [
     ...['+27825550201', '0027825550201', '0825550201', '27825550201'],
     ...['082 555 0201', ' 082-555-0201 ', '(082) 555.0201', '+27 82 555 0201', '+27 (0)82 555 0201', '+27(0)825550201'],
@@ -18,7 +18,7 @@ test('all notations of one number have one key, seen from its country', () => {
   }
 });
 
-test('a local number is of the country it is seen from, and without one only international numbers are read', () => {
+test('a local number belongs to the region in which it is read, and without a region only international numbers are read', () => {
   assert.equal(numberKey('020 7946 0018', 'GB'), '+442079460018');
   assert.equal(numberKey('(202) 555-0123', 'US'), '+12025550123');
   assert.equal(numberKey('+27 82 555 0201', 'GB'), '+27825550201');
@@ -33,7 +33,7 @@ test('without a country a number is international with plus sign, with 00 and wi
   }
 });
 
-test('a local number goes before one of another country, and that before its digits', () => {
+test('a text is read as a local number first, then as one of another country, then as its digits', () => {
   assert.equal(numberKey('2389911234', 'GB'), '+442389911234'); // +238 991 12 34 is one of Cape Verde
   assert.equal(numberKey('+2389911234', 'GB'), '+2389911234');
   assert.equal(numberKey('002389911234', 'GB'), '+2389911234');
@@ -43,14 +43,14 @@ test('a local number goes before one of another country, and that before its dig
   assert.equal(numberKey('123456789012345678901', 'GB'), '123456789012345678901');
 });
 
-test('a local number that begins with the code of its country is told by its length', () => {
+test('a local number that begins with the code of its country is recognised by its length', () => {
   assert.equal(numberKey('4915123456789', 'DE'), '+4915123456789');
   assert.equal(numberKey('492112345', 'DE'), '+49492112345'); // 04921 is Emden
   assert.equal(numberKey('278123456', 'ZA'), '+27278123456');
   assert.equal(numberKey('55991234567', 'BR'), '+5555991234567');
 });
 
-test('one blank before the first digit is a lost plus sign, where that makes a number', () => {
+test('one blank before the first digit is a lost plus sign, if that gives a number', () => {
   assert.equal(numberKey(' 2389911234', 'GB'), '+2389911234');
   for (const text of ['  2389911234', '\t2389911234', '2389911234 '])
     assert.equal(numberKey(text, 'GB'), '+442389911234');
@@ -71,7 +71,7 @@ test('an extension is not part of a number', () => {
   }
 });
 
-test('numbers end in the same digits, but those of 6 digits or less in what may stand before them as well', () => {
+test('a number is searched for by its last 6 digits, and one of fewer local digits also by these alone', () => {
   assert.deepEqual(sameNumber('082 555 0201', 'ZA').ends, ['550201']);
   assert.deepEqual(sameNumber('+50051234', null).ends, ['051234', '51234']);
   assert.deepEqual(sameNumber('reception', 'ZA').ends, ['eption']);
@@ -93,7 +93,7 @@ test('letters in a phone number are no digits', () => {
   assert.equal(numberKey('ACME', 'ZA'), 'ACME');
 });
 
-test('the country of a number is known where it is international', () => {
+test('the country of a number is known if the number is international', () => {
   assert.equal(regionOf('+27825550201'), 'ZA');
   assert.equal(regionOf('+442079460018'), 'GB');
   for (const text of ['0825550201', 'none', '', null]) assert.equal(regionOf(text), null);
@@ -127,10 +127,10 @@ const PARTS: readonly [what: string, text: string, parts: number][] = [
   ['line ends', `${'x'.repeat(158)}\r\n`, 1],
 ];
 for (const [what, text, parts] of PARTS) {
-  test(`${what}: ${parts} ${parts === 1 ? 'part' : 'parts'}`, () => assert.equal(partsOf(text), parts));
+  test(`a text has ${parts} ${parts === 1 ? 'part' : 'parts'}: ${what}`, () => assert.equal(partsOf(text), parts));
 }
 
-test('texts of the plain alphabet have as many parts as the library that knows all alphabets says', () => {
+test('texts of the GSM 7-bit alphabet have as many parts as the library says', () => {
   const alphabet = [...`AZaz09 \n!"#%&'()*+,-./:;<=>?@_£$¥èéùìòÇØøÅåΔΦΓΛΩΠΨΣΘΞÆæßÉ¤¡ÄÖÑÜ§¿äöñüà`];
   for (let length = 0; length < 700; length += 13) {
     const text = Array.from({ length }, (_, at) => alphabet[(at * 31 + length) % alphabet.length]).join('');

@@ -104,7 +104,7 @@ onEveryEngine('refused imports', (engine) => {
       );
 
   for (const [index, [fields, message]] of MISTAKES.entries()) {
-    test(`an account with ${JSON.stringify(fields).slice(0, 100)} is told of, nothing of it is kept, and the others are imported`, async () => {
+    test(`an account with ${JSON.stringify(fields).slice(0, 100)} is reported, nothing of it is kept, and the others are imported`, async () => {
       const [first, bad, last] = ['first', 'bad', 'last'].map((name) => `${name}-${index}`) as [string, string, string];
       const secrets = { userID: `SECRET user_id ${index}`, password: 'SECRET password' };
       const wrong = account(bad, { ...secrets, groups: [{ id: 1 }], templates: ['kept?'], ...fields });
@@ -131,13 +131,13 @@ onEveryEngine('refused imports', (engine) => {
     [null, 'accounts[0]: expected an object'],
     [[], 'accounts[0]: expected an object'],
   ] as const) {
-    test(`an account that has no name is told of by its place: ${JSON.stringify(value)}`, async () => {
+    test(`an account that has no name is reported by its place: ${JSON.stringify(value)}`, async () => {
       const { mistakes } = await importText(service.app, document(value));
       assert.deepEqual(mistakes, [message]);
     });
   }
 
-  test('two accounts of one username in a file: the second is refused', async () => {
+  test('of two accounts with one username in a file the second is refused', async () => {
     const { accounts, mistakes } = await importText(
       service.app,
       lines(account('a'), account('a', { userID: 'other' })),
@@ -159,7 +159,7 @@ onEveryEngine('refused imports', (engine) => {
     assert.equal(JSON.parse(await exportText(service.app, true, 'good')).username, 'good');
   });
 
-  test('a line that is not JSON is told of without its content, and the others are imported', async () => {
+  test('a line that is not JSON is reported without its content, and the others are imported', async () => {
     const broken = JSON.stringify(account('broken', { password: 'SECRET password' })).replace(
       '"SECRET password"',
       'SECRET',

@@ -15,7 +15,7 @@ const account = (stopWords?: string) => ({
 });
 
 onEveryEngine('STOP words of an account', (engine) => {
-  test('an import and an export take them along, and the operator sees and clears them', async (t) => {
+  test('STOP words are imported and exported, and the operator can see and clear them', async (t) => {
     const bench = await openActions(engine, t);
     const archive = createArchive(bench.database, Date.now, null);
     const more = {

@@ -63,7 +63,7 @@ onEveryEngine('import --update', (engine) => {
     });
 
   test(
-    'a number that a file puts on the blacklist ends what waits for it, scheduled or due, and its credits are free',
+    'a number that a file puts on the blacklist cancels the messages that wait for it, scheduled or due, and frees their credits',
     started(async ({ app, clock }) => {
       const { database } = app;
       const now = () => clock.now;
@@ -90,7 +90,7 @@ onEveryEngine('import --update', (engine) => {
     }),
   );
 
-  test('an account that is not there is added, as without --update', () =>
+  test('an account that does not exist is added, as without --update', () =>
     withService(engine, async ({ app }) => {
       const { accounts, updated } = await importText(app, lines(BEFORE), true);
       assert.deepEqual([accounts, updated], [1, 0]);
@@ -220,7 +220,7 @@ onEveryEngine('import --update', (engine) => {
   );
 
   test(
-    'sent messages are added or changed by id, and a mark stays until the status is another one',
+    'sent messages are added or changed by id, and a mark stays until the status changes',
     started(async (service) => {
       const client = clientOf(service, 'soap12', OWNER);
       assert.equal(await client.ask('sent', 'MarkMessageAsRead', { id: 1 }), true);
@@ -244,7 +244,7 @@ onEveryEngine('import --update', (engine) => {
   );
 
   test(
-    'credits pay for scheduled messages that are added, and come back when a message gets shorter',
+    'credits pay for scheduled messages that are added, and are returned when a message gets shorter',
     started(async (service) => {
       const long = 'x'.repeat(200); // two parts
       const added = await afterUpdate(service, { credits: 999, scheduled: [scheduled(2, { message: long })] });

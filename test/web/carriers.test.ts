@@ -75,7 +75,7 @@ onEveryEngine('carriers that call the web listener', (engine) => {
     }
   });
 
-  test('who proves nothing gets one answer for every name, so that nobody learns which connectors exist', async () => {
+  test('a caller without a valid secret gets one answer for every name, so that nobody learns which connectors exist', async () => {
     const api = await startOperatorApi(engine);
     try {
       const put = (name: string, body: object) => api.call('PUT', `/connectors/${name}`, { body });
@@ -115,7 +115,7 @@ onEveryEngine('carriers that call the web listener', (engine) => {
   });
 
   for (const workers of ['1', '2']) {
-    test(`with --workers ${workers} an acknowledged callback outlives a kill of the process that took it`, async () => {
+    test(`with --workers ${workers} an acknowledged callback survives a kill of the process that accepted it`, async () => {
       const database = await engine.fresh('sample');
       const added = await columba([
         'token',

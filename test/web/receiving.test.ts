@@ -55,7 +55,7 @@ function sending(
 type Sending = ReturnType<typeof sending>;
 
 describe('bodies that are being received', () => {
-  test('one body has a limit, and its connection closes beyond it', async () => {
+  test('a body has a limit, and its connection is closed beyond it', async () => {
     const receiving = createReceiving(BYTES_MAX);
     const body = sending(receiving, 'a', { bytesMax: 100 });
     await body.send(100);
@@ -78,7 +78,7 @@ describe('bodies that are being received', () => {
     assert.equal(await neighbour.read, 1_000);
   });
 
-  test('addresses of one IPv6 network are one client', async () => {
+  test('the addresses of one IPv6 network count as one client', async () => {
     const receiving = createReceiving(BYTES_MAX);
     const [one, other] = [sending(receiving, '2001:db8::1'), sending(receiving, '2001:db8::2')];
     await one.send(900);
@@ -86,7 +86,7 @@ describe('bodies that are being received', () => {
     assert.equal(await other.read, 'too-many');
   });
 
-  test('where strangers have taken their bytes, the oldest body of the client with most of them is refused', async () => {
+  test('when strangers have used their bytes, the oldest body of the client with the most bytes is refused', async () => {
     const receiving = createReceiving(BYTES_MAX);
     const large = ['a', 'b', 'c'].map((client) => sending(receiving, client));
     for (const [index, body] of large.entries()) await body.send(index === 1 ? 840 : 830);
@@ -98,7 +98,7 @@ describe('bodies that are being received', () => {
     assert.equal(receiving.bytes, 2 * 830 + 200);
   });
 
-  test('where all bytes are taken, a body of somebody who has shown a token has room instead of the largest one of a stranger', async () => {
+  test('when all bytes are used, a body with a valid token replaces the largest one of a stranger', async () => {
     const receiving = createReceiving(BYTES_MAX);
     const known = ['a', 'b', 'c'].map((client) => sending(receiving, client, { sender: 'known' }));
     for (const body of known) await body.send(1_000);
@@ -112,7 +112,7 @@ describe('bodies that are being received', () => {
     assert.equal(receiving.bytes, 3_000 + 490 + 500);
   });
 
-  test('strangers who read no answer leave an eighth of all bytes to carriers, and both a quarter to people who are signed in', async () => {
+  test('strangers who read no answer leave an eighth of all bytes to carriers, and strangers and carriers leave a quarter to people who are signed in', async () => {
     const receiving = createReceiving(BYTES_MAX);
     const send = async (client: string, bytes: number, sender: Sender) => {
       const body = sending(receiving, client, { sender });
@@ -128,7 +128,7 @@ describe('bodies that are being received', () => {
     assert.equal(receiving.bytes, BYTES_MAX);
   });
 
-  test('a body that is whole is not refused for another one, and one whose answer has begun fails nobody', async () => {
+  test('a complete body is not refused to make room for another, and one whose answer has begun does not make others fail', async () => {
     const receiving = createReceiving(BYTES_MAX);
     const strangers = ['a', 'b', 'c'].map((client) => sending(receiving, client));
     const [whole, answered] = strangers as [Sending, Sending];
@@ -162,7 +162,7 @@ describe('bodies that are being received', () => {
     assert.equal(await another.read, 'too-many');
   });
 
-  test('a body whose Content-Encoding is identity is taken, and a compressed one is not', async () => {
+  test('a body whose Content-Encoding is identity is accepted, and a compressed one is not', async () => {
     const receiving = createReceiving(BYTES_MAX);
     const plain = sending(receiving, 'a', { contentEncoding: 'Identity' });
     await plain.send(10);
@@ -172,7 +172,7 @@ describe('bodies that are being received', () => {
     assert.equal(await sending(receiving, 'a', { contentEncoding: 'identity, gzip' }).read, 'unsupported-media');
   });
 
-  test('a body of somebody who has shown a token makes room for nobody', async () => {
+  test('a body with a valid token is never refused to make room for another', async () => {
     const receiving = createReceiving(BYTES_MAX);
     const known = ['a', 'b', 'c', 'd'].map((client) => sending(receiving, client, { sender: 'known' }));
     for (const body of known) await body.send(1_000);
@@ -182,7 +182,7 @@ describe('bodies that are being received', () => {
     assert.equal(receiving.bytes, 4_000);
   });
 
-  test('a body counts until its request is answered, and is malformed where the client goes away', async () => {
+  test('a body counts until its request is answered, and is malformed if the client disconnects', async () => {
     const receiving = createReceiving(BYTES_MAX);
     const body = sending(receiving, 'a');
     await body.send(500);
@@ -200,7 +200,7 @@ describe('bodies that are being received', () => {
   });
 });
 
-test('an answer that nobody reads fails no process when all bytes are taken', async () => {
+test('an answer that nobody reads does not end the process when all bytes are used', async () => {
   const receiving = createReceiving(4 * 1_048_576);
   const answered: number[] = [];
   const server = createServer(async (incoming, outgoing) => {

@@ -41,7 +41,7 @@ for (const [model, args] of [
   ['workers', ['--workers', '2']],
 ] as const) {
   describe(`redirects to the web listener with ${model}`, () => {
-    test('/console and /operator lead to the address that it listens on', async () => {
+    test('/console and /operator redirect to the address of the web listener', async () => {
       await withServer(args, async ({ address: url }) => {
         const [status, location] = await locationOf(`${url}/operator/?a=1`);
         assert.equal(status, 307);
@@ -60,13 +60,13 @@ for (const [model, args] of [
       });
     });
 
-    test('a public URL of the web listener is where they lead', async () => {
+    test('the redirects lead to the public URL of the web listener if it has one', async () => {
       await withServer([...args, '--web-url', 'https://operator.example/sms/'], async ({ address: url }) => {
         assert.deepEqual(await locationOf(`${url}/console/inbox`), [307, 'https://operator.example/sms/console/inbox']);
       });
     });
 
-    test('without a web listener the paths are unknown', async () => {
+    test('without a web listener /console and /operator are unknown paths', async () => {
       await withServer([...args, '--web-port', 'off'], async ({ address: url }) => {
         for (const path of ['/console', '/operator/']) assert.equal((await locationOf(`${url}${path}`))[0], 404, path);
       });

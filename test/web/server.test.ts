@@ -33,7 +33,7 @@ describe('the web listener', () => {
     assert.equal((await fetch(`${api.address}/nothing`)).status, 404);
   });
 
-  test('a head that is too large is refused with 431, and what is no HTTP with 400', async () => {
+  test('a head that is too large is refused with 431, and a request that is no HTTP with 400', async () => {
     const large = `GET / HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(100_000)}\r\n\r\n`;
     assert.match(await exchange(api.address, large), /^HTTP\/1\.1 431 /);
     assert.match(await exchange(api.address, 'nonsense\r\n\r\n'), /^HTTP\/1\.1 400 /);
@@ -100,7 +100,7 @@ describe('the port of the web listener', () => {
     assert.equal((await ended).code, 0);
   });
 
-  test('a taken port of the web listener that nobody chose keeps no service from serving its calls', async () => {
+  test('the service serves calls although the default port of the web listener is taken', async () => {
     const blocker = createServer()
       .listen(8081, '127.0.0.1')
       .on('error', () => {}); // or somebody else has it

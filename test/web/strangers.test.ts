@@ -35,7 +35,7 @@ async function statusOfHead(api: OperatorApi, start: string, fields: readonly st
 }
 
 onEveryEngine('strangers at the second listener', (engine) => {
-  test('path, connector, secret and token are looked at before a body is received', async () => {
+  test('path, connector, secret and token are checked before a body is received', async () => {
     const api = await startOperatorApi(engine);
     try {
       await api.call('PUT', '/connectors/hook', { body: HOOK });
@@ -59,7 +59,7 @@ onEveryEngine('strangers at the second listener', (engine) => {
     }
   });
 
-  test('whoever asks whether to send a body is told no, or to go on, after the token was seen', async () => {
+  test('Expect: 100-continue is answered with a refusal or 100 Continue after the token was checked', async () => {
     const api = await startOperatorApi(engine);
     try {
       const body = JSON.stringify({ username: 'newcomer' });
@@ -104,7 +104,7 @@ onEveryEngine('strangers at the second listener', (engine) => {
     }
   });
 
-  test('silent connections make room for a new one where all are taken, from whatever address', async () => {
+  test('silent connections make room for a new one when all are used, from whatever address', async () => {
     const api = await startOperatorApi(engine, 'sample', {
       COLUMBA_CONNECTIONS_MAX: '6',
       COLUMBA_CONNECTIONS_PER_CLIENT_MAX: '6',
@@ -156,7 +156,7 @@ test('a slow request with a token is left alone, and idle connections of strange
   }
 });
 
-test('pipelined requests are answered in order, and where more than 16 wait, those before are the last', async () => {
+test('pipelined requests are answered in order, and when more than 16 wait, the connection is closed after these', async () => {
   const api = await startOperatorApi(sqlite);
   try {
     const few = await openConnection(api.address);

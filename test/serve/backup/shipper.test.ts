@@ -78,7 +78,7 @@ function contentOf(path: string): string {
 }
 
 describe('the backup of SQLite', () => {
-  test('every commit is in the target after a tick, whoever writes and however the log is checkpointed', async (t) => {
+  test('every commit is in the target after a tick, whichever process writes and however the log is checkpointed', async (t) => {
     const { insert, tick, restore, content, writer, other } = scene(t);
     await tick();
     let random = 7;
@@ -130,7 +130,7 @@ describe('the backup of SQLite', () => {
     await assert.rejects(restore(at - 1), /begin at 1970-01-01T00:16:41.000Z, which is later than the given time/);
   });
 
-  test('the log begins again, so it stays short although every commit is shipped', async (t) => {
+  test('the write-ahead log starts again, so it stays short although every commit is shipped', async (t) => {
     const { insert, tick, clock, logBytes, restore, content } = scene(t);
     for (let round = 0; round < 40; round++) {
       for (let count = 0; count < 10; count++) insert(8_000);
@@ -262,7 +262,7 @@ describe('the backup of SQLite', () => {
     });
   }
 
-  test('a target that returns an older object in the place of another, or lost one, is found out', async (t) => {
+  test('a target that returns an older object in place of another, or has lost one, is detected', async (t) => {
     const { insert, tick, restore, target } = scene(t);
     for (let round = 0; round < 3; round++) {
       insert();
@@ -276,7 +276,7 @@ describe('the backup of SQLite', () => {
     await assert.rejects(restore(), /Segment 2 .* is missing\. Choose an earlier time/);
   });
 
-  test('old chains are deleted when every moment of the kept time is in newer ones', async (t) => {
+  test('old chains are deleted when newer ones contain every moment of the retention time', async (t) => {
     const { insert, tick, clock, target } = scene(t);
     for (let day = 0; day < 5; day++) {
       insert();

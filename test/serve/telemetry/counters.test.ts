@@ -12,8 +12,8 @@ const BOUNDS = [0.0005, 0.01, 1, 10];
 const seconds = fc.oneof(fc.double({ min: 0, max: 20, noNaN: true }), fc.constantFrom(0, ...BOUNDS, 10.000001));
 const labels = fc.record({ group: fc.constantFrom('inbox', 'sent'), form: fc.constantFrom('get', 'a"b\\c\nd') });
 
-describe('figures that are counted in plain numbers', () => {
-  test('a histogram reads as one of prom-client does that was told the same', async () => {
+describe('metrics that are counted in plain numbers', () => {
+  test('a histogram is written like one of prom-client with the same values', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.tuple(labels, seconds), { maxLength: 50 }), async (told) => {
         const [theirs, ours] = [new Registry(), new Registry()];
@@ -51,8 +51,8 @@ describe('figures that are counted in plain numbers', () => {
   });
 });
 
-describe('how much there is in the database', () => {
-  test('totals of the database are left out of metrics while it does not answer, and the rest is there', async () => {
+describe('totals of the database', () => {
+  test('metrics leave out the totals of the database while it does not answer, and contain the rest', async () => {
     const registry = new Registry();
     let totals = async () => ({ unread: 1, read: 2, scheduled: 3, toPurge: 4 });
     addTotals(registry, () => totals());

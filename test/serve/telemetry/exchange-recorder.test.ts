@@ -147,7 +147,7 @@ onEveryEngine('wire log', (engine) => {
     assertNoSecret(file);
   });
 
-  test('exchanges are added to what is in the file, each with its time, and the file is for its owner alone', async () => {
+  test('exchanges are appended to the file, each with its time, and only its owner may read it', async () => {
     const file = newFile();
     writeFileSync(file, '##### before\n');
     chmodSync(file, 0o644);
@@ -178,7 +178,7 @@ describe('columba serve --trace', () => {
   const start = (file: string) =>
     spawn(COMMAND, ['serve', '--demo', '--port', '0', '--trace', file], { env: environment });
 
-  test('writes what was called until it is stopped, masked, in a file for its owner alone', async () => {
+  test('columba serve --trace writes masked exchanges until it is stopped, in a file that only its owner may read', async () => {
     const file = newFile();
     const child = start(file);
     try {

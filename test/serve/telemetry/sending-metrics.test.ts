@@ -76,7 +76,7 @@ describe('metrics of sending', () => {
     ]);
   });
 
-  test('each outbound route has what its connectors accepted, refused by class and left unknown, and its failovers', async () => {
+  test('metrics of each outbound route count what its connectors accepted, refused by class and left unknown, and its failovers', async () => {
     const registry = new Registry();
     addSendingMetrics(registry, async () => COUNTS);
     const text = await registry.metrics();

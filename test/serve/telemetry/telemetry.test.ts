@@ -26,19 +26,19 @@ describe('the variables of OpenTelemetry', () => {
     [{ OTEL_SDK_DISABLED: 'false', OTEL_TRACES_EXPORTER: 'otlp' }, true],
   ];
   for (const [environment, isWanted] of CASES) {
-    test(`${JSON.stringify(environment)}: ${isWanted ? 'spans are sent' : 'none are made'}`, () =>
+    test(`with ${JSON.stringify(environment)} ${isWanted ? 'spans are sent' : 'no spans are made'}`, () =>
       assert.equal(tracesAreWanted(environment), isWanted));
   }
 });
 
-describe('telemetry that nobody wants', () => {
+describe('telemetry that is switched off', () => {
   for (const [level, isLogged] of [
     ['trace', true],
     ['info', true],
     ['warn', false],
     ['silent', false],
   ] as const) {
-    test(`at log level ${level} calls are ${isLogged ? '' : 'not '}looked at, and statements are not`, async () => {
+    test(`at log level ${level} calls are ${isLogged ? '' : 'not '}observed, and statements are not`, async () => {
       const output = createLogStream(false, systemClock, openSync(freshPath('log'), 'w'));
       const { observe, observeStatement } = await createTelemetry(readConfig({}), {
         log: createLog(level, output),
@@ -74,7 +74,7 @@ describe('names of accounts', () => {
 });
 
 describe('settings', () => {
-  test('the key of the log is not shown', async () => {
+  test('COLUMBA_LOG_KEY is not shown', async () => {
     const env = { COLUMBA_DATABASE: freshDatabase(), COLUMBA_LOG_KEY: 'marzipan' };
     assert.equal((await columba(['account', 'add', 'a'], { env })).code, 0);
     const { code, stdout, stderr } = await columba(['check'], { env });
@@ -91,7 +91,7 @@ describe('settings', () => {
     ['on', /COLUMBA_METRICS_PORT: expected a whole number/],
   ];
   for (const [given, port] of PORTS) {
-    test(`COLUMBA_METRICS_PORT=${given}: ${typeof port === 'number' ? port : 'a mistake'}`, () => {
+    test(`COLUMBA_METRICS_PORT=${given} is ${typeof port === 'number' ? port : 'refused'}`, () => {
       const reading = () => readConfig({ COLUMBA_METRICS_PORT: given }).metricsPort;
       if (typeof port === 'number') assert.equal(reading(), port);
       else assert.throws(reading, port);

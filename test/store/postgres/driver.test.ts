@@ -43,7 +43,7 @@ function change(t: TestContext, how: (typeof CHANGES)[string]): void {
   });
 }
 
-onPostgres("the inside of pg's Query", () => {
+onPostgres("the internals of pg's Query", () => {
   let engine: Engine;
   before(() => {
     engine = engines.find(({ name }) => name === 'postgres') as Engine;

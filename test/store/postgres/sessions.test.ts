@@ -60,7 +60,7 @@ onPostgres('sessions of a server with other defaults', () => {
     await assert.rejects(openStore(address), /has the encoding LATIN1\. Create one with UTF8: createdb/);
   });
 
-  test('a transaction that waited for an account sees what the previous one has written', async (t) => {
+  test('a transaction that waited for an account sees what the previous transaction has written', async (t) => {
     const database = await openStore(setting);
     t.after(() => database.close());
     const account = 1n;

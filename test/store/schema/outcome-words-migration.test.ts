@@ -17,7 +17,7 @@ const attempt = (id: number, state: string) => {
 };
 
 onEveryEngine('the migration to unknown outcomes', (engine) => {
-  test('a database of the version before opens, and has its states and policies under their new names', async (t) => {
+  test('a database of the previous version can be opened, and has its states and policies under their new names', async (t) => {
     const setting = await engine.fresh('none');
     const outside = await openOutside(setting);
     t.after(() => outside.close());
