@@ -303,6 +303,11 @@ async function decideOverdue(
       'lose',
       lost.map((row) => ({ row, dueAt, reason: LEASE_OVER })),
     );
+    // Receipts that came before the lease ran out prove what the carrier has.
+    await reconsider(
+      transaction,
+      lost.map((row) => ({ ...row, state: 'unknown-outcome' })),
+    );
   }
   const late = rows.filter(({ state }) => state === 'unknown-outcome');
   const open = (await reconsider(transaction, late)).map((row) => ({ row, reason: row.reason ?? LEASE_OVER }));

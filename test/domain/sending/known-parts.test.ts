@@ -122,6 +122,15 @@ onEveryEngine('outcomes of single parts', (engine) => {
     assert.deepEqual(await sent.seen(), ['DELIVERED', null, 0n, 1n]);
   });
 
+  test('a message that a receipt has proved has no unknown outcome when the lease of its dead process runs out', async (t) => {
+    const sent = await opened(engine, t);
+    await sent.send();
+    await sent.receipt(1, 1, 'DELIVERED');
+    sent.clock.now += LEASE;
+    await sent.claim();
+    assert.deepEqual(await sent.seen(), ['DELIVERED', null, 0n, 1n]);
+  });
+
   test('the decision submitted captures no credits for a part that the carrier has refused', async (t) => {
     const sent = await opened(engine, t);
     await sent.answer(await sent.send(TWO_PARTS), unknownOutcomeFor(sent.now()), 'unknown-outcome', 'refused');
