@@ -1,5 +1,6 @@
 import { claimRules } from './claim-rules.ts';
 import { type Event, FINAL, type History, type Outcome } from './history.ts';
+import { wholeRules, withoutLostTime } from './lost-time.ts';
 import { snapshotRules } from './snapshot-rules.ts';
 
 /** A promise that was broken: the name of the rule, and a sentence that begins with the message. */
@@ -12,7 +13,8 @@ export interface Fault {
  * Reads the history of a run with real processes or of a simulated one, and names every promise
  * that it breaks. The checker knows nothing of the service but what was seen from outside.
  */
-export function check(history: History): Fault[] {
+export function check(whole: History): Fault[] {
+  const history = withoutLostTime(whole);
   const named = (rule: { readonly name: string }, texts: readonly string[]): Fault[] =>
     texts.map((text) => ({ rule: rule.name, text }));
   const messages = byToken(history);
@@ -20,6 +22,7 @@ export function check(history: History): Fault[] {
     ...[...messages.values()].flatMap((message) => RULES.flatMap((rule) => named(rule, rule(message, history)))),
     ...named(balancesAddUp, balancesAddUp(history.events)),
     ...[...claimRules, ...snapshotRules].flatMap((rule) => named(rule, rule(history))),
+    ...wholeRules.flatMap((rule) => named(rule, rule(whole))),
   ];
 }
 
@@ -95,15 +98,21 @@ const policyOf = (message: Message, { unknownOutcomePolicy }: History) =>
     ? unknownOutcomePolicy
     : unknownOutcomePolicy(of(message, 'send-asked')[0]?.account ?? '');
 
-/** The word of the operator counts: what was not submitted costs nothing, unless an answer or a receipt said otherwise. */
-function usedDespiteDecision(message: Message): string[] {
+/**
+ * The word of the operator counts: what was not submitted costs nothing, unless an answer or a
+ * receipt had said otherwise before.
+ */
+function usedDespiteDecision(message: Message, history: History): string[] {
   if (of(message, 'decision-asked').some(({ decision }) => decision !== 'not-submitted')) return [];
+  const decidedAt = of(message, 'decided')[0]?.order ?? Number.POSITIVE_INFINITY;
   const answered = of(message, 'submitted').filter(
-    ({ taken, settledAt }) => taken === 'yes' && settledAt !== undefined,
+    ({ taken, settledAt }) => taken === 'yes' && settledAt !== undefined && settledAt <= decidedAt,
   );
-  const proven = new Set([...answered, ...of(message, 'receipt-taken')].map(({ part }) => part)).size;
+  const receipts = of(message, 'receipt-taken').filter(({ order }) => order <= decidedAt);
+  const proven = new Set([...answered, ...receipts].map(({ part }) => part)).size;
+  const dearest = Math.max(1, ...of(message, 'submitted').map((each) => priceOf(message, each, history)));
   return message.outcomes
-    .filter(({ status, captured }) => status === 'REJECTED' && captured > proven)
+    .filter(({ status, captured }) => status === 'REJECTED' && captured > proven * dearest)
     .map(
       ({ token, captured }) => `${token}: ${captured} credits are used, and an operator said that it was not submitted`,
     );
@@ -189,6 +198,27 @@ const RULES: readonly Rule[] = [
     return faults;
   },
 
+  /** Another way is tried only where the carriers asked before certainly have no part of the message. */
+  function oneWayAtATime(message, history) {
+    const [asked] = of(message, 'send-asked');
+    if (isDecided(message) || !asked) return [];
+    const isRouted = (connector = '') =>
+      (history.priceByRoute?.(asked.account, asked.number ?? '', connector) ?? null) !== null;
+    const submitted = of(message, 'submitted').filter(({ connector }) => isRouted(connector));
+    return submitted.flatMap((later) => {
+      const isOpen = (each: Submission) => each.taken === 'yes' || each.settledAt === undefined;
+      const claimedAt = history.events.findIndex(
+        (event) => event.kind === 'claimed' && event.attemptId === later.attemptId,
+      );
+      const other = submitted.find(
+        (each) => each.order < claimedAt && each.connector !== later.connector && isOpen(each),
+      );
+      return other
+        ? [`${message.token} was submitted by ${later.connector}, and ${other.connector} may have a part of it`]
+        : [];
+    });
+  },
+
   /** Where the policy allows it, an operator is not asked after a first try that had no answer. */
   function submittedAgain(message, history) {
     const [asked] = of(message, 'send-asked');
@@ -199,6 +229,32 @@ const RULES: readonly Rule[] = [
           needsDecision === true && attempts === 1 && UNANSWERED.has(String(reason)) && !isDecided(message),
       )
       .map(({ token }) => `${token} waits for an operator, and its account wants it to be submitted again`);
+  },
+
+  /** Only a carrier that refuses for good, its receipt or an operator rejects a message. */
+  function rejectedOnlyIfRefused(message) {
+    const seen = of(message, 'submitted').filter(({ nodeAt }) => nodeAt !== undefined);
+    const isRefused = seen.some(({ refusal }) => refusal === 'permanent') || isDecided(message);
+    const isReported = of(message, 'receipt-taken').some(({ status }) => status === 'REJECTED');
+    return seen.length > 0 && !isRefused && !isReported
+      ? message.outcomes
+          .filter(({ status }) => status === 'REJECTED')
+          .map(({ token }) => `${token} is REJECTED, and no carrier has refused it for good`)
+      : [];
+  },
+
+  /** While nobody knows whether a carrier has a part, an operator is asked before the message ends without it. */
+  function notEndedWhileUnknown(message) {
+    if (isDecided(message)) return [];
+    const reported = new Set(of(message, 'receipt-taken').map(({ status }) => status));
+    const proven = new Set(of(message, 'receipt-taken').map(({ part }) => part));
+    const open = of(message, 'submitted').filter(
+      ({ nodeAt, settledAt, part }) => nodeAt !== undefined && settledAt === undefined && !proven.has(part),
+    );
+    return message.outcomes
+      .filter(({ status }) => status !== null && FINAL.has(status) && !reported.has(status) && status !== 'DELIVERED')
+      .filter(({ captured }) => captured < (of(message, 'send-asked')[0]?.parts ?? 1) && open.length > 0)
+      .map(({ token, status }) => `${token} has ended (${status}), and part ${open[0]?.part} had no answer`);
   },
 
   function attemptIdsAreNew(message) {
@@ -223,7 +279,7 @@ const RULES: readonly Rule[] = [
     const isWhole = finalParts.size === asked && parts.size === asked;
     if (!isWhole) return [];
     // Two final receipts of one part may have overtaken one another: either may stand.
-    const possible = new Set(receipts.map(({ status }) => status));
+    const possible = worstOf(receipts, of(message, 'submitted')) ?? new Set(receipts.map(({ status }) => status));
     if (outcome.status !== null && possible.has(outcome.status)) return [];
     // A failure is not final while the outcome of a newer attempt is unknown.
     if (outcome.status === 'UNKNOWN' && pendingReason?.(token)) return [];
@@ -234,19 +290,45 @@ const RULES: readonly Rule[] = [
    * What was taken by the carrier for certain is the least, what may have been is the most. While an
    * operator has to decide, all is held.
    */
-  function capturedIsTaken(message, { events }) {
-    if (isDecided(message)) return usedDespiteDecision(message);
+  function capturedIsTaken(message, history) {
+    if (isDecided(message)) return usedDespiteDecision(message, history);
     const submitted = of(message, 'submitted').filter(({ taken }) => taken === 'yes');
-    const most = new Set(submitted.map(({ part }) => part)).size;
-    const least = new Set(submitted.filter((each) => isKnown(each, events)).map(({ part }) => part)).size;
+    const known = submitted.filter((each) => isKnown(each, history.events));
+    const most = creditsOf(message, submitted, history);
+    const least = creditsOf(message, known, history);
     return message.outcomes
       .filter(({ captured, needsDecision }) => (needsDecision ? captured > 0 : captured < least || captured > most))
       .map(
         ({ token, captured, status }) =>
-          `${token} (${status}): ${captured} credits are used, and the carrier took ${least} to ${most} parts`,
+          `${token} (${status}): ${captured} credits are used, and the carrier took parts for ${least} to ${most}`,
       );
   },
 ];
+
+const priceOf = (message: Message, { connector = '' }: Submission, { priceByRoute }: History): number => {
+  const [asked] = of(message, 'send-asked');
+  return (asked && priceByRoute?.(asked.account, asked.number ?? '', connector)) ?? 1;
+};
+/** Each part once, by the way that took it. */
+const creditsOf = (message: Message, submitted: readonly Submission[], history: History): number =>
+  [...new Map(submitted.map((each) => [each.part, priceOf(message, each, history)])).values()].reduce(
+    (sum, price) => sum + price,
+    0,
+  );
+
+const FROM_WORST = ['REJECTED', 'UNDELIVERABLE', 'EXPIRED', 'DELETED', 'DELIVERED'];
+
+/** The status of the worst part, where each part was submitted once and has one end; else undefined. */
+function worstOf(
+  receipts: readonly { readonly part: number; readonly status: string }[],
+  submitted: readonly Submission[],
+): Set<string> | undefined {
+  const ends = new Set(receipts.map(({ part, status }) => `${part} ${status}`)).size;
+  const parts = new Set(receipts.map(({ part }) => part)).size;
+  if (ends !== parts || submitted.length !== parts) return undefined;
+  const worst = FROM_WORST.find((status) => receipts.some((receipt) => receipt.status === status));
+  return worst === undefined ? undefined : new Set([worst]);
+}
 
 function balancesAddUp(events: readonly Event[]): string[] {
   return events.flatMap((event) => {

@@ -120,6 +120,20 @@ export function notAfterDeletion(history: History): string[] {
     .map((left) => `${nameOf(left)} was submitted after its account had deleted it`);
 }
 
+/** Another server has what was imported, until an operator activates it here. */
+export function notBeforeActivation(history: History): string[] {
+  const { events } = history;
+  return partsThatLeft(history)
+    .filter(({ asked }) => asked.imported === true)
+    .filter(
+      ({ asked, claimOrder }) =>
+        !events
+          .slice(0, claimOrder)
+          .some((event) => event.kind === 'activation-asked' && event.account === asked.account),
+    )
+    .map((left) => `${nameOf(left)} was imported, and submitted before it was activated`);
+}
+
 export const claimRules = [
   notEarly,
   notTooLate,
@@ -127,4 +141,5 @@ export const claimRules = [
   notWhileClosed,
   notAfterOptOutOfItsNumber,
   notAfterDeletion,
+  notBeforeActivation,
 ];

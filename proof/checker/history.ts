@@ -15,6 +15,8 @@ export type Event =
       readonly number?: string;
       /** Not to be submitted before, or after; milliseconds since 1970. */
       readonly sendAt?: number | null;
+      /** It was imported: another server sends it until it is activated. */
+      readonly imported?: boolean;
       readonly notAfter?: number | null;
     }
   | { readonly kind: 'accepted'; readonly token: string; readonly id: string }
@@ -39,6 +41,8 @@ export type Event =
       readonly attemptId: string;
       /** yes: the carrier sends it. no: it has refused it. */
       readonly taken: 'yes' | 'no';
+      /** How it refused it; not known where a run does not see it. */
+      readonly refusal?: 'temporary' | 'permanent';
       /** Whether it answered; without an answer the service cannot know. */
       readonly answered: boolean;
       /** How many events there were when the answer came; not known: at once. */
@@ -77,6 +81,7 @@ export type Event =
   | { readonly kind: 'opt-in-asked'; readonly account: string; readonly number: string }
   /** An operator may have decided about a message of unknown outcome. */
   | { readonly kind: 'decision-asked'; readonly token: string; readonly decision: string }
+  | { readonly kind: 'decided'; readonly token: string }
   /** The account has deleted a sent message from its view, or all that it scheduled. */
   | { readonly kind: 'delete-asked' | 'deleted'; readonly token: string }
   /** Credits were given or taken back: asked for, and acknowledged. */
@@ -118,11 +123,19 @@ export type Event =
       readonly of: string;
     }
   | { readonly kind: 'erase-asked' | 'erased'; readonly number: string }
+  /** The queue was in a state in which it must not be after any commit. */
+  | { readonly kind: 'queue-fault'; readonly text: string }
   /** The service has reported an error that no fault of the world explains. */
   | { readonly kind: 'internal-error'; readonly text: string }
   /** The clock jumps after this. Answers that came before are on disk by then. */
   | { readonly kind: 'clock-jumped' }
-  | { readonly kind: 'killed'; readonly what: string };
+  | { readonly kind: 'killed'; readonly what: string }
+  /** A copy of the database was made, and took the place of the database. */
+  | { readonly kind: 'backup-taken' | 'restored' }
+  /** In the place of what a restore has made unknown: see lost-time.ts. */
+  | { readonly kind: 'lost' }
+  /** The imported messages of an account may be sent from now on. */
+  | { readonly kind: 'activation-asked'; readonly account: string };
 
 /** A message as the account sees it after the run, when everything runs again. */
 export interface Outcome {
@@ -179,6 +192,8 @@ export interface History {
   readonly snapshot?: Snapshot;
   /** In which hours an account gets nothing submitted, by its clock; null where it has none. */
   readonly isQuiet?: (account: string, at: number) => boolean;
+  /** Credits for a part by this connector, for messages of an outbound route; null for others. */
+  readonly priceByRoute?: (account: string, number: string, connector: string) => number | null;
   readonly events: readonly Event[];
   /** Every message of every account after the run, as often as it is listed. */
   readonly outcomes: readonly Outcome[];

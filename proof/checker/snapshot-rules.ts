@@ -63,6 +63,7 @@ export function grantsCount(history: History): string[] {
 
 /** A webhook is told each time that free credits fall below the limit, and no other time. */
 export function lowCreditsAreTold(history: History): string[] {
+  if (of(history, 'restored').length > 0) return []; // what was told may have been undone
   return creditsOf(history).flatMap(({ account, low, movements }) => {
     if (low === null) return [];
     let free = 0n;
@@ -160,6 +161,9 @@ export function readsSeeWrites(history: History): string[] {
   return of(history, 'read').flatMap(({ what, fault }) => (fault === null ? [] : [`${what}: ${fault}`]));
 }
 
+/** After every commit, the queue was in a state that its rules allow. */
+export const queueIsRight = (history: History): string[] => of(history, 'queue-fault').map(({ text }) => text);
+
 /** Nothing fails but for a reason of the world around. */
 export function noInternalErrors(history: History): string[] {
   return [...new Set(of(history, 'internal-error').map(({ text }) => text))];
@@ -175,5 +179,6 @@ export const snapshotRules = [
   statusesAreTold,
   erasedStaysErased,
   readsSeeWrites,
+  queueIsRight,
   noInternalErrors,
 ];

@@ -1,5 +1,7 @@
 import type { Random } from '../../test/support/random.ts';
 import { bodyOf, type Client, HOUR, numberOf, verdict } from './client.ts';
+import { importAccount } from './imports.ts';
+import { VERSION } from './observe.ts';
 import type { SimulatedAccount } from './setup.ts';
 
 /** What clients and operators do besides sending. */
@@ -61,7 +63,8 @@ async function profile({ world, setting, look }: Client, random: Random): Promis
 async function optOut(client: Client, random: Random): Promise<void> {
   const { world, setting, api, recent } = client;
   const any = { account: random.pick(setting.accounts), number: numberOf(random) };
-  const { account, number } = (random.chance(0.7) ? recent.at(-1 - random.below(4)) : undefined) ?? any;
+  const last = random.chance(0.7) ? recent.at(-1 - random.below(4)) : undefined;
+  const { account, number } = (random.chance(0.6) ? onItsWay(client, random) : undefined) ?? last ?? any;
   const { username, userId } = account;
   const { record } = world.recorder;
   record({ kind: 'opt-out-asked', account: username, number });
@@ -75,11 +78,29 @@ async function optOut(client: Client, random: Random): Promise<void> {
   if (verdict(answer) === 'done') optedOut(client, username, number);
 }
 
+/** To whom a message is on its way: it waits, a carrier is asked, or nobody knows whether one has it. */
+function onItsWay({ world, setting }: Client, random: Random) {
+  const state = random.pick(['waiting', 'waiting', 'submitting', 'unknown-outcome']);
+  const rows = world
+    .observer()
+    .prepare(
+      `select username, recipient from dispatch join account on account.account_id = dispatch.account_id
+       where state = ? and is_scheduled = 0 and is_answer = 0 and recipient is not null order by dispatch.account_id, message_id`,
+    )
+    .all(state);
+  if (rows.length === 0) return undefined;
+  const { username, recipient } = random.pick(rows);
+  const account = setting.accounts.find((each) => each.username === username);
+  return account && { account, number: String(recipient) };
+}
+
 /** Nothing for the number waits any more, unless it has opted in since. */
 function optedOut({ world, look }: Client, account: string, number: string): void {
   const { record, events } = world.recorder;
   record({ kind: 'opted-out', account, number });
-  const isOpen = events.some((event) => event.kind === 'opt-in-asked' && event.number === number);
+  const isOpen = events.some(
+    (event) => event.kind === 'opt-in-asked' && event.account === account && event.number === number,
+  );
   const waiting = look(
     `select (select count(*) from scheduled where scheduled.account_id = account.account_id and recipient = ?)
        + (select count(*) from dispatch where dispatch.account_id = account.account_id and recipient = ? and state = 'waiting'
@@ -104,6 +125,7 @@ async function incoming({ world, setting, wait }: Client, random: Random, id: nu
   const { record } = world.recorder;
   const account = random.chance(0.9) ? random.pick(setting.accounts) : null;
   const name = `in-${id}`;
+  const restores = world.restores();
   const sender = numberOf(random);
   const word = account?.hasStopWords && random.chance(0.4) ? random.pick(['STOP', 'STOP', 'START']) : null;
   const at = world.scheduler.now();
@@ -138,11 +160,12 @@ async function incoming({ world, setting, wait }: Client, random: Random, id: nu
     await bring(part);
     if (random.chance(0.3)) await bring(part);
   }
+  if (restores !== world.restores()) return; // some of it may be lost
   if (word === 'STOP') record({ kind: 'opted-out', account: username as string, number: sender });
   else if (word === null) record({ kind: 'incoming-taken', incoming: name, account: username, sender });
 }
 
-async function decide({ world, setting, api }: Client, random: Random): Promise<void> {
+export async function decide({ world, setting, api }: Client, random: Random): Promise<void> {
   const rows = world
     .observer()
     .prepare(
@@ -157,14 +180,19 @@ async function decide({ world, setting, api }: Client, random: Random): Promise<
   if (token === undefined) return;
   const decision = random.pick(['submitted', 'not-submitted', 'submit-again']);
   world.recorder.record({ kind: 'decision-asked', token, decision });
-  await api('POST', `/accounts/${username}/messages/${id}/decide`, { decision });
+  const answer = await api('POST', `/accounts/${username}/messages/${id}/decide`, { decision });
+  if (verdict(answer) === 'done') world.recorder.record({ kind: 'decided', token });
 }
 
 /** Stops something and lets it go on later. */
 function closing(what: 'account' | 'connector'): Act {
   const verbs = what === 'account' ? ['disable', 'enable'] : ['pause', 'resume'];
-  return async ({ world, setting, api, wait }, random) => {
-    const name = what === 'account' ? random.pick(setting.accounts).username : random.pick(setting.connectors);
+  return async (client, random) => {
+    const { world, setting, api, wait, recent } = client;
+    // Mostly one whose messages are on their way.
+    const account = (random.chance(0.5) ? onItsWay(client, random) : recent.at(-1))?.account;
+    const { username } = account ?? random.pick(setting.accounts);
+    const name = what === 'account' ? username : random.pick(setting.connectors);
     const { record } = world.recorder;
     if (verdict(await api('POST', `/${what}s/${name}/${verbs[0]}`)) === 'done') record({ kind: 'closed', what, name });
     await wait(random.pick([1_000, 30_000, HOUR]));
@@ -198,8 +226,9 @@ async function credits({ world, setting, api, look }: Client, random: Random, id
   if (judged === 'refused') record({ kind: 'credits-asked', ...move, amount: -amount }); // it was not done
 }
 
-async function erase({ world, api }: Client, random: Random): Promise<void> {
-  const number = numberOf(random);
+const erase = (client: Client, random: Random): Promise<void> => eraseNumber(client, numberOf(random));
+
+export async function eraseNumber({ world, api }: Client, number: string): Promise<void> {
   world.recorder.record({ kind: 'erase-asked', number });
   if (verdict(await api('DELETE', `/persons/${encodeURIComponent(number)}`)) === 'done') {
     world.recorder.record({ kind: 'erased', number });
@@ -212,10 +241,10 @@ async function markSent({ world, known, look }: Client, random: Random): Promise
   const updated = () =>
     String(
       look(
-        'select updated_at from sent join account on account.account_id = sent.account_id where username = ? and message_id = ?',
+        `select ${VERSION} as version from sent join account on account.account_id = sent.account_id where username = ? and message_id = ?`,
         account.username,
         BigInt(id),
-      )?.updated_at,
+      )?.version,
     );
   const before = updated();
   const answer = await world.ask((node) => node.call('sent', 'MarkMessageAsRead', { user_id: account.userId, id }));
@@ -271,7 +300,7 @@ const WEIGHTED: readonly (readonly [weight: number, act: Act])[] = [
   [4, optIn],
   [16, incoming],
   [8, decide],
-  [3, closing('account')],
+  [5, closing('account')],
   [3, closing('connector')],
   [3, reroute],
   [8, credits],
@@ -280,4 +309,5 @@ const WEIGHTED: readonly (readonly [weight: number, act: Act])[] = [
   [4, markRead],
   [3, signIn],
   [1, rotate],
+  [3, importAccount],
 ];

@@ -56,8 +56,15 @@ export function createCarrier(parts: CarrierParts) {
   const counts = new Map<string, number>();
   /** For these a final receipt of some part will never come. */
   const silent = new Set<string>();
+  /** Connectors whose carrier is out of order: until when, and what it does. */
+  const outages = new Map<string, { readonly until: number; readonly behaviour: Behaviour }>();
   let receiptsOnTheirWay = 0;
   let isHealthy = false;
+
+  const outageOf = (connector: string): Behaviour | undefined => {
+    const outage = outages.get(connector);
+    return outage && outage.until > scheduler.now() ? outage.behaviour : undefined;
+  };
 
   /** Brings a receipt again and again until a node has it on disk. */
   async function bring(receipt: ReceivedReceipt, taken: ReceiptTaken, random: Random): Promise<void> {
@@ -81,7 +88,7 @@ export function createCarrier(parts: CarrierParts) {
     part: number,
   ): void {
     const random = createRandom(`receipts ${token} ${part} ${counts.get(`${token} ${part}`)}`, seed);
-    const final = finalOf(seed, token);
+    const final = finalOf(seed, token, part);
     const ids = idsOf(random, submission.attemptId, gatewayId);
     const receipt = (status: Status): ReceivedReceipt => ({ connector, ...ids, status, at: 0, detail: null });
     const laterMs = random.pick([500, 2_000, 20_000, 600_000, 4 * 3_600_000]);
@@ -114,7 +121,7 @@ export function createCarrier(parts: CarrierParts) {
     const count = (counts.get(key) ?? 0) + 1;
     counts.set(key, count);
     const random = createRandom(`behaviour ${key} ${count}`, seed);
-    const behaviour = isHealthy ? ACCEPTING : behaviourOf(random);
+    const behaviour = isHealthy ? ACCEPTING : (outageOf(connector) ?? behaviourOf(random, count));
     if (!behaviour.arrives) return { event: undefined, result: null, answerMs: 0 };
     const gatewayId = random.chance(0.8)
       ? `g${createRandom(`id ${key} ${count}`, seed).bytes(6).toString('hex')}`
@@ -127,6 +134,7 @@ export function createCarrier(parts: CarrierParts) {
       attemptId,
       connector,
       taken: behaviour.taken ? 'yes' : 'no',
+      ...refusalOf(behaviour),
       answered: false,
       nodeAt: parts.nodeTime(owner),
     };
@@ -172,6 +180,10 @@ export function createCarrier(parts: CarrierParts) {
   return {
     silent,
     receiptsOnTheirWay: () => receiptsOnTheirWay,
+    /** For so long the carrier of the connector takes nothing. */
+    breakDown(connector: string, ms: number, random: Random): void {
+      outages.set(connector, { until: scheduler.now() + ms, behaviour: random.pick(OUTAGES) });
+    },
     /** From now on everything is taken and answered. */
     heal(): void {
       isHealthy = true;
@@ -190,11 +202,26 @@ export function createCarrier(parts: CarrierParts) {
 }
 
 const NOT_SENT: SubmitResult = { kind: 'temporary', reason: 'aborted before it was sent' };
+const OUTAGES: readonly Behaviour[] = [
+  {
+    taken: false,
+    result: { kind: 'temporary', reason: 'no connection', connectorDown: true },
+    answerMs: 1,
+    arrives: true,
+  },
+  { taken: false, result: { kind: 'temporary', reason: 'throttled' }, answerMs: 20, arrives: true },
+  { taken: false, result: null, answerMs: 0, arrives: false },
+];
+const refusalOf = ({ result }: Behaviour): Pick<SubmittedEvent, 'refusal'> =>
+  result?.kind === 'temporary' || result?.kind === 'permanent' ? { refusal: result.kind } : {};
 const ACCEPTING: Behaviour = { taken: true, result: { kind: 'accepted', gatewayId: null }, answerMs: 5, arrives: true };
 
-/** One end for all parts of a message: then its final status can be foretold. */
-const finalOf = (seed: number, token: string): Status =>
-  createRandom(`final ${token}`, seed).pick(['DELIVERED', 'DELIVERED', 'DELIVERED', 'UNDELIVERABLE', 'EXPIRED']);
+/** Mostly one end for all parts of a message, and sometimes another one for each. */
+function finalOf(seed: number, token: string, part: number): Status {
+  const random = createRandom(`final ${token}`, seed);
+  const own = random.chance(0.4) ? createRandom(`final ${token} ${part}`, seed) : random;
+  return own.pick(['DELIVERED', 'DELIVERED', 'DELIVERED', 'UNDELIVERABLE', 'EXPIRED']);
+}
 
 function idsOf(random: Random, attemptId: string, gatewayId: string | null) {
   const way = gatewayId === null ? 0 : random.below(3);
@@ -202,7 +229,8 @@ function idsOf(random: Random, attemptId: string, gatewayId: string | null) {
   return way === 1 ? { attemptId: null, gatewayId } : { attemptId, gatewayId };
 }
 
-function behaviourOf(random: Random): Behaviour {
+/** A part that comes again is refused for good more often: carriers know texts that they have. */
+function behaviourOf(random: Random, count: number): Behaviour {
   const answerMs = random.pick([1, 1, 5, 40, 300, 4_000, 25_000]);
   const told = (result: SubmitResult): Behaviour => ({
     taken: result.kind === 'accepted',
@@ -210,6 +238,7 @@ function behaviourOf(random: Random): Behaviour {
     answerMs,
     arrives: true,
   });
+  if (count > 1 && random.chance(0.2)) return told({ kind: 'permanent', reason: 'refused' });
   const way = random.below(100);
   if (way < 62) return told({ kind: 'accepted', gatewayId: null });
   if (way < 66) return told({ kind: 'permanent', reason: 'refused' });

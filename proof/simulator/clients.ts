@@ -1,8 +1,9 @@
 import { createRandom, type Random } from '../../test/support/random.ts';
-import { createActs } from './acts.ts';
+import { createActs, decide, eraseNumber } from './acts.ts';
 import { textOf } from './carrier.ts';
 import { bodyOf, type Client, HOUR, numberOf, verdict } from './client.ts';
 import type { PlanEntry } from './plan.ts';
+import { dearestPrice } from './routes.ts';
 import type { Setting, SimulatedAccount } from './setup.ts';
 import type { World } from './world.ts';
 
@@ -42,15 +43,17 @@ export function createClients(world: World, setting: Setting) {
     } else await acts(random, id);
   }
 
+  function begin(work: Promise<void>): void {
+    underWay += 1;
+    work
+      .catch((thrown) => record({ kind: 'internal-error', text: `a client: ${(thrown as Error).stack}` }))
+      .finally(() => {
+        underWay -= 1;
+      });
+  }
+
   return {
-    act({ id }: PlanEntry): void {
-      underWay += 1;
-      perform(createRandom(`act ${id}`, seed), id)
-        .catch((thrown) => record({ kind: 'internal-error', text: `a client: ${(thrown as Error).stack}` }))
-        .finally(() => {
-          underWay -= 1;
-        });
-    },
+    act: ({ id }: PlanEntry): void => begin(perform(createRandom(`act ${id}`, seed), id)),
     /** After everything was mended: what is sent leaves within some minutes. Says when to look. */
     lastSend(): { readonly lookAfterMs: number; readonly look: () => void } {
       void sendLast(client);
@@ -63,6 +66,14 @@ export function createClients(world: World, setting: Setting) {
         },
       };
     },
+    /** Some of what is open is decided, and a person is erased to whom something was sent. */
+    lastOrders(): void {
+      const random = createRandom('last orders', seed);
+      const orders = [() => decide(client, random), () => decide(client, random), () => eraseLast(client, random)];
+      for (const order of orders) begin(order());
+    },
+    /** The operator puts right what the backup has not: everything is open. */
+    afterRestore: (): void => begin(openAll(client)),
     messages: () => messages,
     isQuiet: () => underWay === 0,
   };
@@ -70,6 +81,21 @@ export function createClients(world: World, setting: Setting) {
 
 const LAST_TOKEN = '999999';
 const LEAVES_WITHIN_MS = 10 * 60_000;
+
+async function openAll({ world, setting, api, wait }: Client): Promise<void> {
+  const open = async (what: 'account' | 'connector', name: string, verb: string) => {
+    world.recorder.record({ kind: 'opening', what, name });
+    while (verdict(await api('POST', `/${what}s/${name}/${verb}`)) !== 'done') await wait(20_000);
+  };
+  for (const { username } of setting.accounts) await open('account', username, 'enable');
+  for (const name of setting.connectors) await open('connector', name, 'resume');
+}
+
+/** Nobody writes to or from the number afterwards. */
+async function eraseLast(client: Client, random: Random): Promise<void> {
+  const rows = client.world.observer().prepare('select distinct recipient from sent order by recipient').all();
+  if (rows.length > 0) await eraseNumber(client, String(random.pick(rows).recipient));
+}
 
 /** To a number that nobody else uses. */
 async function sendLast({ world, setting, api }: Client): Promise<void> {
@@ -89,6 +115,7 @@ async function sendLast({ world, setting, api }: Client): Promise<void> {
 async function send(client: Client, random: Random, id: number): Promise<void> {
   const { world, setting, known, api, wait } = client;
   const { record } = world.recorder;
+  const restores = world.restores();
   const token = String(id).padStart(6, '0');
   const account = random.pick(setting.accounts);
   const isLong = random.chance(0.25);
@@ -115,7 +142,10 @@ async function send(client: Client, random: Random, id: number): Promise<void> {
     const isRepeated = tries > 0 && answer.kind === 'done' && answer.value.status === 409;
     if (judged === 'refused' && isRepeated) return; // its first try may go on
     if (judged === 'refused') {
-      const fault = faultOfRefusal(JSON.stringify(bodyOf(answer)), before === free() && before >= BigInt(parts));
+      const fault = faultOfRefusal(
+        JSON.stringify(bodyOf(answer)),
+        before === free() && before >= BigInt(parts * dearestPrice(setting, account.username, number)),
+      );
       if (fault !== null) record({ kind: 'read', what: `the refusal of ${token}`, fault });
       return record({ kind: 'refused', token });
     }
@@ -124,11 +154,30 @@ async function send(client: Client, random: Random, id: number): Promise<void> {
       if (!accepted) return record({ kind: 'refused', token });
       record({ kind: 'accepted', token, id: accepted.id });
       known.push({ token, account, id: accepted.id });
+      if (key !== undefined && random.chance(0.3))
+        await sendAgain(client, random, { account, body, key, id: accepted.id });
       if (random.chance(0.4)) await readBack(client, account, token, accepted.id);
       return;
     }
     await wait(random.between(500, 200_000));
+    if (restores !== world.restores()) return; // the key may be forgotten, and it would be sent twice
   }
+}
+
+/** A client that forgot the answer repeats its request: the answer names the same message. */
+async function sendAgain(
+  { world, api, wait }: Client,
+  random: Random,
+  { account, body, key, id }: { account: SimulatedAccount; body: unknown; key: string; id: string },
+): Promise<void> {
+  const restores = world.restores();
+  await wait(random.pick([10, 2_000, 90_000, HOUR]));
+  if (restores !== world.restores()) return;
+  const answer = await api('POST', `/accounts/${account.username}/messages`, body, key);
+  if (verdict(answer) !== 'done') return;
+  const [again] = (bodyOf(answer).accepted ?? []) as { id: string }[];
+  const fault = again?.id === id ? null : `it names the message ${again?.id} and not ${id}`;
+  if (fault !== null) world.recorder.record({ kind: 'read', what: `a repeated request with the key ${key}`, fault });
 }
 
 /** A client that lacks credits is told so before the ledger notices, and no other client is. */

@@ -1,6 +1,8 @@
 import { createRandom } from '../../test/support/random.ts';
 import type { PlanEntry } from './plan.ts';
-import { CODES, type Slot, type World } from './world.ts';
+import { CONNECTOR_NAMES } from './setup.ts';
+import type { Slot } from './slot.ts';
+import { CODES, type World } from './world.ts';
 
 /** What goes wrong besides carriers and webhooks: processes, clocks and the disk. */
 export function applyFault(world: World, { id, kind }: PlanEntry): void {
@@ -16,6 +18,7 @@ export function applyFault(world: World, { id, kind }: PlanEntry): void {
       if (slot.owner === owner && slot.deathIn !== undefined) world.kill(slot);
     });
   } else if (kind === 'power') world.losePower();
+  else if (kind === 'backup') world.takeBackup();
   else if (kind === 'pause') {
     slot.owner.pausedUntil = scheduler.now() + random.pick([2_000, 40_000, 130_000, 1_200_000]);
   } else if (kind === 'skew') {
@@ -25,6 +28,8 @@ export function applyFault(world: World, { id, kind }: PlanEntry): void {
       : random.between(-1, 1) * random.below(random.pick([500, 20_000, 300_000, 7_200_000]));
   } else if (kind === 'statement') {
     slot.refusal ??= { in: random.below(random.pick([4, 30, 200])), code: random.pick(Object.values(CODES)) };
+  } else if (kind === 'outage') {
+    world.carrier.breakDown(random.pick(CONNECTOR_NAMES), random.pick([20_000, 120_000, 900_000]), random);
   } else if (kind === 'disk') {
     const lengthMs = random.pick([500, 5_000, 60_000, 400_000]);
     world.refuseWrites(random.pick([CODES.full, CODES.readonly, CODES.io]), scheduler.now() + lengthMs);

@@ -23,8 +23,8 @@ export interface Values {
 
 /** One seed after the other, and what the checker says about each. */
 const print = (line: string) => void process.stdout.write(`${line}\n`);
-const SHRINKING_TRIES = 120;
-const QUIET_EVERY = 100;
+const SHRINKING_TRIES = 300;
+const QUIET_EVERY = 50;
 
 export async function main(values: Values): Promise<void> {
   const folder = mkdtempSync(join(folderOf(), 'columba-template-'));
@@ -41,7 +41,7 @@ export async function main(values: Values): Promise<void> {
     for (const key of ['hours', 'messages', 'deaths', 'requests', 'commits'] as const) totals[key] += result[key];
     totals.faults += result.faults.length;
     if (!values.quiet || result.faults.length > 0) print(lineOf(result, (user + system) / 1e6));
-    else if (totals.seeds % QUIET_EVERY === 0) print(`${totals.seeds} seeds, the last one is ${seed}`);
+    else if (totals.seeds % QUIET_EVERY === 0) print(sumOf(first, totals));
     await tell(result, options, values);
     if (result.faults.length > 0) process.exitCode = 1;
     if (result.faults.length > 0 && values['until-fault']) break;

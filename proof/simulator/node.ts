@@ -22,6 +22,7 @@ import { servicesOf } from '../../src/serve/compose/operator.ts';
 import { createServices, type Services } from '../../src/serve/compose/services.ts';
 import type { Log } from '../../src/serve/telemetry/log.ts';
 import { accountIdOf, type Caller } from '../../src/store/caller.ts';
+import { TIMES } from './times.ts';
 
 /** One process of the service, made of the parts that a real one has. Nothing listens: it is called. */
 export interface SimulatedNode {
@@ -52,14 +53,6 @@ export interface NodeParts {
   readonly failed: (thrown: unknown, what: string) => void;
 }
 
-/** The times of a service as it is installed. */
-const TIMES = {
-  pollMs: 1_000,
-  submitTimeoutMs: 30_000,
-  leaseMs: 120_000,
-  unknownOutcomeMs: 15 * 60_000,
-  stopTimeoutMs: 10_000,
-};
 const REGION = 'ZA';
 
 /** Read once for all processes of a world, because that takes half a millisecond. */

@@ -1,5 +1,6 @@
 import type { AccountCredits, History, Outcome, Snapshot } from '../checker/history.ts';
 import { tokenOf } from './carrier.ts';
+import { priceByRoute } from './routes.ts';
 import type { Setting } from './setup.ts';
 import type { World } from './world.ts';
 
@@ -18,14 +19,20 @@ export function historyOf(world: World, setting: Setting): History {
       .map(({ text }) => tokenOf(String(text)) ?? ''),
   );
   const excused = excusedOf(recorder.events);
+  const restoredAt = recorder.events.findIndex(({ kind }) => kind === 'restored');
+  const askedBefore = new Set(
+    recorder.events.slice(0, Math.max(0, restoredAt)).flatMap((event) => ('token' in event ? [event.token] : [])),
+  );
   const policies = new Map(setting.accounts.map(({ username, policy }) => [username, policy]));
   return {
     events: recorder.events,
     snapshot: snapshotOf(world, setting),
+    priceByRoute: (account, number, connector) => priceByRoute(setting, account, number, connector),
     isQuiet: (account, at) => quietAt(setting, account, at),
     outcomes,
     unknownOutcomePolicy: (account) => policies.get(account) ?? 'never-twice',
     pendingReason: (token) => {
+      if (askedBefore.has(token)) return 'a backup was restored, and its receipts may be lost';
       if (carrier.silent.has(token)) return 'the carrier sends no receipt';
       if (unknown.has(token)) return 'an operator decides';
       if (excused.has(token)) return 'an operator has decided, or the carrier named an id that it told nobody';
@@ -34,8 +41,8 @@ export function historyOf(world: World, setting: Setting): History {
   };
 }
 
-function outcomesOf(world: World): Outcome[] {
-  const database = world.observer();
+function outcomesOf({ observer, recorder }: World): Outcome[] {
+  const database = observer();
   const sent = database
     .prepare(
       `select text, status, (select count(*) from dispatch where dispatch.account_id = sent.account_id
@@ -49,11 +56,16 @@ function outcomesOf(world: World): Outcome[] {
     )
     .all();
   const scheduled = database.prepare('select text from scheduled').all();
+  // What is held for an imported schedule is one movement, which names no message.
+  const imported = new Set(
+    recorder.events.flatMap((event) => (event.kind === 'send-asked' && event.imported ? [event.token] : [])),
+  );
   return [
     ...sent.flatMap(({ text, status, captured, held, open, reason, attempts }) => {
       const token = tokenOf(String(text));
       if (token === undefined) return [];
-      const credits = { captured: Number(captured), held: Number(held) };
+      const heldBefore = imported.has(token) ? 1 : 0;
+      const credits = { captured: Number(captured), held: Number(held) + heldBefore };
       const waiting = { needsDecision: Number(open) > 0, reason: reason as string | null, attempts: Number(attempts) };
       return [{ token, list: 'sent' as const, status: String(status), ...credits, ...waiting }];
     }),
@@ -72,21 +84,24 @@ function quietAt({ accounts }: Setting, username: string, at: number): boolean {
   return hour >= 22 || hour < 6;
 }
 
+/** Of a sent message. A status that comes from a node whose clock is slow does not change the time. */
+export const VERSION = "updated_at || ' ' || status";
+
 const whole = (value: unknown): bigint => BigInt(String(value));
 
-function snapshotOf(world: World, { accounts }: Setting): Snapshot {
+function snapshotOf(world: World, { accounts, imported }: Setting): Snapshot {
   const database = world.observer();
   const rows = (text: string) => database.prepare(text).all();
   const named = (table: string, columns: string) =>
     rows(`select username, ${columns} from ${table} join account on account.account_id = ${table}.account_id`);
-  const usernames = new Set(accounts.map(({ username }) => username));
+  const usernames = new Set([...accounts.map(({ username }) => username), ...imported]);
   const numbers = [
     ...rows('select recipient as number from sent union all select recipient from scheduled'),
     ...rows('select sender as number from received union all select sender from unrouted'),
     ...rows('select recipient as number from dispatch'),
   ];
   return {
-    credits: [...usernames].map((username) => creditsOf(world, username)),
+    credits: [...usernames].flatMap((username) => creditsOf(world, username, imported.includes(username))),
     received: [
       ...named('received', 'text').map(({ username, text }) => ({ account: String(username), text: String(text) })),
       ...rows('select text from unrouted').map(({ text }) => ({ account: null, text: String(text) })),
@@ -94,9 +109,9 @@ function snapshotOf(world: World, { accounts }: Setting): Snapshot {
     ],
     numbers: new Set(numbers.map(({ number }) => String(number))),
     marked: new Map(
-      named('sent', 'message_id, is_marked, updated_at').map((row) => [
+      named('sent', `message_id, is_marked, ${VERSION} as version`).map((row) => [
         `${row.username} ${row.message_id}`,
-        { isMarked: Number(row.is_marked) === 1, updatedAt: String(row.updated_at) },
+        { isMarked: Number(row.is_marked) === 1, updatedAt: String(row.version) },
       ]),
     ),
     unread: new Set(named('unread_message', 'message_id').map((row) => `${row.username} ${row.message_id}`)),
@@ -106,7 +121,7 @@ function snapshotOf(world: World, { accounts }: Setting): Snapshot {
   };
 }
 
-function creditsOf(world: World, account: string): AccountCredits {
+function creditsOf(world: World, account: string, isImported: boolean): AccountCredits[] {
   const database = world.observer();
   const row = database
     .prepare(
@@ -114,11 +129,12 @@ function creditsOf(world: World, account: string): AccountCredits {
          where dispatch.account_id = account.account_id) as waiting
        from account join ledger on ledger.account_id = account.account_id where username = ?`,
     )
-    .get(account) as Record<string, never>;
+    .get(account) as Record<string, never> | undefined;
+  if (!row) return []; // it was imported after the backup that was restored
   const movements = database
     .prepare('select from_side, to_side, amount, message_id from movement where account_id = ? order by movement_id')
     .all(row.id as never);
-  return {
+  const credits = {
     account,
     free: whole(row.credits),
     used: whole(row.used_credits),
@@ -129,9 +145,10 @@ function creditsOf(world: World, account: string): AccountCredits {
       from: String(from_side),
       to: String(to_side),
       amount: whole(amount),
-      messageId: message_id === null ? null : String(message_id),
+      messageId: message_id === null || isImported ? null : String(message_id),
     })),
   };
+  return [credits];
 }
 
 /** No receipt will tell what became of these. */

@@ -12,7 +12,17 @@ export interface PlanEntry {
   readonly at: number;
   readonly kind: EntryKind;
 }
-export type EntryKind = 'act' | 'death' | 'power' | 'pause' | 'skew' | 'statement' | 'disk';
+export type EntryKind =
+  | 'act'
+  | 'death'
+  | 'power'
+  | 'pause'
+  | 'skew'
+  | 'statement'
+  | 'disk'
+  | 'outage'
+  | 'backup'
+  | 'restore';
 
 export interface PlanOptions {
   readonly seed: number;
@@ -23,6 +33,9 @@ const HOUR = 3_600_000;
 const BURSTS_PER_DAY = 14;
 const BURSTS_MIN = 6;
 const ACTS_MAX = 16;
+const RESTORED = 0.2;
+/** A world that begins at 18 o'clock UTC has quiet hours in Berlin so long after its start. */
+export const QUIET_AFTER_MS = 2 * HOUR;
 /** Nothing dies in some bursts, and in others hardly anything lives. */
 const DEATHS = [0, 3, 8, 20, 60];
 
@@ -30,13 +43,26 @@ export function planOf({ seed, hours }: PlanOptions): PlanEntry[] {
   const random = createRandom('plan', seed);
   const entries: Omit<PlanEntry, 'id'>[] = [];
   const bursts = Math.max(BURSTS_MIN, Math.round((hours / 24) * BURSTS_PER_DAY));
-  for (let burst = 0; burst < bursts; burst++) addBurst(entries, random, hours * HOUR);
+  for (let burst = 0; burst < bursts; burst++) addBurst(entries, random, random.below(hours * HOUR));
+  // Just before quiet hours begin in some worlds: see startOf.
+  addBurst(entries, random, Math.min(QUIET_AFTER_MS, hours * HOUR) - random.below(10 * 60_000));
+  if (random.chance(RESTORED)) addRestore(entries, random, hours * HOUR);
   return entries.sort((one, other) => one.at - other.at).map((entry, id) => ({ ...entry, id }));
 }
 
+/**
+ * A backup is taken, life goes on, and the service is started on the backup. Clocks are right in
+ * such a world: what is due later than now cannot have been sent.
+ */
+function addRestore(entries: Omit<PlanEntry, 'id'>[], random: Random, lengthMs: number): void {
+  const { at } = random.pick(entries); // in the middle of a burst
+  const restoredAt = Math.min(at + random.pick([2_000, 20_000, 120_000, HOUR]), lengthMs);
+  const others = entries.filter(({ kind }) => kind !== 'skew');
+  entries.splice(0, entries.length, ...others, { at, kind: 'backup' }, { at: restoredAt, kind: 'restore' });
+}
+
 /** Much happens at once, and then nothing for a while: an idle hour costs little. */
-function addBurst(entries: Omit<PlanEntry, 'id'>[], random: Random, lengthMs: number): void {
-  const begin = random.below(lengthMs);
+function addBurst(entries: Omit<PlanEntry, 'id'>[], random: Random, begin: number): void {
   const spanMs = random.pick([2_000, 20_000, 120_000, 900_000]);
   const add = (kind: EntryKind, count: number) => {
     for (let each = 0; each < count; each++) entries.push({ at: begin + random.below(spanMs), kind });
@@ -46,6 +72,7 @@ function addBurst(entries: Omit<PlanEntry, 'id'>[], random: Random, lengthMs: nu
   add('statement', random.below(3));
   if (random.chance(0.3)) add('pause', random.between(1, 2));
   if (random.chance(0.3)) add('skew', random.between(1, 2));
+  if (random.chance(0.25)) add('outage', 1);
   if (random.chance(0.1)) add('disk', 1);
   if (random.chance(0.06)) add('power', 1);
 }

@@ -2,7 +2,8 @@ import { spawn } from 'node:child_process';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type PlantedFault, plantedFaults } from './faults.ts';
+import { plantedFaults } from './faults.ts';
+import type { PlantedFault } from './planted-fault.ts';
 
 /**
  * Runs the program with each planted fault in a process of its own, until the checker finds it. Short

@@ -32,7 +32,7 @@ const HELP = `npm run simulate -- [--seed N] [--seeds COUNT] [--hours H] [--node
   --until-fault   ends at the first seed with a fault
   --history       prints what happened
   --shrink        makes the plan of a failing seed shorter, and prints its history
-  --quiet         prints a line for every 100 seeds
+  --quiet         prints the sums after every 50 seeds, and what fails
   --planted NAME  plants a fault and looks for it in up to 100 seeds; all faults without a name
 `;
 

@@ -21,11 +21,17 @@ export const seeds: readonly { readonly seed: number; readonly hours: number; re
   {
     seed: 2,
     hours: 4,
-    story: 'a world ended before the last webhook was told',
+    story:
+      'a world ended before the last webhook was told; later: a lease ran out, and a message with a receipt had an unknown outcome',
   },
   {
     seed: 48,
     hours: 4,
     story: 'one attempt of a part had EXPIRED, and a newer one was never answered: UNKNOWN is right',
+  },
+  {
+    seed: 171,
+    hours: 4,
+    story: 'a node whose clock was slow changed the status of a marked message without changing its time',
   },
 ];

@@ -5,6 +5,7 @@ import { scopes } from '../../src/operator/actor.ts';
 import { openSqlite } from '../../src/store/sqlite/database.ts';
 import type { Policy } from '../checker/history.ts';
 import type { SimulatedNode } from './node.ts';
+import { hasRoutes, ROUTED_ACCOUNTS, routeOf } from './routes.ts';
 import type { World } from './world.ts';
 
 /** The accounts, connectors, routes and webhooks of a simulated world. */
@@ -24,6 +25,10 @@ export interface Setting {
   readonly token: string;
   readonly accounts: readonly SimulatedAccount[];
   readonly connectors: readonly string[];
+  /** Whether some messages have two ways: see routes.ts. */
+  readonly isRouted: boolean;
+  /** Accounts that were imported. */
+  readonly imported: string[];
   readonly webhooks: readonly { readonly id: string; readonly url: string }[];
 }
 
@@ -93,6 +98,10 @@ export async function setUp(world: World): Promise<Setting> {
     world.recorder.record({ kind: 'credits-moved', ...given });
     await api('PUT', `/routes/${username}`, { username, destination: number });
   }
+  const isRouted = hasRoutes(world.seed);
+  for (const username of isRouted ? ROUTED_ACCOUNTS : []) {
+    await api('PUT', `/outbound-routes/two-ways-${username}`, routeOf(username));
+  }
   for (const url of ['https://one.example/events', 'https://two.example/events']) {
     const events = ['message.received', 'message.status', 'message.needs_decision', 'credits.low'];
     const username = url.includes('two') ? { username: 'plain', full: true } : {};
@@ -100,13 +109,14 @@ export async function setUp(world: World): Promise<Setting> {
     world.receivers.addSecret(url, secret as string);
     webhooks.push({ id: id as string, url });
   }
-  return { token, accounts, connectors: CONNECTORS.map(([name]) => name), webhooks };
+  return { token, accounts, connectors: CONNECTOR_NAMES, isRouted, imported: [], webhooks };
 }
 
 const CONNECTORS = [
   ['alpha', true, null],
   ['beta', false, 3],
 ] as const;
+export const CONNECTOR_NAMES = CONNECTORS.map(([name]) => name);
 
 async function asked(world: World, work: (node: SimulatedNode) => Promise<void>): Promise<void> {
   let isOver = false;

@@ -35,7 +35,7 @@ const HOUR = 3_600_000;
 /** The day before the clocks change in Europe, at any hour. Often quiet hours begin soon. */
 const startOf = (seed: number): number => {
   const random = createRandom('start', seed);
-  return Date.UTC(2026, 9, 24) + (random.chance(0.4) ? 18 : random.below(24)) * HOUR;
+  return Date.UTC(2026, 9, 24) + (random.chance(0.5) ? 18 : random.below(24)) * HOUR;
 };
 /** Retries end after 48 hours, and the wait for receipts after 72. */
 const SETTLE_HOURS = 60;
@@ -57,7 +57,11 @@ export async function simulate(options: SimulationOptions): Promise<Simulation> 
     const begin = scheduler.now();
     const clients = createClients(world, setting);
     for (const entry of plan) {
-      scheduler.after(outside, entry.at, () => (entry.kind === 'act' ? clients.act(entry) : applyFault(world, entry)));
+      scheduler.after(outside, entry.at, () => {
+        if (entry.kind === 'act') clients.act(entry);
+        else if (entry.kind === 'restore') world.restore(clients.afterRestore);
+        else applyFault(world, entry);
+      });
     }
     const isEndless = () => scheduler.steps() > STEPS_MAX + hours * STEPS_PER_HOUR;
     await world.runUntil(begin + hours * HOUR, isEndless);
@@ -68,6 +72,8 @@ export async function simulate(options: SimulationOptions): Promise<Simulation> 
     for (let more = SETTLE_HOURS; more < SETTLE_HOURS_MAX && !isOver() && !isEndless(); more += 10) {
       await world.runUntil(scheduler.now() + 10 * HOUR, isEndless);
     }
+    clients.lastOrders();
+    await world.runUntil(scheduler.now() + HOUR, isEndless);
     const last = clients.lastSend();
     await world.runUntil(scheduler.now() + last.lookAfterMs, isEndless);
     last.look();

@@ -6,36 +6,18 @@ import { replaceTurns } from '../../src/base/event-loop.ts';
 import { isUnavailable, Problem } from '../../src/base/problem.ts';
 import { replaceRandomness } from '../../src/base/random.ts';
 import { createRandom } from '../../test/support/random.ts';
-import type { SubmittedEvent } from '../checker/history.ts';
+import { adoptCopy, hasBackup, putBack, takeBackup } from './backup.ts';
 import { type Carrier, createCarrier } from './carrier.ts';
 import { closeOf, Dead, losePower, openObserver, replaceDisk, type SeenStatement } from './disk.ts';
+import { createInvariants } from './invariants.ts';
 import { type SimulatedNode, startNode } from './node.ts';
 import { createNodeClock } from './node-clock.ts';
 import { createReceivers, type Receivers } from './receivers.ts';
 import { createRecorder, type Recorder } from './recorder.ts';
 import { createOwner, createScheduler, type Owner, type Scheduler, type Waiting } from './scheduler.ts';
+import { ACTIVE, CLAIM, emptySlot, QUEUE, SEEN_BY_ALL, type Slot } from './slot.ts';
 
 /** Several nodes on one disk, with carriers and webhooks around them, under one scheduler. */
-
-/** A place for a process: one that dies is followed by another in the same place. */
-export interface Slot {
-  readonly index: number;
-  owner: Owner;
-  /** Undefined while none serves here. */
-  node: SimulatedNode | undefined;
-  skewMs: number;
-  /** Dies after so many half steps of statements. */
-  deathIn: number | undefined;
-  /** The disk refuses a statement after so many. */
-  refusal: { in: number; readonly code: number } | undefined;
-  /** Requests that it has not answered. */
-  readonly unanswered: Set<() => void>;
-  /** Answers of carriers that it has heard and not written. */
-  readonly unsettled: Map<string, SubmittedEvent>;
-  /** Attempts of the transaction under way. */
-  claims: { account: bigint; attemptId: string; at: number }[];
-  incarnations: number;
-}
 
 /** done: with a value. failed: nobody knows whether it was done, or the node says that it was not. */
 export type Answer<T> = { readonly kind: 'done'; readonly value: T } | { readonly kind: 'lost' };
@@ -53,6 +35,11 @@ export interface World {
   ask<T>(work: (node: SimulatedNode, slot: Slot) => Promise<T>, index?: number): Promise<Answer<T>>;
   kill(slot: Slot): void;
   losePower(): void;
+  takeBackup(): void;
+  /** The service is started on the backup, if there is one. */
+  restore(onRestored: () => void): void;
+  /** How often a backup was restored. */
+  restores(): number;
   /** The disk refuses every write until then. */
   refuseWrites(code: number, untilMs: number): void;
   /** Every node runs, and nothing goes wrong any more. */
@@ -72,11 +59,6 @@ export interface WorldOptions {
 
 /** How often work pauses where it may: other nodes run in between. */
 const PAUSES = 0.08;
-const ACTIVE =
-  /^\s*(?:insert into (?:attempt|movement|sent|scheduled|received|webhook_delivery|held_receipt|incoming_once|unrouted)|update (?:dispatch set|attempt set|webhook_delivery set))/i;
-/** Every process sees within a second that a connector was paused or resumed. */
-const SEEN_BY_ALL = /^\s*update carrier_connector set paused_at/i;
-const CLAIM = /^\s*insert into attempt /i;
 /** When there is work that a look finds. */
 const DUE = `select next_due_at as at from dispatch_account
   union select max(due_at, lease_until) from webhook_delivery where due_at is not null order by at`;
@@ -96,11 +78,12 @@ export async function createWorld({ seed, nodes, template, start }: WorldOptions
   const pauses = createRandom('pauses', seed);
   const choices = createRandom('choices', seed);
   const slots: Slot[] = Array.from({ length: nodes }, (_, index) => emptySlot(index));
-  const counts = { deaths: 0, requests: 0, commits: 0 };
+  const counts = { deaths: 0, requests: 0, commits: 0, restores: 0 };
   let observer: DatabaseSync | undefined;
   let refusedUntil = 0;
   let refusalCode: number = CODES.full;
   let isHealed = false;
+  let isRestoring = false;
   const dead: Owner[] = [];
   const usernames = new Map<bigint, string>();
   const slotOf = (owner: Owner): Slot | undefined => slots.find((slot) => slot.owner === owner);
@@ -108,6 +91,10 @@ export async function createWorld({ seed, nodes, template, start }: WorldOptions
     observer ??= openObserver(path);
     return observer;
   };
+
+  const invariants = createInvariants({ observer: observed, record });
+  /** The clock that was ever farthest ahead. */
+  let fastest = 0;
 
   const restoreRandom = replaceRandomness((length) => ids.bytes(length));
   const restoreTurns = replaceTurns({
@@ -174,10 +161,14 @@ export async function createWorld({ seed, nodes, template, start }: WorldOptions
     if (!slot) return;
     if (ACTIVE.test(text)) scheduler.busy(owner);
     if (SEEN_BY_ALL.test(text)) scheduler.alert();
+    if (QUEUE.test(text)) slot.hasQueued = true;
     if (CLAIM.test(text))
       slot.claims.push({ account: values[0] as bigint, attemptId: values[4] as string, at: Number(values[6]) });
     if (text === 'commit') onCommit(slot);
-    if (text === 'rollback') slot.claims = [];
+    if (text === 'rollback') {
+      slot.claims = [];
+      slot.hasQueued = false;
+    }
     if (isItsTime(slot)) dieWithin(slot);
   }
 
@@ -187,6 +178,9 @@ export async function createWorld({ seed, nodes, template, start }: WorldOptions
       record({ kind: 'claimed', account: usernameOf(account), attemptId, nodeAt });
     }
     slot.claims = [];
+    fastest = Math.max(fastest, ...slots.map(({ skewMs }) => skewMs));
+    if (slot.hasQueued) invariants.check(scheduler.now() + fastest + 1_000);
+    slot.hasQueued = false;
     for (const [attemptId, event] of slot.unsettled) {
       const row = observed().prepare('select state from attempt where attempt_id = ?').get(attemptId);
       if (row?.state === (event.taken === 'yes' ? 'accepted' : 'refused')) {
@@ -220,6 +214,13 @@ export async function createWorld({ seed, nodes, template, start }: WorldOptions
     scheduler.after(outside, isHealed ? 10 : choices.pick([1, 50, 1_000, 5_000, 60_000, 300_000]), () => boot(slot));
   }
 
+  function endAll(): void {
+    for (const slot of slots) kill(slot);
+    dead.length = 0;
+    observer?.close();
+    observer = undefined;
+  }
+
   /** After the step in which it died. */
   function closeDead(): void {
     for (const owner of dead.splice(0)) closeOf(owner);
@@ -227,6 +228,7 @@ export async function createWorld({ seed, nodes, template, start }: WorldOptions
 
   function boot(slot: Slot): void {
     if (slot.owner.isAlive && slot.node) return;
+    if (isRestoring) return void scheduler.after(outside, 1_000, () => boot(slot));
     slot.incarnations += 1;
     const owner = createOwner(`node ${slot.index}.${slot.incarnations}`);
     slot.owner = owner;
@@ -293,7 +295,10 @@ export async function createWorld({ seed, nodes, template, start }: WorldOptions
     scheduler,
     outside,
     record,
-    receiptTaken: (receipt) => record({ kind: 'receipt-taken', ...receipt }),
+    receiptTaken: (receipt) => {
+      record({ kind: 'receipt-taken', ...receipt });
+      invariants.receiptTaken(receipt);
+    },
     answerSubmitted: () => {},
     bring: async (receipt) => (await ask((node) => node.carrierEvents.receipt(receipt))).kind === 'done',
     heard(owner, event) {
@@ -316,13 +321,36 @@ export async function createWorld({ seed, nodes, template, start }: WorldOptions
     ask,
     kill,
     losePower() {
-      for (const slot of slots) kill(slot);
-      dead.length = 0;
-      observer?.close();
-      observer = undefined;
+      endAll();
       losePower(path);
       record({ kind: 'killed', what: 'the power' });
     },
+    takeBackup() {
+      if (counts.restores > 0) return;
+      takeBackup(path);
+      record({ kind: 'backup-taken' });
+    },
+    restore(onRestored) {
+      if (!hasBackup(path) || counts.restores > 0) return;
+      isRestoring = true;
+      endAll();
+      putBack(path);
+      counts.restores += 1;
+      invariants.forget();
+      record({ kind: 'restored' });
+      const owner = createOwner('restore');
+      const clock = createNodeClock(scheduler, owner, createRandom('restore', seed), () => 0);
+      const adopted = () => {
+        closeOf(owner);
+        isRestoring = false;
+        onRestored();
+      };
+      scheduler.post(
+        owner,
+        () => void adoptCopy(path, clock).then(adopted, (thrown) => noteFailure(owner, thrown, 'the restore failed')),
+      );
+    },
+    restores: () => counts.restores,
     refuseWrites(code, untilMs) {
       refusalCode = code;
       refusedUntil = untilMs;
@@ -358,19 +386,6 @@ export async function createWorld({ seed, nodes, template, start }: WorldOptions
   for (const slot of slots) boot(slot);
   return world;
 }
-
-const emptySlot = (index: number): Slot => ({
-  index,
-  owner: { ...createOwner(`node ${index}`), isAlive: false },
-  node: undefined,
-  skewMs: 0,
-  deathIn: undefined,
-  refusal: undefined,
-  unanswered: new Set(),
-  unsettled: new Map(),
-  claims: [],
-  incarnations: 0,
-});
 
 const NEVER = new Promise<void>(() => {});
 

@@ -1,13 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { newAttemptId } from '../../../src/carriers/submissions.ts';
 import { setDisabledAt } from '../../../src/domain/accounts/accounts.sql.ts';
 import { createRetention } from '../../../src/domain/privacy/retention.ts';
 import { createIncoming } from '../../../src/domain/receiving/incoming.ts';
+import { createClaiming } from '../../../src/domain/sending/claim.ts';
 import { createMaintenance, MAINTENANCE_EVERY_MS } from '../../../src/domain/sending/maintenance.ts';
 import { createReceipts } from '../../../src/domain/sending/receipts.ts';
 import { onEveryEngine } from '../../support/engines.ts';
 import { sql } from '../../support/opened-database.ts';
-import { MINUTE, message, openSending, START } from '../../support/sending.ts';
+import { LEASE, MINUTE, message, openSending, START } from '../../support/sending.ts';
 
 const emptyHeld = sql<{ account: bigint }>('update ledger set held = 0 where account_id = :account');
 const attempted = sql<{ account: bigint }, { message_id: bigint }>(
@@ -87,6 +89,20 @@ onEveryEngine('faults of sending', (engine) => {
       (await sending.claim()).map((each) => each.id),
       [id],
     );
+  });
+
+  test('an account that is disabled after a dispatcher has chosen it is not claimed', async (t) => {
+    const sending = await openSending(engine, t);
+    const account = await sending.addAccount();
+    await sending.accept(account);
+    const { database, now } = sending;
+    const transaction: typeof database.transaction = async (...given) => {
+      await database.run(setDisabledAt, { account, disabledAt: START });
+      return database.transaction(...given);
+    };
+    const times = { leaseMs: LEASE, unknownOutcomeMs: 1 };
+    const claiming = createClaiming({ ...database, transaction }, { now, owner: 'one', newAttemptId, ...times });
+    assert.deepEqual(await claiming.claim({ connector: 'loopback', isDefault: true }, 10), []);
   });
 
   test('the maintenance looks for missing receipts although the clock was put back', async (t) => {

@@ -1,0 +1,70 @@
+import type { Event, History } from './history.ts';
+
+/**
+ * A restored backup knows nothing of what happened since it was taken. So whatever was acknowledged
+ * in that time counts as if its answer had been lost: it may be there or not. What must not happen
+ * even then is judged by the whole history.
+ */
+const ACKNOWLEDGED: ReadonlySet<Event['kind']> = new Set([
+  'accepted',
+  'cancelled',
+  'opted-out',
+  'decided',
+  'deleted',
+  'credits-moved',
+  'closed',
+  'incoming-taken',
+  'marked',
+  'erased',
+  'receipt-taken',
+] as const);
+
+export function withoutLostTime(history: History): History {
+  const { events } = history;
+  const restoredAt = events.findIndex(({ kind }) => kind === 'restored');
+  if (restoredAt < 0) return history;
+  const takenAt = events.findLastIndex(({ kind }, order) => kind === 'backup-taken' && order < restoredAt);
+  const isLost = (order: number) => order > takenAt && order <= restoredAt;
+  return {
+    ...history,
+    events: events.map((event, order): Event => {
+      if (isLost(order) && ACKNOWLEDGED.has(event.kind)) return { kind: 'lost' };
+      if (event.kind !== 'submitted' || event.settledAt === undefined || !isLost(event.settledAt)) return event;
+      const { settledAt: _, ...unsettled } = event;
+      return unsettled;
+    }),
+  };
+}
+
+/** A part that a carrier took before the restore is sent again only where an operator says so. */
+export function notAgainAfterRestore({ events }: History): string[] {
+  const restoredAt = events.findIndex(({ kind }) => kind === 'restored');
+  if (restoredAt < 0) return [];
+  const taken = new Set<string>();
+  const decided = new Set<string>();
+  return events.flatMap((event, order) => {
+    if (event.kind === 'decision-asked' && event.decision === 'submit-again') decided.add(event.token);
+    if (event.kind !== 'submitted') return [];
+    const key = `${event.token} ${event.part}`;
+    if (order < restoredAt && event.taken === 'yes') taken.add(key);
+    return order > restoredAt && taken.has(key) && !decided.has(event.token)
+      ? [`${event.token}, part ${event.part}, was submitted again after a backup was restored`]
+      : [];
+  });
+}
+
+/** No id that a client was told is given to another message, not even after a restore. */
+export function idsAreNew({ events }: History): string[] {
+  const accounts = new Map<string, string>();
+  const owners = new Map<string, string>();
+  return events.flatMap((event) => {
+    if (event.kind === 'send-asked') accounts.set(event.token, event.account);
+    if (event.kind !== 'accepted') return [];
+    const key = `${accounts.get(event.token)} ${event.id}`;
+    const owner = owners.get(key) ?? event.token;
+    owners.set(key, owner);
+    return owner === event.token ? [] : [`${event.token} has the id ${event.id}, which ${owner} was given before`];
+  });
+}
+
+export const wholeRules = [notAgainAfterRestore, idsAreNew];
