@@ -113,7 +113,7 @@ function shell(viewer: Viewer, current: string): [Html, Html] {
 <nav class="side" id="nav" aria-label="${texts.screens}"><a class="brand" href="/console/">${dove()}${texts.product}</a>
 <a class="btn s close" href="#main">${texts.close}</a>
 ${first}${menus[who].map((group) => menuGroup(viewer, group, current))}</nav>
-<div class="sheet">${header(viewer, current)}`;
+<div class="sheet">${header(viewer)}`;
   const places = bar.map(([key, name, shape]) =>
     barLink(
       `${base}/${key === 'overview' ? '' : key}`,
@@ -139,14 +139,13 @@ const menuGroup = (viewer: Viewer, { name, items }: MenuGroup, current: string):
 const menuItem = (viewer: Viewer, { key, name, icon: shape }: MenuItem, current: string): Html =>
   html`<li><a href="${addressOf(baseOf(viewer), key)}"${key === current ? html` aria-current="page"` : ''}>${icon(shape)}${name}${key === 'inbox' ? html` ${badge(viewer)}` : ''}</a></li>`;
 
-function header(viewer: Viewer, current: string): Html {
+function header(viewer: Viewer): Html {
   const { name, unread, zone, now } = viewer;
   const base = baseOf(viewer);
-  const { searches } = texts.shell[whoOf(viewer)];
-  const [place, words] = searches.find(([key]) => key === current) ?? (searches[0] as (typeof searches)[number]);
+  const { search: words } = texts.shell[whoOf(viewer)];
   const live = unread === null ? '' : html` data-counts="${base}/?part=unread"`;
   return html`<header class="top"${live}><a class="brand" href="/console/" aria-label="${texts.firstPage}">${dove()}</a>
-<form class="search" role="search" action="${base}/${place}">${icon('search')}<input type="search" name="q" aria-label="${words}" aria-keyshortcuts="/" placeholder="${words}" maxlength="200"><kbd aria-hidden="true">/</kbd></form>
+<form class="search" role="search" action="${base}/search">${icon('search')}<input type="search" name="q" aria-label="${words}" aria-keyshortcuts="/" placeholder="${words}" maxlength="200"><kbd aria-hidden="true">/</kbd></form>
 <p class="zone">${texts.zone(zoneName(zone, now))}</p>
 <details class="menu"><summary class="btn s">${face(name)}<span class="name">${name}</span>${icon('down')}<span class="unseen">${texts.menu}</span></summary><div>
 <p class="small quiet">${texts.signedInAs} <strong>${name}</strong></p><hr>

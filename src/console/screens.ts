@@ -12,6 +12,7 @@ import { creditRoutes } from './accounts/credits.ts';
 import { operatorOverviewRoutes } from './accounts/operator-overview.ts';
 import { overviewRoutes } from './accounts/overview.ts';
 import { retentionRoutes } from './accounts/retention.ts';
+import { operatorSearchRoutes } from './accounts/search.ts';
 import { webhookRoutes } from './accounts/webhooks.ts';
 import { connectorRoutes } from './carriers/connectors.ts';
 import { queueRoutes } from './carriers/queue.ts';
@@ -27,6 +28,7 @@ import { conversationRoutes } from './messages/conversation.ts';
 import { inboxRoutes } from './messages/inbox.ts';
 import { messageRoutes } from './messages/message.ts';
 import { scheduledRoutes } from './messages/scheduled.ts';
+import { searchRoutes } from './messages/search.ts';
 import { sentRoutes } from './messages/sent.ts';
 import type { Route } from './page-request.ts';
 
@@ -45,6 +47,7 @@ const ofCustomer: readonly Screen[] = [
   { routes: overviewRoutes, key: 'overview', name: 'Overview', icon: 'home', group: '' },
   { routes: inboxRoutes, key: 'inbox', name: 'Inbox', icon: 'chat', group: 'Messages' },
   { routes: conversationRoutes },
+  { routes: searchRoutes },
   { routes: sentRoutes, key: 'sent', name: 'Sent', icon: 'send' },
   { routes: messageRoutes },
   { routes: scheduledRoutes, key: 'scheduled', name: 'Scheduled', icon: 'calendar' },
@@ -61,6 +64,7 @@ const ofCustomer: readonly Screen[] = [
 /** Every screen of the operator. */
 const ofOperator: readonly Screen[] = [
   { routes: operatorOverviewRoutes, key: 'overview', name: 'Overview', icon: 'pulse', group: 'Now' },
+  { routes: operatorSearchRoutes },
   { routes: queueRoutes, key: 'queue', name: 'Queue', icon: 'queue' },
   { routes: unroutedRoutes, key: 'unrouted', name: 'Unrouted', icon: 'box' },
   { routes: accountListRoutes, key: 'accounts', name: 'Accounts', icon: 'people', group: 'Accounts' },

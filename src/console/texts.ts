@@ -26,11 +26,7 @@ export const frameTexts = {
   shell: {
     customer: {
       main: { href: 'compose', name: 'New message', icon: 'pen' },
-      searches: [
-        ['inbox', 'Search received messages'],
-        ['sent', 'Search sent messages'],
-        ['contacts', 'Search contacts'],
-      ],
+      search: 'Search people, numbers, messages',
       bar: [
         ['inbox', 'Messages', 'chat'],
         ['compose', 'New', 'pen'],
@@ -39,7 +35,7 @@ export const frameTexts = {
     },
     operator: {
       main: { href: 'accounts#add', name: 'Add an account', icon: 'plus' },
-      searches: [['accounts', 'Search accounts']],
+      search: 'Search numbers, ids, references, accounts',
       bar: [
         ['overview', 'Now', 'pulse'],
         ['accounts', 'Accounts', 'people'],

@@ -10,6 +10,9 @@ import { createPersons } from '../domain/privacy/persons.ts';
 import { createRetention } from '../domain/privacy/retention.ts';
 import { createRouting } from '../domain/receiving/routes.ts';
 import { createUnrouted } from '../domain/receiving/unrouted.ts';
+import { createConversations } from '../domain/search/conversations.ts';
+import { createSearchEverywhere } from '../domain/search/everywhere.ts';
+import { createSearch } from '../domain/search/search.ts';
 import { createCancellation } from '../domain/sending/cancel.ts';
 import { createOptOuts } from '../domain/sending/opt-out.ts';
 import type { AccountKey } from '../store/caller.ts';
@@ -58,6 +61,21 @@ export class Domain {
   get scheduled() {
     const { database, now } = this.#services;
     return createScheduled(database, now);
+  }
+
+  get search() {
+    const { database } = this.#services;
+    return createSearch(database, this.region);
+  }
+
+  get searchEverywhere() {
+    const { database, defaultRegion } = this.#services;
+    return createSearchEverywhere(database, defaultRegion);
+  }
+
+  get conversations() {
+    const { database } = this.#services;
+    return createConversations(database, this.region);
   }
 
   get cancellation() {

@@ -104,6 +104,6 @@ onEveryEngine('shell of the console', (engine) => {
     const { text } = await client.get('/console/accounts/acme/inbox');
     assert.match(text, /You see the account acme as the customer does/);
     assert.match(text, /<nav class="side".*href="\/console\/accounts\/acme\/compose".*<\/nav>/s);
-    assert.match(text, /<form class="search" role="search" action="\/console\/accounts\/acme\/inbox">/);
+    assert.match(text, /<form class="search" role="search" action="\/console\/accounts\/acme\/search">/);
   });
 });

@@ -19,7 +19,7 @@ export const pathOf = (setting: string): string => setting.replace(/^sqlite:/, '
 
 /** The tables in an order in which they can be dropped. */
 export const TABLES =
-  'installation migration_client migration_client_rule migration_stage_change migration_default_change taken_message migrated_account migrated_server migration_write migration_acceptance migration_example migration_count migration_state migration_stage user_id_use webhook_attempt webhook_delivery webhook sign_in_failure recovery_code second_factor session sign_in_link operator route unrouted incoming_once held_incoming held_receipt receipt_watch spend_count spend_guard outbound_count outbound_route carrier_connector attempt dispatch dispatch_account retention idempotency audit operator_token history gateway_message movement ledger id_counter unread_message tally scheduled sent received blocked_number template contact contact_group credential account'.split(
+  'search_entry search_change search_backfill conversation installation migration_client migration_client_rule migration_stage_change migration_default_change taken_message migrated_account migrated_server migration_write migration_acceptance migration_example migration_count migration_state migration_stage user_id_use webhook_attempt webhook_delivery webhook sign_in_failure recovery_code second_factor session sign_in_link operator route unrouted incoming_once held_incoming held_receipt receipt_watch spend_count spend_guard outbound_count outbound_route carrier_connector attempt dispatch dispatch_account retention idempotency audit operator_token history gateway_message movement ledger id_counter unread_message tally scheduled sent received blocked_number template contact contact_group credential account'.split(
     ' ',
   );
 

@@ -182,6 +182,10 @@ export async function unreadAfter(
   return (await queries.all(sql.unread, { account, ...cursor, limit })).map(toReceived);
 }
 
+export async function unreadNewest(queries: Queries, account: AccountKey, limit: number): Promise<ReceivedMessage[]> {
+  return (await queries.all(sql.unreadNewest, { account, ...LAST, limit })).map(toReceived);
+}
+
 export async function receivedOf(queries: Queries, account: AccountKey, id: bigint): Promise<InboxMessage | null> {
   const row = await queries.first(sql.one, { account, id });
   return row ? toInboxMessage(row) : null;

@@ -13,6 +13,7 @@ import { deleteScheduledAmong, type ScheduledMessage, scheduledFor, scheduledOf 
 import { deleteSentAmong, type SentMessage, sentOf } from '../messages/sent.ts';
 import type { WholeMessage } from '../receiving/incoming.ts';
 import { eraseUnrouted, findUnrouted, type UnroutedOfPerson } from '../receiving/unrouted.ts';
+import { indexChanges } from '../search/indexer.ts';
 import { eraseWaiting, heldByWaitingOf } from '../sending/cancel.ts';
 import * as sql from './persons.sql.ts';
 
@@ -273,6 +274,8 @@ async function eraseFrom(queries: TransactionQueries, found: Found, number: stri
     const cancelled = await deleteScheduledAmong(queries, account, ids);
     returned += await releaseHeld({ queries, account, at }, cancelled, 'person erased');
   });
+  // The notes about what the index has to forget contain the texts, so they go with the person.
+  while ((await indexChanges(queries, account, async () => region, PAGE)) > 0);
   return returned;
 }
 

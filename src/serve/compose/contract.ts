@@ -188,6 +188,7 @@ function createBackground(config: Config, { clock, log }: AppDependencies, servi
       deliverer.start();
       userIdUse.start();
       services.maintenanceRuns.start();
+      services.indexRuns.start();
     },
     stop: () => Promise.all([deliverer.stop(), userIdUse.stop(), services.stopBackground()]),
   };

@@ -16,6 +16,7 @@ import type { Extension } from '../../domain/privacy/extension.ts';
 import { createRetention, LOOK_EVERY_MS } from '../../domain/privacy/retention.ts';
 import { createIncoming } from '../../domain/receiving/incoming.ts';
 import { countUnrouted } from '../../domain/receiving/unrouted.ts';
+import { createIndexer, INDEX_EVERY_MS } from '../../domain/search/indexer.ts';
 import { createSendingCounts } from '../../domain/sending/counts.ts';
 import { createMaintenance, MAINTENANCE_EVERY_MS } from '../../domain/sending/maintenance.ts';
 import { createOptOuts } from '../../domain/sending/opt-out.ts';
@@ -73,9 +74,16 @@ export async function createServices(config: Config, deps: ServiceDependencies, 
     work: maintenance.run,
     failed: (err) => log.warn({ err }, 'waiting receipts, parts and messages could not be processed'),
   });
-  /** Ends the purge, the retention and the maintenance, each after its current batch. */
+  const indexer = createIndexer(database, regionOf);
+  const indexRuns = createRepeat({
+    clock,
+    everyMs: INDEX_EVERY_MS,
+    work: (isStopping) => indexer.run(clock.sleep, isStopping),
+    failed: (err) => log.warn({ err }, 'new messages could not be added to the index of the search'),
+  });
+  /** Ends the purge, the retention, the maintenance and the indexing after their current batch. */
   const stopBackground = async (): Promise<void> => {
-    await Promise.all([purge.stop(), retentionRuns.stop(), maintenanceRuns.stop()]);
+    await Promise.all([purge.stop(), retentionRuns.stop(), maintenanceRuns.stop(), indexRuns.stop()]);
   };
   return {
     database,
@@ -94,6 +102,7 @@ export async function createServices(config: Config, deps: ServiceDependencies, 
     purge,
     retentionRuns,
     maintenanceRuns,
+    indexRuns,
     totals,
     sendingCounts: createSendingCounts(unobserved, now, countUnrouted),
     backupLagMs: () => backupLagOf(config, now()),

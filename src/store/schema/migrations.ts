@@ -16,6 +16,7 @@ import { optOutColumns } from './opt-out.ts';
 import { receivingTables } from './receiving.ts';
 import { replyWordColumns } from './reply-words.ts';
 import { resourceTables } from './resources.ts';
+import { postgresSearch, searchTables, sqliteSearch } from './search.ts';
 import { postgresSending, sendingTables, sqliteSending } from './sending.ts';
 import { signInTables, userIdUseTable } from './sign-in.ts';
 import { postgresTriggers, sqliteTriggers, tallyTables } from './tally.ts';
@@ -242,6 +243,7 @@ export const migrations: readonly Migration[] = [
       alter table dispatch add column carrier_fields text;
     `,
   },
+  { version: 34, name: 'search', sql: searchTables, own: { sqlite: sqliteSearch, postgres: postgresSearch } },
 ];
 
 /**

@@ -1,0 +1,204 @@
+import type { AccountKey } from '../../store/caller.ts';
+import { statement } from '../../store/statement.ts';
+import { CONTACT, type Kind, RECEIVED, SCHEDULED, SENT } from './tokens.ts';
+
+/** The index of messages and contacts: see store/schema/search.ts. */
+type One = { account: AccountKey };
+type Item = { account: AccountKey; kind: Kind; id: bigint };
+
+export interface EntryRow {
+  at: bigint;
+  kind: bigint;
+  item_id: bigint;
+}
+export interface DocumentRow {
+  item_id: bigint;
+  at: bigint;
+  number: string | null;
+  text: string | null;
+  reference: string | null;
+}
+
+const none = { affects: 'none' } as const;
+
+/** The newest entries of a token before a position. */
+export const entriesBefore = statement<
+  One & { token: string; at: number; kind: number; id: bigint; limit: number },
+  EntryRow
+>(
+  'search.entriesBefore',
+  `select at, kind, item_id from search_entry
+   where account_id = :account and token = :token and (at, kind, item_id) < (:at, :kind, :id)
+   order by at desc, kind desc, item_id desc {limit :limit}`,
+);
+/** The next word in the order of words; `to` is where the words with a beginning end. */
+export const nextToken = statement<One & { after: string; to: string }, { token: string }>(
+  'search.nextToken',
+  `select token from search_entry where account_id = :account and token > :after and token < :to
+   order by token {limit 1}`,
+);
+/** Counts up to a limit, to find the rarest of several words. */
+export const countEntries = statement<One & { token: string; limit: number }, { total: bigint }>(
+  'search.countEntries',
+  `select count(*) as total from (select 1 from search_entry where account_id = :account and token = :token
+   order by at {limit :limit}) as counted`,
+);
+/** For operators: numbers, references and ids of all accounts. */
+export const entriesEverywhere = statement<
+  { token: string; at: number; accountId: bigint; kind: number; id: bigint; limit: number },
+  EntryRow & { account_id: bigint }
+>(
+  'search.entriesEverywhere',
+  `select account_id, at, kind, item_id from search_entry
+   where token = :token and token < '0' and (at, account_id, kind, item_id) < (:at, :accountId, :kind, :id)
+   order by at desc, account_id desc, kind desc, item_id desc {limit :limit}`,
+);
+
+/** `rows` are records of token, time, kind and id. */
+export const addEntries = statement<One & { rows: string }>(
+  'search.addEntries',
+  `insert into search_entry (account_id, token, at, kind, item_id)
+   select :account, added.token, added.at, added.kind, added.item_id
+   from {records :rows token text, at bigint, kind bigint, item_id bigint} as added
+   where true on conflict (account_id, token, at, kind, item_id) do nothing`,
+  none,
+);
+export const removeEntry = statement<Item & { token: string; at: number }>(
+  'search.removeEntry',
+  `delete from search_entry
+   where account_id = :account and token = :token and at = :at and kind = :kind and item_id = :id`,
+  none,
+);
+
+export interface ChangeRow {
+  kind: bigint;
+  item_id: bigint;
+  was_at: bigint | null;
+  was_number: string | null;
+  was_text: string | null;
+  was_reference: string | null;
+}
+/** The newest changes first, because somebody may be waiting for them. */
+export const changes = statement<One & { kind: Kind; limit: number }, ChangeRow>(
+  'search.changes',
+  `select kind, item_id, was_at, was_number, was_text, was_reference from search_change
+   where account_id = :account and kind = :kind order by item_id desc {limit :limit}`,
+);
+export const removeChange = statement<Item>(
+  'search.removeChange',
+  'delete from search_change where account_id = :account and kind = :kind and item_id = :id',
+  none,
+);
+export const anyChange = statement<One, { item_id: bigint }>(
+  'search.anyChange',
+  'select item_id from search_change where account_id = :account order by kind, item_id {limit 1}',
+);
+export const nextChanged = statement<{ after: bigint }, { account_id: bigint }>(
+  'search.nextChanged',
+  'select account_id from search_change where account_id > :after order by account_id {limit 1}',
+);
+
+export const nextBackfill = statement<{ after: bigint }, { account_id: bigint }>(
+  'search.nextBackfill',
+  'select account_id from search_backfill where account_id > :after order by account_id {limit 1}',
+);
+export const backfill = statement<One, { kind: bigint; to_id: bigint }>(
+  'search.backfill',
+  'select kind, to_id from search_backfill where account_id = :account',
+);
+export const moveBackfill = statement<One & { kind: number; toId: bigint }>(
+  'search.moveBackfill',
+  'update search_backfill set kind = :kind, to_id = :toId where account_id = :account',
+  none,
+);
+export const endBackfill = statement<One>(
+  'search.endBackfill',
+  'delete from search_backfill where account_id = :account',
+  none,
+);
+
+interface Source {
+  readonly columns: string;
+  readonly table: string;
+  readonly id: string;
+}
+const SOURCES: Readonly<Record<Kind, Source>> = {
+  [RECEIVED]: {
+    columns: 'message_id as item_id, received_at as at, sender as number, text, null as reference',
+    table: 'received',
+    id: 'message_id',
+  },
+  [SENT]: {
+    columns: 'message_id as item_id, sent_at as at, recipient as number, text, reference',
+    table: 'sent',
+    id: 'message_id',
+  },
+  [SCHEDULED]: {
+    columns: 'message_id as item_id, scheduled_at as at, recipient as number, text, reference',
+    table: 'scheduled',
+    id: 'message_id',
+  },
+  [CONTACT]: {
+    columns:
+      "contact_id as item_id, 0 as at, mobile as number, coalesce(name, '') || ' ' || coalesce(surname, '') as text, null as reference",
+    table: 'contact',
+    id: 'contact_id',
+  },
+};
+const among = (kind: Kind) => {
+  const { columns, table, id } = SOURCES[kind];
+  return statement<One & { ids: string }, DocumentRow>(
+    `search.${table}Among`,
+    `select ${columns} from ${table} where account_id = :account and ${id} {among :ids}`,
+  );
+};
+const down = (kind: Kind) => {
+  const { columns, table, id } = SOURCES[kind];
+  return statement<One & { to: bigint; limit: number }, DocumentRow>(
+    `search.${table}Down`,
+    `select ${columns} from ${table} where account_id = :account and ${id} <= :to order by ${id} desc {limit :limit}`,
+  );
+};
+/** Items by their ids, of every generation of the inbox. */
+export const documentsAmong = {
+  [RECEIVED]: among(RECEIVED),
+  [SENT]: among(SENT),
+  [SCHEDULED]: among(SCHEDULED),
+  [CONTACT]: among(CONTACT),
+};
+export const documentsDown = {
+  [RECEIVED]: down(RECEIVED),
+  [SENT]: down(SENT),
+  [SCHEDULED]: down(SCHEDULED),
+  [CONTACT]: down(CONTACT),
+};
+
+export interface ConversationRow {
+  number: string;
+  last_at: bigint;
+  last_kind: bigint;
+  last_id: bigint;
+}
+/** The newest conversations before a position. */
+export const conversationsBefore = statement<One & { at: number; number: string; limit: number }, ConversationRow>(
+  'search.conversationsBefore',
+  `select number, last_at, last_kind, last_id from conversation
+   where account_id = :account and (last_at, number) < (:at, :number) order by last_at desc, number desc {limit :limit}`,
+);
+export const conversation = statement<One & { number: string }, ConversationRow>(
+  'search.conversation',
+  'select number, last_at, last_kind, last_id from conversation where account_id = :account and number = :number',
+);
+/** A message that is older than the last one changes nothing. */
+export const putConversation = statement<One & { number: string; at: number; kind: number; id: bigint }>(
+  'search.putConversation',
+  `insert into conversation (account_id, number, last_at, last_kind, last_id) values (:account, :number, :at, :kind, :id)
+   on conflict (account_id, number) do update set last_at = excluded.last_at, last_kind = excluded.last_kind, last_id = excluded.last_id
+   where (excluded.last_at, excluded.last_kind, excluded.last_id) >= (conversation.last_at, conversation.last_kind, conversation.last_id)`,
+  none,
+);
+export const removeConversation = statement<One & { number: string }>(
+  'search.removeConversation',
+  'delete from conversation where account_id = :account and number = :number',
+  none,
+);

@@ -1,0 +1,164 @@
+/**
+ * search_entry: which messages and contacts have a word, a number, a reference or an id. The index
+ * is filled behind the write (domain/search/indexer.ts), so that no call of the contract waits for
+ * it. What begins with a character below `0` (numbers, references, ids) is looked up by operators
+ * over all accounts, so it has an index of its own.
+ *
+ * search_change: rows that differ from the index. `was_…` is what the index has of the row; without
+ * `was_at` it has nothing. Triggers add at most one row for each message or contact, in the
+ * transaction that changes it. The table has no foreign key: a row of an account that is being
+ * deleted would break it, and every delete would lock the row of its account on PostgreSQL.
+ *
+ * search_backfill: accounts from before this migration. Their messages are added to the index while
+ * the service runs, from the highest id of each kind down.
+ *
+ * conversation: the last message from or to each number, in the form that numbers are compared in.
+ *
+ * Kinds: 1 received, 2 sent, 3 scheduled, 4 contact.
+ */
+export const searchTables = `
+  create table search_entry (
+    account_id bigint not null references account on delete cascade,
+    token text {binary} not null,
+    at bigint not null,
+    kind bigint not null,
+    item_id bigint not null,
+    primary key (account_id, token, at, kind, item_id)
+  ) {clustered};
+  create index search_entry_everywhere on search_entry (token, at, account_id, kind, item_id) where token < '0';
+  create table search_change (
+    account_id bigint not null,
+    kind bigint not null,
+    item_id bigint not null,
+    was_at bigint,
+    was_number text, was_text text, was_reference text,
+    primary key (account_id, kind, item_id)
+  ) {clustered};
+  create table search_backfill (
+    account_id bigint primary key references account on delete cascade,
+    kind bigint not null,
+    to_id bigint not null
+  ) {clustered};
+  insert into search_backfill (account_id, kind, to_id) select account_id, 1, 9223372036854775807 from account;
+  create table conversation (
+    account_id bigint not null references account on delete cascade,
+    number text {binary} not null,
+    last_at bigint not null,
+    last_kind bigint not null,
+    last_id bigint not null,
+    primary key (account_id, number)
+  ) {clustered};
+  create index conversation_by_time on conversation (account_id, last_at, number);
+`;
+
+interface Source {
+  readonly table: string;
+  readonly kind: number;
+  readonly id: string;
+  readonly at: string;
+  readonly number: string;
+  readonly text: string;
+  readonly reference: string;
+  /** The columns whose change has to reach the index. */
+  readonly columns: readonly string[];
+}
+
+const message = { id: 'message_id', text: '$.text' };
+const SOURCES: readonly Source[] = [
+  {
+    ...message,
+    table: 'received',
+    kind: 1,
+    at: 'received_at',
+    number: '$.sender',
+    reference: 'null',
+    columns: ['sender', 'text', 'received_at'],
+  },
+  {
+    ...message,
+    table: 'sent',
+    kind: 2,
+    at: 'sent_at',
+    number: '$.recipient',
+    reference: '$.reference',
+    columns: ['recipient', 'text', 'reference', 'sent_at'],
+  },
+  {
+    ...message,
+    table: 'scheduled',
+    kind: 3,
+    at: 'scheduled_at',
+    number: '$.recipient',
+    reference: '$.reference',
+    columns: ['recipient', 'text', 'reference', 'scheduled_at'],
+  },
+  {
+    table: 'contact',
+    kind: 4,
+    id: 'contact_id',
+    at: '0',
+    number: '$.mobile',
+    text: "coalesce($.name, '') || ' ' || coalesce($.surname, '')",
+    reference: 'null',
+    columns: ['name', 'surname', 'mobile'],
+  },
+];
+
+const ADDED = 'insert into search_change (account_id, kind, item_id)';
+const WAS = 'insert into search_change (account_id, kind, item_id, was_at, was_number, was_text, was_reference)';
+const KEPT = 'on conflict (account_id, kind, item_id) do nothing';
+
+const wasOf = ({ kind, id, at, number, text, reference }: Source, row: string): string =>
+  `${row}.account_id, ${kind}, ${row}.${id}, ${at === '0' ? at : `${row}.${at}`}, ${[number, text, reference].map((each) => each.replaceAll('$', row)).join(', ')}`;
+
+export const sqliteSearch = `
+  ${SOURCES.map(
+    (source) => `
+  create trigger search_${source.table}_insert after insert on ${source.table} begin
+    ${ADDED} values (new.account_id, ${source.kind}, new.${source.id}) ${KEPT};
+  end;
+  create trigger search_${source.table}_update after update of ${source.columns.join(', ')} on ${source.table}
+    when ${source.columns.map((column) => `old.${column} is not new.${column}`).join(' or ')} begin
+    ${WAS} values (${wasOf(source, 'old')}) ${KEPT};
+  end;
+  create trigger search_${source.table}_delete after delete on ${source.table} begin
+    ${WAS} select ${wasOf(source, 'old')} where exists (select 1 from account where account_id = old.account_id) ${KEPT};
+  end;`,
+  ).join('')}
+  create trigger search_account_delete after delete on account begin
+    delete from search_change where account_id = old.account_id;
+  end;
+`;
+
+const postgresTrigger = (name: string, when: string, body: string) => `
+  create or replace function search_${name}() returns trigger language plpgsql as $$ begin ${body} return null; end $$;
+  create trigger search_${name} after ${when} execute function search_${name}();`;
+
+/** Inserts and deletes are noted once per statement; an update of these columns is rare. */
+export const postgresSearch = `
+  ${SOURCES.map(
+    (source) => `
+  ${postgresTrigger(
+    `${source.table}_insert`,
+    `insert on ${source.table} referencing new table as added for each statement`,
+    `${ADDED} select account_id, ${source.kind}, ${source.id} from added ${KEPT};`,
+  )}
+  ${postgresTrigger(
+    `${source.table}_update`,
+    `update of ${source.columns.join(', ')} on ${source.table} for each row
+      when ((${source.columns.map((column) => `old.${column}`).join(', ')}) is distinct from (${source.columns.map((column) => `new.${column}`).join(', ')}))`,
+    `${WAS} values (${wasOf(source, 'old')}) ${KEPT};`,
+  )}
+  ${postgresTrigger(
+    `${source.table}_delete`,
+    `delete on ${source.table} referencing old table as gone for each statement`,
+    `${WAS} select ${wasOf(source, 'gone')} from gone
+       where exists (select 1 from account where account.account_id = gone.account_id) ${KEPT};`,
+  )}`,
+  ).join('')}
+  ${postgresTrigger(
+    'account_delete',
+    'delete on account for each row',
+    'delete from search_change where account_id = old.account_id;',
+  )}
+`;
