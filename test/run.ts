@@ -7,6 +7,7 @@ import { parseArgs } from 'node:util';
 import { writeBatches } from './support/batches.ts';
 import { uncovered } from './support/coverage.ts';
 import { cpuOfChildren } from './support/cpu.ts';
+import { keepTemporaryFilesInMemory } from './support/memory-folder.ts';
 import { createPostgresServer, type PostgresServer } from './support/postgres-server.ts';
 import { addressOf, createTemplates, runSql } from './support/templates.ts';
 
@@ -22,6 +23,7 @@ const { values: given, positionals: named } = parseArgs({
 const files = (named.length > 0 ? named : ['test']).flatMap((path) =>
   statSync(path).isDirectory() ? globSync(`${path}/**/*.test.ts`).sort() : path,
 );
+if (!given.proof) keepTemporaryFilesInMemory(); // some proofs are about disks
 const SKIPPED_EXIT_CODE = 3;
 /** Up to so many files, each has a process of its own. */
 const FEW = 20;

@@ -5,9 +5,10 @@ import { after, describe, test } from 'node:test';
 import { pathOf } from './opened-database.ts';
 import {
   addressOf,
+  createRestorer,
   createTemplates,
   databaseOf,
-  RESTORE_SAMPLE,
+  type Restorer,
   runSql,
   type Template,
   type Templates,
@@ -56,16 +57,23 @@ function postgres(server: string): Engine & { readonly untouched: () => Promise<
     made.push(name);
     return addressOf(server, name);
   };
+  const restorerOf = (database: string) => {
+    const restorer = restorers.get(database) ?? createRestorer(database);
+    restorers.set(database, restorer);
+    return restorer;
+  };
   const templates = prepared?.postgres ?? createTemplates(make);
   const released: string[] = [];
+  const restorers = new Map<string, Restorer>();
   after(async () => {
+    for (const each of restorers.values()) await each.close();
     for (const name of made) await runSql(server, `drop database ${name} with (force)`);
   });
   return {
     name: 'postgres',
     async fresh(data) {
       const used = data === 'sample' ? released.pop() : undefined;
-      if (used) await runSql(used, RESTORE_SAMPLE);
+      if (used) await restorerOf(used).restore();
       return used ?? make(data === 'none' ? undefined : await templates[data]);
     },
     release: (database) => void released.push(database),

@@ -37,8 +37,11 @@ const NOBODY = 65_534;
 const asRoot = process.getuid?.() === 0;
 const identity = asRoot ? { uid: NOBODY, gid: NOBODY } : {};
 
-/** fsync off: the tests end with the machine's memory intact, and each makes a database of its own. */
-const QUICK = ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off'];
+/**
+ * fsync off: the tests end with the machine's memory intact, and each makes a database of its own. Autovacuum off: a run has
+ * hundreds of databases, and each would be visited once a minute.
+ */
+const QUICK = ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off', 'autovacuum=off'];
 
 /**
  * The folder with the programs of an installed PostgreSQL that servers are started from, as TEST_POSTGRES_BIN names it.
