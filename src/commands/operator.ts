@@ -25,6 +25,7 @@ const MEANINGS: Readonly<Record<string, string>> = {
   connector: 'connectors to carriers',
   contact: 'contacts of an account',
   credits: 'credits of an account and their movements',
+  event: 'what happened, as webhooks were told',
   group: 'groups of contacts',
   guard: 'what an account may spend, and where it may send',
   inbox: 'received messages of an account',

@@ -123,6 +123,20 @@ export const attemptsBefore = statement<
      and (webhook_attempt.at, webhook_attempt.event_id, number) < (:beforeAt, :beforeEvent, :beforeNumber)
    order by webhook_attempt.at desc, webhook_attempt.event_id desc, number desc {limit :limit}`,
 );
+export type EventRow = DeliveryRow & { due_at: bigint | null; username: string | null };
+type FromEvent = { sinceAt: number; afterAt: number; afterWebhook: bigint; afterEvent: bigint; limit: number };
+const eventColumns = `webhook_id, event_id, webhook_delivery.account_id, type, at, data, attempts, due_at, username`;
+const eventSource = 'webhook_delivery left join account on account.account_id = webhook_delivery.account_id';
+const eventOrder = `at >= :sinceAt and (at, webhook_id, event_id) > (:afterAt, :afterWebhook, :afterEvent)
+   order by at, webhook_id, event_id {limit :limit}`;
+export const eventsAfter = statement<FromEvent, EventRow>(
+  'webhooks.eventsAfter',
+  `select ${eventColumns} from ${eventSource} where ${eventOrder}`,
+);
+export const eventsOfWebhookAfter = statement<FromEvent & One, EventRow>(
+  'webhooks.eventsOfWebhookAfter',
+  `select ${eventColumns} from ${eventSource} where webhook_id = :webhook and ${eventOrder}`,
+);
 /** Adds an event without an account, for one webhook. */
 export const addTest = statement<Delivery & { at: number }>(
   'webhooks.addTest',

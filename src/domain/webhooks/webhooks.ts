@@ -134,6 +134,44 @@ export async function attemptsBefore(
   }));
 }
 
+/** An event as one webhook gets it. Its data has ids, never a number or a text. */
+export interface StoredEvent {
+  readonly id: bigint;
+  readonly webhookId: bigint;
+  readonly username: string | null;
+  readonly type: string;
+  readonly at: number;
+  readonly data: Readonly<Record<string, unknown>>;
+  readonly attempts: number;
+  /** When the next attempt is due; null if none follows. */
+  readonly nextAt: number | null;
+}
+
+/** Lists the events of all webhooks, or of one, the oldest first. */
+export async function eventsAfter(
+  database: Database,
+  { webhook, since }: { readonly webhook: bigint | null; readonly since: number },
+  after: readonly [at: number, webhook: bigint, event: bigint] | null,
+  limit: number,
+): Promise<StoredEvent[]> {
+  const [afterAt, afterWebhook, afterEvent] = after ?? [-(2 ** 53 - 1), 0n, 0n];
+  const from = { sinceAt: since, afterAt, afterWebhook, afterEvent, limit };
+  if (webhook === null) return (await database.all(sql.eventsAfter, from)).map(toEvent);
+  await rowOf(database, webhook);
+  return (await database.all(sql.eventsOfWebhookAfter, { ...from, webhook })).map(toEvent);
+}
+
+const toEvent = (row: sql.EventRow): StoredEvent => ({
+  id: row.event_id,
+  webhookId: row.webhook_id,
+  username: row.username,
+  type: row.type,
+  at: Number(row.at),
+  data: JSON.parse(row.data) as Record<string, unknown>,
+  attempts: Number(row.attempts),
+  nextAt: row.due_at === null ? null : Number(row.due_at),
+});
+
 /** Delivers an event once more, from now on. */
 export async function resendEvent(database: Database, id: bigint, event: bigint, now: number): Promise<void> {
   await rowOf(database, id);

@@ -5,9 +5,11 @@ import {
   addWebhook,
   attemptsBefore,
   enableWebhook,
+  eventsAfter,
   removeWebhook,
   resendEvent,
   rotateSecret,
+  type StoredEvent,
   testWebhook,
   type Webhook,
   type WebhookAttempt,
@@ -222,6 +224,56 @@ export const webhookAttempts = listAction({
   },
 });
 
+export const eventList = listAction({
+  name: 'event list',
+  scope: 'gateway',
+  path: '/events',
+  summary: 'List the events of webhooks, oldest first.',
+  description:
+    'A receiver that missed deliveries reads here what happened since. Events are written when they happen, for every enabled webhook that wants ' +
+    'them, and kept for 30 days; an event that two webhooks want is listed for each. They hold ids, never a number or a text.',
+  query: z.strictObject({
+    webhook: id.optional().describe('Only events of this webhook.'),
+    since: instant.optional().describe('Only events from this time on.'),
+  }),
+  item: z.strictObject({
+    id: id.describe('The `webhook-id` of its deliveries.'),
+    webhookId: id,
+    username: z.string().nullable().describe('The account that the event is about; null if it is about none.'),
+    type: z.string(),
+    at: instant.describe('When it happened.'),
+    data: z.record(z.string(), z.unknown()).describe('The ids and values of the event.'),
+    attempts: z.int().describe('How often its delivery was tried.'),
+    nextAt: instant.nullable().describe('When it is tried next; null if it was delivered or is not tried any more.'),
+  }),
+  position: z.tuple([instant, id, id]),
+  problems: ['not-found'],
+  example: {
+    query: { webhook: EXAMPLE.id, since: '2026-11-15T12:00:00Z' },
+    output: {
+      items: [
+        {
+          id: '1152921504606846976',
+          webhookId: EXAMPLE.id,
+          username: 'acme',
+          type: 'message.status',
+          at: '2026-11-15T12:00:00.000Z',
+          data: { messageId: '2001', status: 'DELIVERED' },
+          attempts: 1,
+          nextAt: null,
+        },
+      ],
+      next: null,
+    },
+  },
+  command: { columns: ['at', 'id', 'type', 'username', 'attempts', 'nextAt'] },
+  run: async ({ database }, { query: { webhook = null, since = -(2 ** 53 - 1) }, page: { after, limit } }) => {
+    const rows = await eventsAfter(database, { webhook, since }, after, limit + 1);
+    const positionOf = (event: StoredEvent): [number, bigint, bigint] => [event.at, event.webhookId, event.id];
+    return pageOf(rows, limit, (event) => ({ ...event, data: { ...event.data } }), positionOf);
+  },
+});
+
 export const webhookResend = action({
   name: 'webhook resend',
   scope: 'gateway',
@@ -277,6 +329,7 @@ export const webhookActions: readonly Action[] = [
   webhookEnable,
   webhookRotate,
   webhookAttempts,
+  eventList,
   webhookResend,
   webhookTest,
 ];

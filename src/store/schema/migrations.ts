@@ -244,6 +244,15 @@ export const migrations: readonly Migration[] = [
     `,
   },
   { version: 34, name: 'search', sql: searchTables, own: { sqlite: sqliteSearch, postgres: postgresSearch } },
+  {
+    version: 35,
+    name: 'events by time',
+    sql: `
+      drop index webhook_delivery_by_time;
+      create index webhook_delivery_by_time on webhook_delivery (at, webhook_id, event_id);
+      create index webhook_delivery_by_webhook on webhook_delivery (webhook_id, at, event_id);
+    `,
+  },
 ];
 
 /**

@@ -78,6 +78,36 @@ onEveryEngine('webhooks', (engine) => {
     assert.deepEqual([latest.type, latest.number, latest.status, latest.nextAt], ['message.status', 1, 204, null]);
   });
 
+  test('a receiver that missed events reads them in the list, in pages, from a time on and for its webhook alone', async (t) => {
+    const { add, receive, account, clock, run, deliverer } = await open(engine, t);
+    await account('acme');
+    const [one, other] = [await add(), await add({ events: ['message.received'] })];
+    const start = clock.now;
+    const messages: string[] = [];
+    for (let number = 0; number < 5; number += 1) {
+      messages.push((await receive()).id);
+      clock.now += 1_000;
+    }
+    const list = async (query: Readonly<Record<string, string>>) => await run('event list', { query });
+    const messageOf = ({ data }: { data: { messageId: string } }) => data.messageId;
+    const first = await list({ webhook: one.id, limit: '3' });
+    const rest = await list({ webhook: one.id, limit: '3', after: first.next });
+    assert.deepEqual([...first.items, ...rest.items].map(messageOf), messages);
+    assert.deepEqual([rest.next, first.items[0].username, first.items[0].attempts], [null, 'acme', 0]);
+    const since = new Date(start + 3_000).toISOString();
+    assert.deepEqual((await list({ webhook: other.id, since })).items.map(messageOf), messages.slice(3));
+    const all = (await list({})).items;
+    assert.equal(all.length, 10);
+    assert.equal(
+      new Set(all.map(({ id, webhookId }: { id: string; webhookId: string }) => `${id} ${webhookId}`)).size,
+      10,
+    );
+    await deliverer.deliverDue();
+    const [delivered] = (await list({ webhook: one.id })).items;
+    assert.deepEqual([delivered.attempts, delivered.nextAt], [1, null]);
+    await assert.rejects(list({ webhook: '1' }), { kind: 'not-found' });
+  });
+
   test('a webhook with full gets numbers and texts, and only the ids of a deleted message', async (t) => {
     const { receiver, deliverer, add, receive, account, of } = await open(engine, t);
     await account('acme');
