@@ -25,7 +25,7 @@ export const proofs: Readonly<Record<string, Proof>> = {
   },
   fuzz: {
     proves: 'Thousands of damaged inputs get one right answer each, and change nothing that they should not.',
-    slice: ['proof/fuzz'],
+    slice: ['proof/fuzz', 'test/asmx/xml/reader.test.ts'],
     campaign: 'proof/fuzz/run.ts',
   },
   attack: {
@@ -72,7 +72,8 @@ export const proofs: Readonly<Record<string, Proof>> = {
     slice: ['proof/kannel'],
   },
   smpp: {
-    proves: 'A service with SMPP that is killed again and again loses nothing and submits nothing twice, by one way or two.',
+    proves:
+      'A service with SMPP that is killed again and again loses nothing and submits nothing twice, by one way or two.',
     slice: ['proof/smpp'],
     campaign: 'proof/smpp/run.ts',
   },

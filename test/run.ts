@@ -58,6 +58,7 @@ const environment = {
   TEST_COVERAGE: folder,
   ...(server && { TEST_POSTGRES: server }),
   TEST_TEMPLATES: JSON.stringify(await makeTemplates()),
+  ...(given.proof && { FUZZ_RUNS: process.env.FUZZ_RUNS ?? '30000' }),
   TEST_SKIPPED: skippedFile,
   TEST_DEADLINE_MS: String(limits.processMs),
   NODE_COMPILE_CACHE: getCompileCacheDir(), // 0.6 s less a file

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Config } from '../../src/config/settings.ts';
 import { accountChanges } from '../support/account-changes.ts';
-import { exportOf } from '../support/contract-client.ts';
+import { exportOf, protocolsFor } from '../support/contract-client.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { PROTOCOLS, type Protocol, requestOf } from '../support/protocols.ts';
 import { ACME, GLOBEX, type Service, startService } from '../support/service.ts';
@@ -56,7 +56,7 @@ onEveryEngine('accounts that are restricted to networks', (engine) => {
       }
     }));
 
-  for (const protocol of PROTOCOLS) {
+  for (const protocol of protocolsFor(engine)) {
     test(`all 32 operations in ${protocol}: outside its networks an account gets exactly the bytes for an unknown user_id, and nothing is changed`, () =>
       withService(async (service) => {
         const before = await exportOf(service.app);

@@ -95,6 +95,24 @@ export function inEveryProtocol(
   }
 }
 
+/** One test for all protocols, on one copy of the sample data, which has to stay as it is. */
+export function withoutChange(engine: Engine, name: string, work: (client: Client) => Promise<void>): void {
+  const protocols = protocolsFor(engine);
+  test(`${name} (${protocols.join(', ')})`, async () => {
+    const service = await startService(engine);
+    try {
+      for (const protocol of protocols) {
+        const client = clientOf(service, protocol);
+        const before = await client.exported();
+        await work(client);
+        assert.equal(await client.exported(), before, protocol);
+      }
+    } finally {
+      await service.stop();
+    }
+  });
+}
+
 /**
  * All protocols on the first engine, and one after the other on the next engines. The protocol of a
  * call does not depend on where the data is.

@@ -101,5 +101,10 @@ export function onEveryEngine(name: string, suite: (engine: Engine) => void): vo
     test(`${name} (postgres)`, { skip: 'skipped: no PostgreSQL, see test/run.ts' }, () => {});
 }
 
+/** A suite about what does not depend on the database. */
+export function onFirstEngine(name: string, suite: (engine: Engine) => void): void {
+  describe(name, () => suite(engines[0] as Engine));
+}
+
 // Not by node:test's `after`: its hook watches every promise, and a program that measures CPU would count that.
 process.once('exit', () => rmSync(folder, { recursive: true, force: true }));

@@ -99,9 +99,9 @@ onEveryEngine("another account's id in a parameter", (engine) => {
     const [group = '', operation = ''] = name.split('.');
     for (const { foreign, unknown } of cases) {
       test(`${name} ${JSON.stringify(foreign)} is answered as if it did not exist, and the other account stays`, async () => {
-        for (const protocol of protocolsFor(engine)) {
-          const service = await startService(engine);
-          try {
+        const service = await startService(engine);
+        try {
+          for (const protocol of protocolsFor(engine)) {
             const globex = clientOf(service, protocol, GLOBEX, 'globex');
             const [acmeBefore, globexBefore] = [await exportOf(service.app, 'acme'), await globex.exported()];
             const answer = await globex.raw(group, operation, foreign);
@@ -117,9 +117,9 @@ onEveryEngine("another account's id in a parameter", (engine) => {
             if (!/SaveMessageTemplate|BlackListNumber/.test(operation)) {
               assert.equal(await globex.exported(), globexBefore, protocol);
             }
-          } finally {
-            await service.stop();
           }
+        } finally {
+          await service.stop();
         }
       });
     }

@@ -10,7 +10,7 @@ import {
 import { errorsOf } from '../../../src/asmx/contract/errors.ts';
 import type { Operation, ParameterType } from '../../../src/asmx/contract/types.ts';
 import type { Config } from '../../../src/config/settings.ts';
-import { type Engine, onEveryEngine } from '../../support/engines.ts';
+import { type Engine, onFirstEngine } from '../../support/engines.ts';
 import { codeBlocks, message, rows, section, textOf } from '../../support/markup.ts';
 import { ENVELOPES, NAMESPACE } from '../../support/protocols.ts';
 import { validateResult } from '../../support/schema-validator.ts';
@@ -54,7 +54,7 @@ const PLACES: readonly Place[] = [
 const typeOf = (type: ParameterType): string => (type.kind === 'list' ? `list of ${type.item.name}` : type.name);
 const hasList = ({ parameters }: Operation) => Object.values(parameters).some(({ kind }) => kind === 'list');
 
-onEveryEngine('pages of operations', (engine) => {
+onFirstEngine('pages of operations', (engine) => {
   test('the pages show 32 operations', () => assert.equal(OPERATIONS.length, 32));
   for (const place of PLACES) describe(place.where, () => suite(engine, place));
 });

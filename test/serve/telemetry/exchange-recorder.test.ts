@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { type Exchange, exchanges, type HttpMessage } from '../../support/cases.ts';
-import { type Engine, onEveryEngine } from '../../support/engines.ts';
+import { type Engine, onFirstEngine } from '../../support/engines.ts';
 import { ENVELOPES, NAMESPACE } from '../../support/protocols.ts';
 import { ACME, startService } from '../../support/service.ts';
 import { exchangeMessage, requestBytes } from '../../support/socket.ts';
@@ -52,7 +52,7 @@ async function record(engine: Engine, calls: Call[]): Promise<{ answers: HttpMes
   return { answers, written: exchangesOf(file) };
 }
 
-onEveryEngine('wire log', (engine) => {
+onFirstEngine('wire log', (engine) => {
   for (const { name, target = '', fields = [], body, sent, traced } of CASES) {
     test(`the user_id is masked and the rest kept: ${name}`, async () => {
       const start = `${body === undefined ? 'GET' : 'POST'} ${target} HTTP/1.1`;
