@@ -22,6 +22,7 @@ export const python = () => peer('python3-zeep', ['/usr/bin/python3', 'python3']
 export const nginx = () => peer('nginx-light', ['nginx', '/usr/sbin/nginx'], ['-v']);
 export const haproxy = () => peer('haproxy', ['haproxy', '/usr/sbin/haproxy'], ['-v']);
 export const stunnel = () => peer('stunnel4', ['stunnel4', 'stunnel'], ['-version']);
+export const promtool = () => peer('prometheus', ['promtool'], ['--version']);
 export const openssl = () => peer('openssl', ['openssl'], ['version']);
 // With Mono's wsdl come mcs, xsd and mono.
 export const mono = () => peer('mono-devel', ['wsdl'], []);
