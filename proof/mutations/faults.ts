@@ -346,8 +346,8 @@ const migration: readonly PlantedFault[] = [
     'migration/old-server/old-account.ts',
     'if (cap !== undefined && rows.length >= cap) return { rows, isCapped: true };',
     '',
+    'migration/growing-lists',
     'migration/import',
-    'migration/sent-stream',
   ),
 ];
 

@@ -25,6 +25,12 @@ describe('signing in to the console', () => {
     assert.match(page.text, /You have no password yet/);
   });
 
+  test('a person who is signed in is not asked for a code', async () => {
+    const client = await signedIn(api, { username: 'acme' });
+    const { status, location } = await client.get('/console/sign-in/code');
+    assert.deepEqual([status, location], [303, '/console/']);
+  });
+
   test('a one-time link signs in once, by its button and not by opening the page', async () => {
     const path = await linkFor(api, { username: 'acme' });
     const client = createConsoleClient(api.address);

@@ -258,7 +258,9 @@ describe('classes', () => {
   test('an internal error of Columba counts as failed, and a mistake of the caller does not', () => {
     const result = answer(long('4'));
     const plain = { status: 503, type: 'text/plain; charset=utf-8' };
-    assert.equal(compared('inbox.CountUnread', result, answer('busy', plain)).outcome, 'failed');
+    for (const status of [503, 429]) {
+      assert.equal(compared('inbox.CountUnread', result, answer('busy', { ...plain, status })).outcome, 'failed');
+    }
     const soap = compareAnswers(
       call('inbox.CountUnread', 'soap11'),
       fault('Server', 'a'),
