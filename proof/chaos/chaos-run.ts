@@ -24,8 +24,12 @@ export interface ChaosOptions {
   /** Random acts between two kills. */
   readonly actsPerKill: number;
   readonly unknownOutcomePolicy: UnknownOutcomePolicy;
+  /** Where the nodes find the database, if not where the run itself looks at it. */
+  readonly nodeDatabase?: string;
   /** Kills something else than a node, such as the database server. Resolves when it serves again. */
   readonly killOther?: () => Promise<string>;
+  /** How often that is killed and not a node. */
+  readonly killOtherChance?: number;
   readonly progress?: (kills: number, messages: number) => void;
 }
 export interface ChaosResult {
@@ -89,7 +93,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
 }
 
 async function createRun(options: ChaosOptions) {
-  const { database, seed, unknownOutcomePolicy } = options;
+  const { database, seed, unknownOutcomePolicy, nodeDatabase = database, killOtherChance = 0.2 } = options;
   const random = createRandom('acts', seed);
   const events: Event[] = [];
   const record = (event: Event) => void events.push(event);
@@ -121,7 +125,7 @@ async function createRun(options: ChaosOptions) {
 
   async function launch(): Promise<Slot> {
     const submitted: SubmittedEvent[] = [];
-    const node = await startNode({ database, times: TIMES }, (parts, onHeard) => {
+    const node = await startNode({ database: nodeDatabase, times: TIMES }, (parts, onHeard) => {
       const own: SubmittedEvent[] = [];
       onHeard(() => setAnswered(own, true, events.length));
       return carrier.submit(parts, (event) => {
@@ -224,7 +228,7 @@ async function createRun(options: ChaosOptions) {
     },
 
     async kill(): Promise<void> {
-      if (options.killOther && random.chance(0.2)) {
+      if (options.killOther && random.chance(killOtherChance)) {
         record({ kind: 'killed', what: await options.killOther() });
         return;
       }

@@ -9,21 +9,41 @@ export interface Network {
   swallow(): void;
   /** As after a failed network: what was open is lost, what is new gets through. */
   restore(): void;
+  /**
+   * Breaks the connection of each of the next commits. before: PostgreSQL never gets the commit. after: it
+   * has committed, and the answer is lost. Nobody on the other side can tell the two apart.
+   */
+  breakCommits(ways: readonly CommitFault[]): void;
+  /** How many connections were broken so. */
+  broken(): Readonly<Record<CommitFault, number>>;
   close(): Promise<void>;
 }
+export type CommitFault = 'before' | 'after';
 
 export async function createNetwork(to: number): Promise<Network> {
   const open = new Set<Socket>();
   const prepared: string[][] = [];
   let swallowing = false;
+  const commitFaults: CommitFault[] = [];
+  const broken = { before: 0, after: 0 };
 
   const server = createServer((client) => {
     const upstream = connect(to, '127.0.0.1');
     const names: string[] = [];
     prepared.push(names);
+    let fault: CommitFault | undefined;
     const watch = frontendMessages((type, content) => {
       if (type === 'P') names.push(content.toString('utf8', 0, content.indexOf(0)));
+      if (type === 'Q' && /^commit\0/i.test(content.toString('latin1'))) fault ??= commitFaults.shift();
     });
+    /** Whether these bytes are the end of the connection. */
+    const isBroken = (from: Socket): boolean => {
+      if (fault !== (from === client ? 'before' : 'after')) return false;
+      broken[fault] += 1;
+      client.destroy();
+      upstream.destroy();
+      return true;
+    };
     const pairs = [
       [client, upstream],
       [upstream, client],
@@ -33,7 +53,7 @@ export async function createNetwork(to: number): Promise<Network> {
       from.on('data', (bytes) => {
         if (swallowing) return;
         if (from === client) watch(bytes);
-        into.write(bytes);
+        if (!isBroken(from)) into.write(bytes);
       });
       from.on('error', () => {});
       from.on('close', () => {
@@ -56,6 +76,10 @@ export async function createNetwork(to: number): Promise<Network> {
       swallowing = false;
       cut();
     },
+    breakCommits(ways) {
+      commitFaults.push(...ways);
+    },
+    broken: () => broken,
     close() {
       cut();
       return new Promise((resolve) => server.close(() => resolve()));
