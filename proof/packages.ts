@@ -14,6 +14,7 @@ const PACKAGES: Readonly<Record<string, string>> = {
   haproxy: 'PATH=$PATH:/usr/sbin haproxy -v',
   stunnel4: 'stunnel4 -version',
   openssl: 'openssl version',
+  'libnet-smpp-perl': 'perl -MNet::SMPP -e1',
   prometheus: 'promtool --version',
   systemd: 'systemd-analyze --version',
   bsdutils: 'script --version',

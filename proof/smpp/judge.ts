@@ -3,7 +3,13 @@ import { openOutside } from '../../test/support/other-process.ts';
 import { check } from '../checker/checker.ts';
 import type { Event, Outcome } from '../checker/history.ts';
 import { type Carrier, type Submitted, tokenOf } from './carrier.ts';
-import type { Asked } from './kill-run.ts';
+
+export interface Asked {
+  readonly token: string;
+  readonly parts: number;
+  /** Null: the answer was lost. */
+  isAccepted: boolean | null;
+}
 
 /** What the carriers have written down, compared with what is in the database. */
 export interface Judged {

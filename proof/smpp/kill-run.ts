@@ -8,7 +8,7 @@ import { openOutside } from '../../test/support/other-process.ts';
 import { crash, type Program, startProgram, until } from '../../test/support/program.ts';
 import { createRandom } from '../../test/support/random.ts';
 import { type Carrier, MOODS, type Mood, type Submitted, startCarrier, textOf } from './carrier.ts';
-import { judge, unstored } from './judge.ts';
+import { type Asked, judge, unstored } from './judge.ts';
 
 /**
  * The service as a process, with one or two SMSCs, killed with SIGKILL at random moments while
@@ -32,13 +32,6 @@ export interface KillResult {
   /** Messages of which nobody knows whether a carrier has them, and about which an operator decides. */
   readonly undecided: number;
   readonly received: number;
-}
-
-export interface Asked {
-  readonly token: string;
-  readonly parts: number;
-  /** Null: the answer was lost. */
-  isAccepted: boolean | null;
 }
 
 const USERNAME = 'acme';

@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { readSomeNetworks } from '../base/networks.ts';
-import { FIELD_NAME_FORM, FIELD_VALUE_FORM, FIELDS_MAX } from '../domain/sending/carrier-fields.ts';
 
 /**
  * Schemas of values that several actions share. Outside they are JSON; inside they are bigint,
@@ -64,13 +63,6 @@ export const instant = z
     encode: (ms) => new Date(ms).toISOString(),
   })
   .describe('An instant in the format of RFC 3339, with Z or with an offset such as +02:00. Answers have Z.');
-
-const A_FIELD = 'expected names such as templateId';
-const A_FIELD_VALUE = 'expected 1 to 100 printable ASCII characters';
-/** Fields that carriers demand, such as those of India. */
-export const carrierFields = z
-  .record(z.string().regex(FIELD_NAME_FORM, A_FIELD), z.string().regex(FIELD_VALUE_FORM, A_FIELD_VALUE))
-  .refine((fields) => Object.keys(fields).length <= FIELDS_MAX, `expected at most ${FIELDS_MAX} fields`);
 
 /** A text of at most `lengthMax` characters, without control characters. */
 export const line = (lengthMax: number) =>

@@ -24,6 +24,7 @@ export const haproxy = () => peer('haproxy', ['haproxy', '/usr/sbin/haproxy'], [
 export const stunnel = () => peer('stunnel4', ['stunnel4', 'stunnel'], ['-version']);
 export const promtool = () => peer('prometheus', ['promtool'], ['--version']);
 export const openssl = () => peer('openssl', ['openssl'], ['version']);
+export const perlSmpp = () => peer('libnet-smpp-perl', ['perl'], ['-MNet::SMPP', '-e1']);
 // With Mono's wsdl come mcs, xsd and mono.
 export const mono = () => peer('mono-devel', ['wsdl'], []);
 // It makes a terminal.

@@ -31,7 +31,10 @@ declare module 'smpp' {
   }
   const smpp: {
     readonly PDU: typeof PDU;
-    readonly encodings: Record<string, { decode?: (octets: Buffer) => unknown }>;
+    readonly encodings: Record<
+      string,
+      { decode?: (octets: Buffer) => unknown; encode?: (text: string) => Buffer; match?: (text: string) => boolean }
+    >;
     createServer(listener: (session: Session) => void): Server;
   };
   export default smpp;

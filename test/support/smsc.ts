@@ -19,6 +19,8 @@ export interface Smsc {
   isBound(): boolean;
   /** Receipts and messages that the gateway has not answered. */
   unanswered(): number;
+  /** How many of them it has taken. */
+  received(): number;
   /** A message from a phone. */
   send(message: FromPhone): void;
   /** Closes the connections. */
@@ -34,6 +36,8 @@ export interface SmscRule {
   readonly status?: number;
   readonly delayMs?: number;
   readonly answers?: boolean;
+  /** It has the message although it does not answer: the receipts come. */
+  readonly isTaken?: boolean;
   /** Words of receipts, in this order. */
   readonly receipts?: readonly string[];
 }
@@ -76,11 +80,14 @@ export async function startSmsc(port = 0): Promise<Smsc> {
   const all = new Set<Session>();
   const waiting = new Set<Delivery>();
   let nextId = 0x1000;
+  let acknowledged = 0;
 
   const transmit = (session: Session, delivery: Delivery): void => {
     session.send(new smpp.PDU('deliver_sm', { ...delivery.fields }), (response) => {
-      if (response.command_status === 0) waiting.delete(delivery);
-      else void sleep(REFUSED_AGAIN_MS).then(() => sessions.has(session) && transmit(session, delivery));
+      if (response.command_status === 0) {
+        waiting.delete(delivery);
+        acknowledged++;
+      } else void sleep(REFUSED_AGAIN_MS).then(() => sessions.has(session) && transmit(session, delivery));
     });
   };
   const deliver = (fields: object): void => {
@@ -96,9 +103,10 @@ export async function startSmsc(port = 0): Promise<Smsc> {
     const rule = smsc.rules.find((each) => (each.to?.test(pdu.destination_addr) ?? true) && each.times !== 0) ?? {};
     if (rule.times !== undefined) rule.times--;
     if (rule.delayMs) await sleep(rule.delayMs);
-    if (rule.answers === false || message === undefined) return;
+    if ((rule.answers === false && !rule.isTaken) || message === undefined) return;
     const id = (nextId++).toString(16);
-    session.send(pdu.response(rule.status ? { command_status: rule.status } : { message_id: id }));
+    if (rule.answers !== false)
+      session.send(pdu.response(rule.status ? { command_status: rule.status } : { message_id: id }));
     if (rule.status || !(pdu.registered_delivery & 3)) return;
     // Kannel loses a receipt that overtakes the answer.
     await sleep(50);
@@ -134,6 +142,7 @@ export async function startSmsc(port = 0): Promise<Smsc> {
     submitted: [],
     isBound: () => sessions.size > 0,
     unanswered: () => waiting.size,
+    received: () => acknowledged,
     send: (message) => deliver(phoneFields(message)),
     drop() {
       for (const { socket } of all) socket.destroy();

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { FIELD_NAME_FORM } from '../../domain/sending/carrier-fields.ts';
+import { FIELD_NAME_FORM } from '../../sms/carrier-fields.ts';
 import { RECEIPT_STATUSES } from '../connector.ts';
 
 /**

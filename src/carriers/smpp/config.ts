@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Clock } from '../../base/clock.ts';
-import { FIELD_NAME_FORM } from '../../domain/sending/carrier-fields.ts';
+import { FIELD_NAME_FORM } from '../../sms/carrier-fields.ts';
 import { STATUS_MEANINGS } from './status.ts';
 
 /** The configuration of a connector to an SMSC, and what it needs from outside. */

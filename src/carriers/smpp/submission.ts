@@ -1,4 +1,4 @@
-import type { CarrierFields } from '../../domain/sending/carrier-fields.ts';
+import type { CarrierFields } from '../../sms/carrier-fields.ts';
 import { septetsOf } from '../../sms/gsm7.ts';
 import type { Submission, SubmitResult } from '../connector.ts';
 import type { ConfiguredTlv, SmppConfig } from './config.ts';

@@ -1,5 +1,6 @@
 import { createPauses } from '../../base/event-loop.ts';
 import { badField, conflict } from '../../base/problem.ts';
+import { type CarrierFields, storedFields } from '../../sms/carrier-fields.ts';
 import { e164, exponentFault, writtenKey } from '../../sms/numbers.ts';
 import { charactersBeyondGsm7, type Encoding, PARTS_MAX, splitText } from '../../sms/parts.ts';
 import { type AccountKey, accountIdOf } from '../../store/caller.ts';
@@ -12,7 +13,6 @@ import { addQueued } from '../messages/sent.ts';
 import type { OutboundRoute } from '../outbound/choose.ts';
 import { ceilingStops, divideByCountry, type Guard, type GuardRule, type Stop, tellStops } from '../outbound/guard.ts';
 import { sendingRules } from '../outbound/routes.ts';
-import { type CarrierFields, storedFields } from './carrier-fields.ts';
 import * as sql from './dispatch.sql.ts';
 import { divided } from './end.ts';
 import { afterQuietHours } from './quiet-hours.ts';
@@ -33,7 +33,6 @@ export interface NewMessages {
   readonly notAfter: number | null;
   /** The answer to a STOP or HELP word, which the blacklist does not hold back. */
   readonly isAnswer?: boolean;
-  /** Fields that carriers demand, besides those of the account. */
   readonly carrierFields?: CarrierFields;
 }
 export interface AcceptedMessage {
@@ -288,6 +287,7 @@ async function hold(
   const isScheduled = dueAt > at;
   const messages = planned.map((message, index) => ({ ...message, id: first + BigInt(index) }));
   const { reference, notAfter, isAnswer = false } = given;
+  const carrierFields = storedFields(given.carrierFields ?? {});
   // What the guard holds is not in the schedule, where its customer would expect it to go out.
   const [held, going] = divided(messages, ({ stop }) => stop !== null);
   const queued = isScheduled ? held : messages;
@@ -302,9 +302,7 @@ async function hold(
     const rows = queued.map(({ id, recipient, text }) => ({ id, reference, recipient, text }));
     await addQueued({ queries, account, at }, rows);
   }
-  const expiresAt = notAfter ?? dueAt + tryForMs;
-  const carrierFields = storedFields(given.carrierFields ?? {});
-  const times = { dueAt, isAnswer: isAnswer ? 1 : 0, notAfter, expiresAt, carrierFields };
+  const times = { dueAt, isAnswer: isAnswer ? 1 : 0, notAfter, expiresAt: notAfter ?? dueAt + tryForMs, carrierFields };
   await queries.runAll(
     sql.add,
     messages.map(({ id, recipient, parts, credits, sender, way, route, price, stop }) => ({

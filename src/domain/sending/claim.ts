@@ -1,12 +1,12 @@
 import { nextTurn } from '../../base/event-loop.ts';
 import { isLockedOut, isUnavailable } from '../../base/problem.ts';
+import { type CarrierFields, mergedFields } from '../../sms/carrier-fields.ts';
 import { splitText } from '../../sms/parts.ts';
 import type { Database, Transaction, TransactionQueries } from '../../store/database.ts';
 import { elementsOf } from '../../store/json.ts';
 import { effectiveRegion } from '../accounts/accounts.ts';
 import * as attemptSql from './attempts.sql.ts';
 import { type KnownParts, knownParts, WHOLE } from './attempts.ts';
-import { type CarrierFields, mergedFields } from './carrier-fields.ts';
 import { pausedAt } from './connectors.sql.ts';
 import * as sql from './dispatch.sql.ts';
 import { divided, escalate, NEVER, reconsider, requeue } from './end.ts';

@@ -11,19 +11,16 @@ import {
 } from '../../domain/accounts/accounts.ts';
 import { hashPassword } from '../../domain/accounts/credentials.ts';
 import { createGuardedAccount } from '../../domain/outbound/guard.ts';
-import { readFields, storedFields } from '../../domain/sending/carrier-fields.ts';
 import { requireConnector } from '../../domain/sending/connectors.ts';
 import { isTimeZone, QUIET_HOURS_FORM } from '../../domain/sending/quiet-hours.ts';
 import { isRegion } from '../../sms/numbers.ts';
 import { type Action, accountAction, action, listAction, type Services } from '../action.ts';
 import type { Scope } from '../actor.ts';
-import { requireCarrierFields } from '../carrier-fields.ts';
 import { changedWords, shownWords } from '../reply-words.ts';
 import {
   accountParams,
   allowedNetworks,
   amount,
-  carrierFields,
   credits,
   formerName,
   instant,
@@ -31,19 +28,12 @@ import {
   line,
   username,
 } from '../schemas.ts';
+import { requireStoredFields, storedCarrierFields } from './carrier-fields.ts';
 import { accountSignInLink } from './operators.ts';
 
 /** Accounts: make, show, change, switch off, remove. */
 
 const text = (lengthMax: number, description: string) => line(lengthMax).nullable().optional().describe(description);
-
-/** An object in JSON, and its text in the account. */
-const storedCarrierFields = z
-  .codec(carrierFields, z.string().nullable(), {
-    decode: storedFields,
-    encode: (stored) => ({ ...readFields(stored) }),
-  })
-  .describe("Fields that carriers demand of its messages, such as India's entityId; a message may have others.");
 
 const settable = {
   company: text(200, 'Name of the company.'),
@@ -246,7 +236,7 @@ export const accountAdd = action({
     const { database, now } = services;
     const { password, credits: begin = 0n, username: name, ...settings } = body;
     await checkConnector(services, settings.connector);
-    await requireCarrierFields(services, readFields(settings.carrierFields ?? null));
+    await requireStoredFields(services, settings.carrierFields);
     const passwordHash = password === undefined ? null : await hashPassword(password);
     const given = { ...givenSettings(settings), username: name, passwordHash, credits: begin };
     return { username: name, ...(await createGuardedAccount(database, given, now())) };
@@ -313,7 +303,7 @@ export const accountChange = accountAction({
   run: async (services, { body }) => {
     const { database, account } = services;
     await checkConnector(services, body.connector);
-    await requireCarrierFields(services, readFields(body.carrierFields ?? null));
+    await requireStoredFields(services, body.carrierFields);
     return shown(await changeAccount(database, account.id, account.username, givenSettings(body)));
   },
 });

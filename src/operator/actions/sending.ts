@@ -13,19 +13,9 @@ import { DECISIONS, decide } from '../../domain/sending/decide.ts';
 import { linkResent, requireEnded } from '../../domain/sending/resend.ts';
 import { type AccountServices, type Action, accountAction, withStatus } from '../action.ts';
 import { mayRead } from '../actor.ts';
-import { requireCarrierFields } from '../carrier-fields.ts';
 import { domainOf } from '../domain.ts';
-import {
-  accountParams,
-  carrierFields,
-  credits,
-  formerName,
-  instant,
-  line,
-  messageParams,
-  queryFlag,
-  rowId,
-} from '../schemas.ts';
+import { accountParams, credits, formerName, instant, line, messageParams, queryFlag, rowId } from '../schemas.ts';
+import { carrierFields, requireCarrierFields } from './carrier-fields.ts';
 
 /** Messages are accepted, sent again, decided about where the outcome is unknown, and activated. */
 
