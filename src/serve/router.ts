@@ -1,4 +1,4 @@
-import type { Handler } from '../base/exchange.ts';
+import { type Handler, header, type Reply, type Request } from '../base/exchange.ts';
 
 /**
  * Maps the path of a request on the contract's port to the Handler that answers it. The web
@@ -49,7 +49,8 @@ const WEB_PREFIXES = ['/console', '/operator'] as const;
 
 /**
  * Redirects to the public URL of the web listener. If none is set, that is the address on which it
- * listens, or, if it listens on all interfaces, the host by which the client reaches us.
+ * listens, or, if it listens on all interfaces, the host by which the client reaches us. A listener
+ * on loopback is of no use to a client on another machine, so such a client is told what to set.
  */
 export function webRedirects(
   webUrl: string,
@@ -60,9 +61,26 @@ export function webRedirects(
   const redirect: Handler = async (request) => {
     const address = await webAddress();
     if (address === undefined) return otherwise(request);
+    if (!webUrl && isLoopback(hostOf(address)) && !isLocal(request)) return NO_PUBLIC_URL;
     return redirectTo(webUrl || address.replace(/\/\/(?:0\.0\.0\.0|\[::\])/, `//${hostOf(request.base)}`))(request);
   };
   return Object.fromEntries(WEB_PREFIXES.map((prefix) => [prefix, redirect]));
 }
 
 const hostOf = (base: string): string => URL.parse(base)?.hostname ?? 'localhost';
+
+const isLoopback = (host: string): boolean => /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(host);
+
+/** Fields that proxies add. They count from any proxy here, because an untrusted one forwards requests too. */
+const FORWARDING_FIELDS = ['forwarded', 'via', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto'];
+
+const isLocal = (request: Request): boolean =>
+  isLoopback(hostOf(request.base)) && FORWARDING_FIELDS.every((name) => header(request, name) === undefined);
+
+const NO_PUBLIC_URL: Reply = {
+  status: 404,
+  headers: { 'Content-Type': 'text/plain; charset=utf-8', 'Cache-Control': 'no-store' },
+  body:
+    "The console and the operator's API have no public address yet. Forward /console, /operator and /carriers to the " +
+    'web listener of Columba, and set COLUMBA_WEB_URL to the public address.\n',
+};

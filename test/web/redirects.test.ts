@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
+import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
@@ -36,6 +37,20 @@ const locationOf = async (url: string): Promise<[number, string | null]> => {
   return [reply.status, reply.headers.get('location')];
 };
 
+/** fetch does not let a caller choose the Host. */
+const get = (url: string, headers: Record<string, string>) =>
+  new Promise<{ status?: number | undefined; location?: string | undefined; text: string }>((resolve, reject) => {
+    request(url, { headers }, (reply) => {
+      let text = '';
+      reply.setEncoding('utf8').on('data', (piece: string) => {
+        text += piece;
+      });
+      reply.on('end', () => resolve({ status: reply.statusCode, location: reply.headers.location, text }));
+    })
+      .on('error', reject)
+      .end();
+  });
+
 for (const [model, args] of [
   ['one process', []],
   ['workers', ['--workers', '2']],
@@ -49,6 +64,25 @@ for (const [model, args] of [
         assert.equal((await fetch(location ?? '')).status, 200, 'the reference is there');
         assert.match((await locationOf(`${url}/console`))[1] ?? '', /:\d+\/console$/);
         assert.equal((await locationOf(`${url}/consoles`))[0], 404);
+      });
+    });
+
+    test('a forwarded request is never redirected to loopback, and is told which setting is missing', async () => {
+      await withServer(args, async ({ address: url }) => {
+        const { port } = new URL(url);
+        for (const fields of [
+          { host: 'sms.example' },
+          { host: `192.0.2.7:${port}` },
+          { 'x-forwarded-for': '203.0.113.9' },
+          { 'x-forwarded-host': 'sms.example' },
+          { 'x-forwarded-proto': 'https' },
+          { forwarded: 'for=203.0.113.9' },
+          { via: '1.1 proxy' },
+        ]) {
+          const reply = await get(`${url}/console/`, fields);
+          assert.deepEqual([reply.status, reply.location], [404, undefined], JSON.stringify(fields));
+          assert.match(reply.text, /set COLUMBA_WEB_URL/);
+        }
       });
     });
 
