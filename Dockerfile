@@ -33,9 +33,11 @@ RUN ln -s node_modules/node-linux-*/bin/node node
 ENV NODE_DISABLE_COMPILE_CACHE=1 \
     COLUMBA_HOST=0.0.0.0 \
     COLUMBA_PORT=8080 \
+    COLUMBA_WEB_HOST=0.0.0.0 \
+    COLUMBA_WEB_PORT=8081 \
     COLUMBA_DATABASE=sqlite:/data/columba.db
 VOLUME /data
-EXPOSE 8080
+EXPOSE 8080 8081
 # As a number, so that Kubernetes can see that it is not root.
 USER 10001:10001
 STOPSIGNAL SIGTERM

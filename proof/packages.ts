@@ -12,6 +12,7 @@ const PACKAGES: Readonly<Record<string, string>> = {
   kannel: 'command -v bearerbox smsbox',
   'nginx-light': 'PATH=$PATH:/usr/sbin nginx -v',
   haproxy: 'PATH=$PATH:/usr/sbin haproxy -v',
+  caddy: 'caddy version',
   stunnel4: 'stunnel4 -version',
   openssl: 'openssl version',
   'libnet-smpp-perl': 'perl -MNet::SMPP -e1',

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { globSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { readConfig, settings } from '../../src/config/settings.ts';
+import { webPortOf } from '../../src/config/web-address.ts';
 import { engines } from '../../test/support/engines.ts';
 import { startService } from '../../test/support/service.ts';
 import {
@@ -77,11 +78,14 @@ describe('numbers and names', () => {
     assert.deepEqual([compose.image, container.image], [`columba:${version}`, `columba:${version}`]);
   });
 
-  test('the port is the default of the program everywhere', () => {
+  test('the ports are the defaults of the program everywhere', () => {
     const port = settings.port.fallback;
-    assert.deepEqual([ofImage('EXPOSE'), environments.Dockerfile?.COLUMBA_PORT], [port, port]);
-    assert.deepEqual(compose.ports, [`127.0.0.1:${port}:${port}`]);
-    assert.equal(String(container.ports[0].containerPort), port);
+    const webPort = String(webPortOf({ port: Number(port), webPort: 'default' }));
+    const { COLUMBA_PORT, COLUMBA_WEB_PORT } = environments.Dockerfile ?? {};
+    assert.deepEqual([ofImage('EXPOSE'), COLUMBA_PORT, COLUMBA_WEB_PORT], [`${port} ${webPort}`, port, webPort]);
+    assert.deepEqual(compose.ports, [`127.0.0.1:${port}:${port}`, `127.0.0.1:${webPort}:${webPort}`]);
+    const [http, web] = container.ports.map(({ containerPort }: KubernetesObject) => String(containerPort));
+    assert.deepEqual([http, web], [port, webPort]);
   });
 
   test('compose waits longer for a container to stop than the service takes', () => {

@@ -55,10 +55,15 @@ describe(`${FOLDER}/compose.yaml`, () => {
 
   test('only Columba is reached from outside, and only from this machine', () => {
     for (const [name, { ports = [] }] of Object.entries(services)) {
-      assert.deepEqual(ports, name === 'columba' ? ['127.0.0.1:8080:8080'] : [], name);
+      assert.deepEqual(ports, name === 'columba' ? ['127.0.0.1:8080:8080', '127.0.0.1:8081:8081'] : [], name);
     }
     for (const name of ['database', 'gateway']) assert.equal(networks[name]?.internal, true, name);
     assert.deepEqual(service('postgres').networks, ['database']);
+  });
+
+  test('Columba reaches carriers and webhooks, and the links that it prints lead to the published console', () => {
+    assert.ok(service('columba').networks.some((name) => networks[name]?.internal !== true));
+    assert.match(service('columba').environment?.COLUMBA_WEB_URL ?? '', /:-http:\/\/localhost:8081\}$/);
   });
 
   test('Columba starts after a PostgreSQL that answers by TCP', () => {

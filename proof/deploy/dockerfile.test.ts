@@ -19,7 +19,7 @@ const GRAMMAR: Record<string, { value: RegExp; flags?: string[] }> = {
   RUN: { value: /^\S.*$/ },
   ENV: { value: /^([A-Z_]+=\S+\s*)+$/ },
   VOLUME: { value: /^\/\S+$/ },
-  EXPOSE: { value: /^\d+$/ },
+  EXPOSE: { value: /^\d+( \d+)*$/ },
   USER: { value: /^\d+:\d+$/ },
   STOPSIGNAL: { value: /^SIG[A-Z]+$/ },
   HEALTHCHECK: { value: /^CMD \[.*\]$/, flags: ['interval', 'timeout', 'start-period', 'retries'] },
@@ -121,10 +121,10 @@ describe('the image of Columba', () => {
     assert.match(final[0]?.value ?? '', /^debian:/);
   });
 
-  test('the database is in the volume, and the image exposes the port that it listens on', () => {
+  test('the database is in the volume, and the ports that it listens on are those that it exposes', () => {
     assert.ok(env.COLUMBA_DATABASE?.startsWith(`sqlite:${last(final, 'VOLUME')}/`), env.COLUMBA_DATABASE);
-    assert.equal(last(final, 'EXPOSE'), env.COLUMBA_PORT);
-    assert.equal(env.COLUMBA_HOST, '0.0.0.0');
+    assert.equal(last(final, 'EXPOSE'), `${env.COLUMBA_PORT} ${env.COLUMBA_WEB_PORT}`);
+    assert.deepEqual([env.COLUMBA_HOST, env.COLUMBA_WEB_HOST], ['0.0.0.0', '0.0.0.0']);
   });
 
   test('the program, its licence and every file that it reads beside its source are copied', () => {

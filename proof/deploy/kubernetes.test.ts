@@ -25,6 +25,7 @@ describe(FILE, () => {
       ServiceAccount: 'v1',
       Deployment: 'apps/v1',
       Service: 'v1',
+      Ingress: 'networking.k8s.io/v1',
       PodDisruptionBudget: 'policy/v1',
       NetworkPolicy: 'networking.k8s.io/v1',
     });
@@ -73,17 +74,20 @@ describe(FILE, () => {
     for (const { name } of container.volumeMounts) assert.ok(names.includes(name), name);
   });
 
-  test('the port is the one of the image, by one name everywhere', () => {
-    const port = Number(ofImage('EXPOSE'));
+  test('the ports are those of the image, by one name each everywhere', () => {
+    const [port, webPort] = ofImage('EXPOSE').split(' ').map(Number);
     assert.deepEqual(container.ports, [
       { name: 'http', containerPort: port },
+      { name: 'web', containerPort: webPort },
       { name: 'health', containerPort: Number(env.COLUMBA_HEALTH_PORT) },
     ]);
     assert.equal(env.COLUMBA_HEALTH_HOST, '0.0.0.0', 'the kubelet is outside of the pod');
     for (const probe of ['startupProbe', 'livenessProbe', 'readinessProbe'])
       assert.equal(container[probe].httpGet.port, 'health');
-    assert.equal(object('Service').spec.ports[0].targetPort, 'http');
-    assert.deepEqual(object('NetworkPolicy').spec.ingress[0].ports, [{ protocol: 'TCP', port }]);
+    const targets = object('Service').spec.ports.map(({ targetPort }: KubernetesObject) => targetPort);
+    assert.deepEqual(targets, ['http', 'web']);
+    const allowed = object('NetworkPolicy').spec.ingress[0].ports.map((each: KubernetesObject) => each.port);
+    assert.deepEqual(allowed, [port, webPort]);
   });
 
   test('a pod whose database does not answer is taken out of the service, and is not restarted', () => {
@@ -127,11 +131,34 @@ describe(FILE, () => {
       assert.ok(mebibytes(emptyDir.sizeLimit) < mebibytes(limits.memory), name);
   });
 
-  test('a pod may connect to DNS and to PostgreSQL, and to nothing else', () => {
+  test('the Ingress sends the paths of the web listener there, and all others to the contract, on the host of the settings', () => {
+    const { tls, rules } = object('Ingress').spec;
+    const [{ host, http }] = rules;
+    assert.deepEqual(
+      [tls[0].hosts, env.COLUMBA_WEB_URL, env.COLUMBA_BASE_URL],
+      [[host], `https://${host}`, `https://${host}`],
+    );
+    assert.deepEqual(
+      http.paths.map(({ path, pathType, backend }: KubernetesObject) => [path, pathType, backend.service.port.name]),
+      [
+        ['/console', 'Prefix', 'web'],
+        ['/operator', 'Prefix', 'web'],
+        ['/carriers', 'Prefix', 'web'],
+        ['/', 'Prefix', 'http'],
+      ],
+    );
+    const names = object('Service').spec.ports.map(({ name }: KubernetesObject) => name);
+    for (const { backend } of http.paths) assert.ok(names.includes(backend.service.port.name));
+  });
+
+  test('a pod reaches names, PostgreSQL, and on the internet carriers and webhooks by HTTPS and SMPP', () => {
     const { policyTypes, egress } = object('NetworkPolicy').spec;
     assert.deepEqual(policyTypes, ['Ingress', 'Egress']);
     const ports = egress.flatMap((rule: KubernetesObject) => rule.ports.map((each: KubernetesObject) => each.port));
-    assert.deepEqual(ports, [53, 53, 5432]);
+    assert.deepEqual(ports, [53, 53, 5432, 443, 2775, 3550]);
+    const [{ ipBlock }] = egress.at(-1).to;
+    for (const network of ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '169.254.0.0/16'])
+      assert.ok(ipBlock.except.includes(network), network);
     for (const rule of egress) assert.ok(rule.to.length > 0);
   });
 

@@ -1,111 +1,12 @@
 import assert from 'node:assert/strict';
-import { readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { before, describe, test } from 'node:test';
-import { freePort } from '../../test/support/free-port.ts';
-import { haproxy, nginx, openssl, type Peer, stunnel, testWith } from '../../test/support/peers.ts';
+import { haproxy, nginx, type Peer, stunnel, testWith } from '../../test/support/peers.ts';
 import { until } from '../../test/support/program.ts';
 import { requestOf } from '../../test/support/protocols.ts';
 import { ACME } from '../../test/support/service.ts';
 import { read } from './formats.ts';
-import {
-  type Behind,
-  type Call,
-  CLIENT,
-  createClient,
-  exampleWith,
-  exchangeTls,
-  folder,
-  makeCertificate,
-  type Running,
-  STRANGER,
-  startBehind,
-  startProxy,
-} from './proxies.ts';
-
-/** Without openssl there is no certificate; and the addresses of the clients are there on Linux only. */
-function usable(peer: Peer): Peer {
-  if (process.platform !== 'linux') return { name: `${peer.name} on Linux`, command: null };
-  return peer.command !== null && tool.command === null ? tool : peer;
-}
-
-const asRoot = process.getuid?.() === 0;
-const tool = openssl();
-const files = tool.command === null ? undefined : makeCertificate(tool.command);
-const ca = files?.certificate ?? '';
-const NETWORK = { '203.0.113.0/24': `${CLIENT}/32` };
-
-interface Entrances {
-  /** Port with TLS 1.2 and newer; stunnel has none. */
-  readonly port?: string;
-  /** Port with TLS 1.0 and newer. */
-  readonly oldPort: string;
-  readonly proxy: Running;
-  /** What the proxy wrote about the calls. */
-  log(): string;
-}
-
-async function startNginx(command: string, behind: Behind): Promise<Entrances> {
-  const [port, oldPort] = [String(await freePort()), String(await freePort())];
-  const paths = {
-    '/etc/ssl/sms.example.pem': ca,
-    '/etc/ssl/sms.example.key': files?.key ?? '',
-    '/var/log/nginx': folder,
-  };
-  const main = { ...paths, 'listen 443': `listen 127.0.0.1:${port}`, '127.0.0.1:8080': `127.0.0.1:${behind.port}` };
-  writeFileSync(join(folder, 'nginx.conf'), exampleWith('nginx.conf', main));
-  const old = { ...paths, ...NETWORK, 'listen 8443': `listen 127.0.0.1:${oldPort}` };
-  writeFileSync(join(folder, 'nginx-old-tls.conf'), exampleWith('nginx-old-tls.conf', old));
-  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
-    (name) => `${name}_temp_path ${folder}/${name};`,
-  );
-  // What the main file of a package has around them.
-  const whole = [
-    `daemon off; pid ${folder}/nginx.pid; error_log stderr;${asRoot ? ' user root;' : ''}`,
-    `events {} http { ${temporary.join(' ')}`,
-    `include ${folder}/nginx.conf; include ${folder}/nginx-old-tls.conf; }`,
-  ];
-  const path = join(folder, 'whole-nginx.conf');
-  writeFileSync(path, whole.join('\n'));
-  const proxy = await startProxy(command, ['-c', path, '-e', 'stderr'], port);
-  return { port, oldPort, proxy, log: () => readFileSync(join(folder, 'columba.log'), 'utf8') };
-}
-
-async function startHaproxy(command: string, behind: Behind): Promise<Entrances> {
-  const [port, oldPort] = [String(await freePort()), String(await freePort())];
-  const paths = { '/etc/haproxy/sms.example.pem': files?.both ?? '' };
-  const main = { ...paths, 'bind :443': `bind 127.0.0.1:${port}`, '127.0.0.1:8080': `127.0.0.1:${behind.port}` };
-  const old = { ...paths, ...NETWORK, 'bind :8443': `bind 127.0.0.1:${oldPort}` };
-  // What the file of Debian's package has before them: TLS 1.2 and newer, unless a bind says otherwise.
-  const before = [
-    'global',
-    '  log stdout format raw local0',
-    '  ssl-default-bind-ciphers ECDHE-RSA-AES128-GCM-SHA256:ECDHE-RSA-AES256-GCM-SHA384',
-    '  ssl-default-bind-options ssl-min-ver TLSv1.2 no-tls-tickets',
-    '',
-  ];
-  const path = join(folder, 'haproxy.cfg');
-  const parts = [before.join('\n'), exampleWith('haproxy.cfg', main), exampleWith('haproxy-old-tls.cfg', old)];
-  writeFileSync(path, parts.join('\n'));
-  const proxy = await startProxy(command, ['-db', '-f', path], port);
-  return { port, oldPort, proxy, log: () => proxy.output.text };
-}
-
-async function startStunnel(command: string, behind: Behind): Promise<Entrances> {
-  const oldPort = String(await freePort());
-  const text = exampleWith('stunnel.conf', {
-    '/etc/stunnel/sms.example.pem': ca,
-    '/etc/stunnel/sms.example.key': files?.key ?? '',
-    '203.0.113.2:8443': `127.0.0.1:${oldPort}`,
-    '127.0.0.1:8080': `127.0.0.1:${behind.port}`,
-    // Only root can become somebody else.
-    ...(asRoot ? {} : { 'setuid = stunnel4\n': '', 'setgid = stunnel4\n': '' }),
-  });
-  const path = join(folder, 'stunnel.conf');
-  writeFileSync(path, text);
-  const proxy = await startProxy(command, [path], oldPort);
-  return { oldPort, proxy, log: () => proxy.output.text };
-}
+import { type Behind, type Call, CLIENT, createClient, exchangeTls, STRANGER, startBehind } from './proxies.ts';
+import { ca, type Entrances, startHaproxy, startNginx, startStunnel, usable } from './proxy-programs.ts';
 
 const soap = (operation: string): Call => {
   const { method, path, headers, bytes } = requestOf('soap11', 'inbox', operation, { user_id: ACME, max_count: 3 });
@@ -270,15 +171,24 @@ async function oldTls(port: string, tls: 'TLSv1' | 'TLSv1.1', address: string): 
 }
 
 describe('docs/DEPLOYMENT.md', () => {
-  for (const file of ['nginx.conf', 'nginx-old-tls.conf', 'haproxy.cfg', 'haproxy-old-tls.cfg', 'stunnel.conf']) {
+  for (const file of [
+    'nginx.conf',
+    'nginx-old-tls.conf',
+    'haproxy.cfg',
+    'haproxy-old-tls.cfg',
+    'stunnel.conf',
+    'Caddyfile',
+  ]) {
     test(`docs/DEPLOYMENT.md shows examples/deploy/${file} as it is`, () => {
       assert.ok(read('docs/DEPLOYMENT.md').includes(`\n${read(`examples/deploy/${file}`)}\`\`\`\n`));
     });
   }
 
   test('the entrance for old programs passes requests on with the same fields as the other one', () => {
+    const contract = (file: string) =>
+      read(`examples/deploy/${file}`).split("# The console, the operator's API")[0] ?? '';
     const fields = (file: string) =>
-      [...read(`examples/deploy/${file}`).matchAll(/^ +(?:proxy_\w+|http-request) .*$/gm)].map(([line]) => line);
+      [...contract(file).matchAll(/^ +(?:proxy_\w+|http-request) .*$/gm)].map(([line]) => line);
     assert.ok(fields('nginx.conf').length >= 8);
     assert.deepEqual(fields('nginx-old-tls.conf'), fields('nginx.conf'));
     assert.equal(fields('haproxy.cfg').length, 5);

@@ -61,6 +61,9 @@ export function exampleWith(file: string, replacements: Readonly<Record<string, 
 export interface Behind extends Server {
   /** Where the proxy sends its calls to: from there they go on to Columba. */
   readonly port: string;
+  /** The web listener. */
+  readonly webPort: string;
+  readonly database: string;
   /** Connections of the proxy that were not for its health checks. */
   connections(): number;
   /** The addresses of clients in the log, of calls of an operation. */
@@ -73,7 +76,8 @@ export async function startBehind(env: Readonly<Record<string, string>>): Promis
   const sample = new URL('../../examples/sample.json', import.meta.url).pathname;
   const { code, stderr } = await columba(['import', sample, '--database', database]);
   if (code !== 0) throw new Error(stderr);
-  const server = await serving(['--database', database], { env });
+  const webPort = String(await freePort());
+  const server = await serving(['--database', database, '--web-port', webPort], { env });
   let count = 0;
   const relay = createServer((socket) => {
     const onward = connect(Number(new URL(server.address).port), '127.0.0.1');
@@ -89,6 +93,8 @@ export async function startBehind(env: Readonly<Record<string, string>>): Promis
   return {
     ...server,
     port,
+    webPort,
+    database,
     connections: () => count,
     clientsOf: (operation) =>
       server.output.stderr
@@ -211,13 +217,19 @@ export function createClient(options: ClientOptions): Client {
 }
 
 /** What comes back for bytes, as far as the end that is waited for: a proxy may keep the connection open. */
-export function exchangeTls(options: ClientOptions, bytes: string, end: string): Promise<string> {
+export function exchangeTls(
+  options: ClientOptions,
+  bytes: string,
+  end: string | RegExp,
+  seen: (text: string) => void = () => {},
+): Promise<string> {
   return new Promise((resolve, reject) => {
     let text = '';
     const socket = connectTls({ ...tlsOptions(options), port: Number(options.port) }, () => socket.write(bytes));
     socket.setEncoding('utf8').on('data', (piece: string) => {
       text += piece;
-      if (text.includes(end)) socket.destroy();
+      seen(text);
+      if (typeof end === 'string' ? text.includes(end) : end.test(text)) socket.destroy();
     });
     socket.once('error', reject);
     socket.once('close', () => resolve(text));

@@ -21,6 +21,7 @@ export const python = () => peer('python3-zeep', ['/usr/bin/python3', 'python3']
 // In /usr/sbin, which is not in everybody's PATH.
 export const nginx = () => peer('nginx-light', ['nginx', '/usr/sbin/nginx'], ['-v']);
 export const haproxy = () => peer('haproxy', ['haproxy', '/usr/sbin/haproxy'], ['-v']);
+export const caddy = () => peer('caddy', ['caddy', '/usr/bin/caddy'], ['version']);
 export const stunnel = () => peer('stunnel4', ['stunnel4', 'stunnel'], ['-version']);
 export const promtool = () => peer('prometheus', ['promtool'], ['--version']);
 export const openssl = () => peer('openssl', ['openssl'], ['version']);
