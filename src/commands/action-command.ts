@@ -186,6 +186,14 @@ async function optionValue(field: CommandField, given: unknown): Promise<unknown
   return inputValue(field, Buffer.from(bytes).toString('utf8'));
 }
 
+/** The JSON of an option that is no field of an action. */
+export async function readJsonOption(name: string, given: string): Promise<Record<string, unknown>> {
+  const field = { name, kind: 'json', where: 'body', isNullable: false } as CommandField;
+  const value = await optionValue(field, given);
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
+  throw new Problem('bad-argument', `--${name}: expected a JSON object`);
+}
+
 const JSON_BYTES_MAX = 1_048_576;
 
 /** Refuses secrets on the command line, and asks for those that `--…-secrets` requests. */

@@ -33,6 +33,19 @@ export function createProgram(version: string): Command {
     });
   for (const option of flaggedSettings().map(settingOption)) serve.addOption(option.helpGroup('Settings:'));
 
+  withDatabase(add('setup', 'set up the database, an operator, an account and a carrier, and send a test message'))
+    .option('--operator <NAME>', 'the first operator, who signs in to the console')
+    .option('--account <USERNAME>', 'the first account')
+    .option('--region <COUNTRY>', 'the country of its local phone numbers, such as ZA')
+    .option('--credits <N>', 'the credits that it begins with; 100 if it is not given')
+    .option('--carrier <NAME>', 'loopback, smpp, kannel, or a provider of the list below')
+    .option('--carrier-config <JSON|@FILE|->', 'the configuration of the carrier, with its secrets')
+    .option('--replace-carrier', 'replace the configuration of a carrier that is there')
+    .option('--send-to <NUMBER>', 'send a test message to this number')
+    .option('--text <TEXT>', 'the text of the test message')
+    .option('--no-ask', 'ask nothing, also at a terminal')
+    .addHelpText('after', SETUP)
+    .action(async (_options, command) => (await import('./setup.ts')).runSetup(command));
   withDatabase(add('import <FILE>', 'add the accounts in a JSON or NDJSON file, or in standard input (-)'))
     .option('--encoding <NAME>', 'encoding of the file, such as windows-1252; UTF-8 if it is not given', readEncoding)
     .option('--update', 'also change accounts that exist: add or change rows by id, and remove none')
@@ -123,6 +136,15 @@ const withTarget = (command: Command): Command =>
   command
     .option('--from <TARGET>', 'the target of the backup, instead of COLUMBA_BACKUP')
     .addOption(settingOption('backupKeyFile'));
+
+const SETUP = `
+At a terminal the command asks for what is not given. It can be run again: what
+is there already stays as it is. Providers: africastalking, android-sms-gateway,
+bulksms, clickatell, gammu-rest, httpsms, infobip, kannel-sendsms, messagebird,
+plivo, sinch, smsportal, telnyx, twilio, vonage.
+
+Example:
+  columba setup --operator ann --account acme --region ZA --carrier loopback`;
 
 const SOURCES = `
 Flags win over environment variables, these over the file columba.conf of the current folder (or the one that

@@ -35,6 +35,24 @@ async function firstLines(count: number): Promise<string[]> {
   return text.split(/\r?\n/, count);
 }
 
+/** Asks at a terminal and echoes. An empty answer is the default. */
+export async function ask(question: string, fallback: string): Promise<string> {
+  const reader = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    return await new Promise((resolve, reject) => {
+      reader.once('close', () => reject(new Problem('bad-argument', 'The questions were not answered to the end.')));
+      reader.once('SIGINT', () => process.exit(130));
+      reader.question(`${question}${fallback && ` [${fallback}]`}: `, (line) => resolve(line.trim() || fallback));
+    });
+  } finally {
+    reader.removeAllListeners('close');
+    reader.close();
+  }
+}
+
+/** Asks for a secret at a terminal; an empty answer is allowed. */
+export const askSecret = (name: string): Promise<string> => prompt(`${name}: `);
+
 /** Does not echo what is typed. */
 function prompt(question: string): Promise<string> {
   process.stderr.write(question);

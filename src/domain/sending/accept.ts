@@ -343,7 +343,7 @@ async function readRecipients(
     refused.push({ index, reason, detail });
   for (const [index, message] of messages.entries()) {
     const { number, recipient, parts } = message;
-    if (recipient === null) refuse(index, 'impossible', impossibleDetail(number));
+    if (recipient === null) refuse(index, 'impossible', impossibleDetail(number, region));
     else if (possible.has(recipient)) refuse(index, 'duplicate', 'the number is given more than once');
     else if (parts > PARTS_MAX) refuse(index, 'too-long', `the text needs more than ${PARTS_MAX} parts`);
     else possible.set(recipient, { ...message, recipient, index });
@@ -357,8 +357,15 @@ async function readRecipients(
   return { possible: [...possible.values()], refused: refused.sort((one, other) => one.index - other.index) };
 }
 
-const impossibleDetail = (number: string): string =>
-  exponentFault(number)?.detail ?? 'this is not a possible phone number';
+const impossibleDetail = (number: string, region: string | null): string => {
+  const fault = exponentFault(number)?.detail;
+  if (fault !== undefined) return fault;
+  if (region !== null || !/^[\d\s().-]{5,20}$/.test(number)) return 'this is not a possible phone number';
+  return (
+    'the number has no country code, and the region of the account is not set. Write +27… for South Africa, or set the ' +
+    'region, for example with: columba account change USERNAME --region ZA'
+  );
+};
 
 const notEnough = (needed: bigint, free: bigint) =>
   conflict(
