@@ -80,7 +80,7 @@ function checkOptions({ carrier, operator, account, sendTo, carrierConfig }: Set
     );
 }
 
-/** Asks only if nothing names a database yet, and keeps the answer in columba.conf of this folder. */
+/** Asks only if nothing names a database yet. The answer is kept in columba.conf of this folder. */
 async function chooseDatabase(command: Command, answer: Setup['answer']): Promise<void> {
   const { config, file } = configOf(command);
   const isNamed = command.opts().database !== undefined || process.env.COLUMBA_DATABASE || file;
@@ -170,7 +170,7 @@ async function addCarrier(setup: Setup): Promise<void> {
   if (mistakes.length > 0) remark(`columba: Correct it with: columba setup --carrier ${carrier} --replace-carrier`);
 }
 
-/** The least that a carrier needs. Secrets are not echoed, and are never part of the command line. */
+/** The least that a carrier needs. Secrets are not echoed, and never on the command line. */
 async function askCarrier({ answer, asks, config }: Setup, carrier: string): Promise<Json> {
   if (carrier === 'loopback') return {};
   if (!asks)

@@ -71,7 +71,7 @@ const hostOf = (base: string): string => URL.parse(base)?.hostname ?? 'localhost
 
 const isLoopback = (host: string): boolean => /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(host);
 
-/** Fields that proxies add. They count from any proxy here, because an untrusted one forwards requests too. */
+/** Fields that proxies add. They count from any proxy: an untrusted one forwards requests too. */
 const FORWARDING_FIELDS = ['forwarded', 'via', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto'];
 
 const isLocal = (request: Request): boolean =>
