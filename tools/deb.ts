@@ -57,7 +57,7 @@ function makePackage(platform: string): void {
   put('usr/share/lintian/overrides/columba', ours('lintian-overrides'));
   put('DEBIAN/conffiles', '/etc/columba/columba.conf\n');
   for (const script of ['postinst', 'prerm', 'postrm']) put(`DEBIAN/${script}`, ours(script), 0o755);
-  put('DEBIAN/control', control(architecture, statSync(executable).size));
+  put('DEBIAN/control', control(architecture, installedKiB(tree)));
   for (const path of ['.', ...globSync('**/*', { cwd: tree })])
     utimesSync(join(tree, path), Number(EPOCH), Number(EPOCH));
 
@@ -77,18 +77,25 @@ function unit(): string {
     .replace('Documentation=file:/opt/columba/docs/OPERATIONS.md', 'Documentation=man:columba(1)')
     .replace('# The script becomes node, so node is the main process.\n', '')
     .replace('/opt/columba/columba serve', '/usr/lib/columba/columba serve')
+    .replace('ProtectSystem=strict\n', 'ProtectSystem=strict\nReadWritePaths=-/var/backups/columba\n')
     .replace(
       /Environment=COLUMBA_DATABASE=\S+\nEnvironment=COLUMBA_WORKERS=\d+\n/,
       'Environment=COLUMBA_CONFIG=/etc/columba/columba.conf\n',
     );
 }
 
-function control(architecture: string, bytes: number): string {
+/** As dpkg-gencontrol counts: every file in whole KiB, and one KiB for each folder. */
+const installedKiB = (tree: string): number =>
+  globSync('{etc,lib,usr}/**', { cwd: tree })
+    .map((path) => statSync(join(tree, path)))
+    .reduce((sum, found) => sum + (found.isFile() ? Math.ceil(found.size / 1024) : 1), 0);
+
+function control(architecture: string, installed: number): string {
   return `Package: columba
 Version: ${version}
 Architecture: ${architecture}
 Maintainer: The Columba project <packages@columba.example>
-Installed-Size: ${Math.ceil(bytes / 1024)}
+Installed-Size: ${installed}
 Depends: adduser, init-system-helpers (>= 1.52), libc6 (>= 2.28), libgcc-s1, libstdc++6 (>= 8), procps
 Section: comm
 Priority: optional

@@ -86,6 +86,8 @@ describe('the executable', () => {
     const unit = run('--fsys-tarfile', made).toString();
     assert.match(unit, /ExecStart=\/usr\/lib\/columba\/columba serve\n/);
     assert.match(unit, /Environment=COLUMBA_CONFIG=\/etc\/columba\/columba\.conf\n/);
+    assert.match(unit, /ProtectSystem=strict\nReadWritePaths=-\/var\/backups\/columba\n/);
+    assert.match(unit, /^COLUMBA_BACKUP=file:\/var\/backups\/columba$/m);
     assert.ok(!unit.includes('ExecStart=/opt/columba'));
   });
 });
