@@ -19,6 +19,7 @@ const PACKAGES: Readonly<Record<string, string>> = {
   prometheus: 'promtool --version',
   systemd: 'systemd-analyze --version',
   bsdutils: 'script --version',
+  fish: 'fish --version',
   zsh: 'zsh --version',
   'g++': 'g++ --version',
   gsoap: 'soapcpp2 -V',

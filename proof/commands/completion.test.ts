@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { columba, freshPath } from '../../test/support/command.ts';
-import { bash, testWith, zsh } from '../../test/support/peers.ts';
+import { bash, fish, testWith, zsh } from '../../test/support/peers.ts';
 
 /** The script that the command prints, in a file. */
 async function scriptFor(shell: string): Promise<string> {
@@ -42,6 +42,12 @@ testWith(bash(), 'bash completes commands, their actions and their options', asy
   );
   const program = ["set -e; source '%s'", 'complete -p columba >/dev/null', ...runs].join('\n');
   checkAll(linesOf(command, ['--norc', '--noprofile'], program.replace('%s', await scriptFor('bash'))));
+});
+
+testWith(fish(), 'fish completes commands, their actions and their options', async (command) => {
+  const runs = CASES.map(([typed]) => `complete -C 'columba ${typed.join(' ')}'; echo ${END}`);
+  const program = ["source '%s'", ...runs].join('\n');
+  checkAll(linesOf(command, ['--no-config'], program.replace('%s', await scriptFor('fish'))));
 });
 
 testWith(zsh(), 'zsh completes commands, their actions and their options', async (command) => {

@@ -4,6 +4,7 @@ import type { Action, Input } from '../operator/action.ts';
 import { type RawInput, readInput } from '../operator/input.ts';
 import { jsonSchema } from '../operator/openapi.ts';
 import type { Performed } from '../operator/perform.ts';
+import { aligned } from './columns.ts';
 import { harmless } from './output.ts';
 
 /** Prints the output of an action, for people or as JSON. */
@@ -136,25 +137,12 @@ function tableWriter(action: Action, print: Print): ListWriter {
       }
       const head = headed ? [] : [names.map((name) => name.toUpperCase())];
       headed = true;
-      for (const line of aligned([...head, ...rows])) print(line);
+      for (const line of aligned([...head, ...rows], process.stdout.columns)) print(line);
     },
     end() {
       if (isTerminal && !headed) print('There are none.');
     },
   };
-}
-
-function aligned(rows: readonly (readonly string[])[]): string[] {
-  const widths: number[] = [];
-  for (const cells of rows) {
-    for (const [index, text] of cells.entries()) widths[index] = Math.max(widths[index] ?? 0, text.length);
-  }
-  return rows.map((cells) =>
-    cells
-      .map((text, index) => text.padEnd(widths[index] ?? 0))
-      .join('  ')
-      .trimEnd(),
-  );
 }
 
 export async function printStream(stream: AsyncIterable<string>): Promise<void> {

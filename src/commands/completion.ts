@@ -2,14 +2,17 @@ import { Argument, Command } from 'commander';
 
 /** `columba completion bash`: a script for the shell, made from the commands and their options. */
 
-const SHELLS = ['bash', 'zsh'] as const;
+const SHELLS = ['bash', 'zsh', 'fish'] as const;
 
 export function completionCommand(program: Command, print: (line: string) => void): Command {
   return new Command('completion')
     .description('print a script that completes commands in the shell')
-    .addArgument(new Argument('<SHELL>', 'bash or zsh').choices([...SHELLS]))
-    .addHelpText('after', '\nExample:\n  source <(columba completion bash)\n  source <(columba completion zsh)')
-    .action((shell: (typeof SHELLS)[number]) => print(shell === 'bash' ? bash(program) : zsh(program)));
+    .addArgument(new Argument('<SHELL>', 'bash, zsh or fish').choices([...SHELLS]))
+    .addHelpText(
+      'after',
+      '\nExample:\n  source <(columba completion bash)\n  source <(columba completion zsh)\n  columba completion fish | source',
+    )
+    .action((shell: (typeof SHELLS)[number]) => print({ bash, zsh, fish }[shell](program)));
 }
 
 interface Words {
@@ -66,3 +69,24 @@ _columba() {
   compadd -- \${=choices}
 }
 compdef _columba columba`;
+
+/** A condition for each command: the words before the cursor, without options, begin with its path. */
+const fish = (program: Command): string => `# columba: completion for fish
+function __columba_at
+  set -l typed
+  for word in (commandline -opc)[2..]
+    string match -q -- '-*' $word; and break
+    set -a typed $word
+  end
+  test (count $typed) -gt 2; and set typed $typed[1..2]
+  set -l at (string join ' ' -- $typed)
+  test "$at" = "$argv[1]"; and return 0
+  contains -- "$at" $__columba_paths; and return 1
+  test "$typed[1]" = "$argv[1]"
+end
+set -g __columba_paths ${wordsOf(program)
+  .map(({ path }) => `'${path}'`)
+  .join(' ')}
+${wordsOf(program)
+  .map(({ path, words }) => `complete -c columba -f -n "__columba_at '${path}'" -a '${words.join(' ')}'`)
+  .join('\n')}`;

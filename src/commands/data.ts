@@ -4,6 +4,7 @@ import { open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { readDialectFile } from '../asmx/dialect/dialect-file.ts';
 import { systemClock } from '../base/clock.ts';
+import { counted } from '../base/counted.ts';
 import { checkConnectors } from '../carriers/connector-check.ts';
 import { readConnectorFile } from '../carriers/connector-file.ts';
 import { databaseName, sqlitePath } from '../config/database-name.ts';
@@ -29,7 +30,7 @@ export async function runImport(services: Services, path: string, encoding: stri
   if (result.mistakesLeftOut > 0) remark(`… and ${result.mistakesLeftOut.toLocaleString('en')} more`);
   const updated = result.updated > 0 ? ` Existed before: ${result.updated.toLocaleString('en')}.` : '';
   const refused = result.refused > 0 ? ` Refused: ${result.refused.toLocaleString('en')}.` : '';
-  print(`Imported ${counted(result)}.${updated}${refused}`);
+  print(`Imported ${importedCounts(result)}.${updated}${refused}`);
   return result.refused > 0 ? 1 : 0;
 }
 
@@ -120,9 +121,9 @@ async function checkLedger({ ledger }: Services): Promise<string[]> {
   const { accounts, discrepancies } = await ledger.check();
   for (const each of discrepancies) remark(`columba: ${told(each)}`);
   const wrong = new Set(discrepancies.map(({ username }) => username)).size;
-  const checked = `${accounts.toLocaleString('en')} ${accounts === 1 ? 'account' : 'accounts'} checked`;
+  const checked = `${counted(accounts, 'account')} checked`;
   print(`Ledger: ${checked}, ${wrong === 0 ? 'all add up' : `${wrong.toLocaleString('en')} do not add up`}`);
-  return wrong === 0 ? [] : [`The credits of ${wrong === 1 ? '1 account' : `${wrong} accounts`} do not add up.`];
+  return wrong === 0 ? [] : [`The credits of ${counted(wrong, 'account')} do not add up.`];
 }
 
 function told({ username, side, stored, counted }: Discrepancy): string {
@@ -131,8 +132,8 @@ function told({ username, side, stored, counted }: Discrepancy): string {
   return `${username}: ${side} credits are ${stored}, and their movements add up to ${counted}`;
 }
 
-const counted = ({ accounts, messages }: ImportResult): string =>
-  `${accounts.toLocaleString('en')} ${accounts === 1 ? 'account' : 'accounts'} with ${messages.toLocaleString('en')} messages`;
+const importedCounts = ({ accounts, messages }: ImportResult): string =>
+  `${counted(accounts, 'account')} with ${counted(messages, 'message')}`;
 
 /** Shows progress on a terminal, four times a second. */
 function showProgress(): (result: ImportResult) => void {
@@ -141,6 +142,6 @@ function showProgress(): (result: ImportResult) => void {
   return (result) => {
     if (systemClock.now() - shownAt < 250) return;
     shownAt = systemClock.now();
-    process.stderr.write(`\r${counted(result)}…\u001b[K\r`);
+    process.stderr.write(`\r${importedCounts(result)}…\u001b[K\r`);
   };
 }

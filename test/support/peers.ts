@@ -32,6 +32,7 @@ export const mono = () => peer('mono-devel', ['wsdl'], []);
 export const script = () => peer('script of util-linux', ['script'], ['--version']);
 export const bash = () => peer('bash', ['bash'], ['--version']);
 export const zsh = () => peer('zsh', ['zsh'], ['--version']);
+export const fish = () => peer('fish', ['fish'], ['--version']);
 export const node: Peer = { name: 'node', command: process.execPath };
 
 export function testWith({ name, command }: Peer, behaviour: string, work: (command: string) => Promise<void>): void {
