@@ -1,9 +1,9 @@
-import { randomBytes } from 'node:crypto';
 import { existsSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { systemClock } from '../base/clock.ts';
 import { Problem } from '../base/problem.ts';
+import { randomBytes } from '../base/random.ts';
 import { fileOf, secretNamesOf, shippedProviders } from '../carriers/http/config.ts';
 import { databaseName, sqlitePath } from '../config/database-name.ts';
 import { type Config, settings } from '../config/settings.ts';
@@ -218,7 +218,11 @@ async function sendTest({ services, options, answer }: Setup, username: string):
   const sent = await act(services, 'message send', { params: { username }, body: { recipients: [number], text } });
   const { accepted, refused } = sent as { accepted: { id: string }[]; refused: { detail: string }[] };
   const [first] = accepted;
-  if (!first) throw new Problem('bad-argument', `The test message is refused: ${refused[0]?.detail}`);
+  if (!first) {
+    const detail = refused[0]?.detail ?? '';
+    const hint = detail.includes('set the region') ? `: columba account change ${username} --region ZA` : '';
+    throw new Problem('bad-argument', `The test message is refused: ${detail}${hint}`);
+  }
   const params = { username, id: first.id };
   const look = async () => String((await act(services, 'message show', { params }))?.status ?? '');
   const [begun, end] = [await look(), systemClock.now() + WATCHED_MS];

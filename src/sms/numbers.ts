@@ -215,6 +215,14 @@ export function exponentFault(text: string): NumberFault | null {
   };
 }
 
+/** Why nothing can be sent to a text that is no number in `region`. */
+export function impossibleDetail(text: string, region: string | null): string {
+  const fault = exponentFault(text)?.detail;
+  if (fault !== undefined) return fault;
+  if (region !== null || !/^[\d\s().-]{5,20}$/.test(text)) return 'this is not a possible phone number';
+  return 'the number has no country code, and the account has no region. Write +27…, or set the region of the account';
+}
+
 /** Null for a text that may be a phone number in `region`. */
 export function numberFault(text: string, region: string | null): NumberFault | null {
   const trimmed = text.trim();

@@ -74,7 +74,9 @@ onEveryEngine('columba setup', (engine) => {
     const set = ['setup', '--database', database, '--account', 'acme', '--carrier', 'loopback'];
     const { code, stderr } = await columba([...set, '--send-to', '082 555 0201']);
     assert.equal(code, 1);
-    assert.match(stderr, /region of the account is not set\..*columba account change USERNAME --region ZA$/m);
+    assert.match(stderr, /the account has no region\..*: columba account change acme --region ZA$/m);
+    const send = ['message', 'send', 'acme', '082 555 0201', '--text', 'x', '--database', database];
+    assert.match((await columba(send)).stderr, /\nSet the region with: columba account change USERNAME --region ZA\n$/);
     const { stderr: other } = await columba(['message', 'send', 'acme', '12', '--text', 'x', '--database', database]);
     assert.match(other, /not a possible phone number/);
   });

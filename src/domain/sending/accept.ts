@@ -1,7 +1,7 @@
 import { createPauses } from '../../base/event-loop.ts';
 import { badField, conflict } from '../../base/problem.ts';
 import { type CarrierFields, storedFields } from '../../sms/carrier-fields.ts';
-import { e164, exponentFault, writtenKey } from '../../sms/numbers.ts';
+import { e164, impossibleDetail, writtenKey } from '../../sms/numbers.ts';
 import { charactersBeyondGsm7, type Encoding, PARTS_MAX, splitText } from '../../sms/parts.ts';
 import { type AccountKey, accountIdOf } from '../../store/caller.ts';
 import type { Database, Queries, Transaction, TransactionQueries } from '../../store/database.ts';
@@ -356,16 +356,6 @@ async function readRecipients(
   }
   return { possible: [...possible.values()], refused: refused.sort((one, other) => one.index - other.index) };
 }
-
-const impossibleDetail = (number: string, region: string | null): string => {
-  const fault = exponentFault(number)?.detail;
-  if (fault !== undefined) return fault;
-  if (region !== null || !/^[\d\s().-]{5,20}$/.test(number)) return 'this is not a possible phone number';
-  return (
-    'the number has no country code, and the region of the account is not set. Write +27… for South Africa, or set the ' +
-    'region, for example with: columba account change USERNAME --region ZA'
-  );
-};
 
 const notEnough = (needed: bigint, free: bigint) =>
   conflict(

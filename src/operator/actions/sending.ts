@@ -140,6 +140,12 @@ function readMessages(body: z.output<typeof sendBody>): NewMessages {
   return { recipients: given, sender, reference, sendAt, notAfter, carrierFields: body.carrierFields ?? {} };
 }
 
+/** The command that helps if local numbers were refused because there is no region. */
+const regionHint = (refused: readonly { readonly detail: string }[]): string[] =>
+  refused.some(({ detail }) => detail.includes('set the region'))
+    ? ['Set the region with: columba account change USERNAME --region ZA']
+    : [];
+
 const refusedLine = ({ index, detail }: Acceptance['refused'][number]): string => `recipient ${index + 1}: ${detail}`;
 
 export const messageSend = accountAction({
@@ -170,7 +176,9 @@ export const messageSend = accountAction({
     texts: ['texts'],
     arguments: ['recipients'],
     refusal: ({ accepted, refused }) =>
-      accepted.length > 0 ? null : ['No recipient can get the message.', ...refused.map(refusedLine)].join('\n'),
+      accepted.length > 0
+        ? null
+        : ['No recipient can get the message.', ...refused.map(refusedLine), ...regionHint(refused)].join('\n'),
     say: ({ accepted, refused, parts, creditsMissing, isPast }, { query }) =>
       [
         `${query.dry_run ? 'Would be accepted' : 'Accepted'}: ${accepted.length}. Parts: ${parts}. Refused: ${refused.length}.`,
