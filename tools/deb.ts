@@ -85,10 +85,11 @@ function unit(): string {
 }
 
 /** As dpkg-gencontrol counts: every file in whole KiB, and one KiB for each folder. */
-const installedKiB = (tree: string): number =>
-  globSync('{etc,lib,usr}/**', { cwd: tree })
+function installedKiB(tree: string): number {
+  return globSync('{etc,lib,usr}/**', { cwd: tree })
     .map((path) => statSync(join(tree, path)))
     .reduce((sum, found) => sum + (found.isFile() ? Math.ceil(found.size / 1024) : 1), 0);
+}
 
 function control(architecture: string, installed: number): string {
   return `Package: columba
