@@ -32,7 +32,7 @@ function fitted(line: string, columns: number): string {
   return `${kept}…`;
 }
 
-/** Pads cells to columns. No line is wider than the terminal; `columns` is undefined if its width is unknown. */
+/** Pads cells to columns. No line is wider than the terminal, if its width is known. */
 export function aligned(rows: readonly (readonly string[])[], columns: number | undefined): string[] {
   const widths: number[] = [];
   for (const cells of rows) {

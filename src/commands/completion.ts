@@ -70,7 +70,7 @@ _columba() {
 }
 compdef _columba columba`;
 
-/** A condition for each command: the words before the cursor, without options, begin with its path. */
+/** A condition for each command: the words before the cursor begin with its path. */
 const fish = (program: Command): string => `# columba: completion for fish
 function __columba_at
   set -l typed
