@@ -66,7 +66,10 @@ export async function runBackupVerify(config: Config, from: string | undefined, 
         line(() => `${done} of ${all}`),
       ),
     );
-    const services = await createServices({ ...config, database: `sqlite:${temporary}` }, appDependencies(config));
+    const services = await createServices(
+      { ...config, database: `sqlite:${temporary}` },
+      { ...appDependencies(config), keepsCopy: false },
+    );
     try {
       const { accounts, discrepancies } = await services.ledger.check();
       const { bytes } = await services.status();

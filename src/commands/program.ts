@@ -116,12 +116,21 @@ function addBackupCommands(add: Add): void {
     .option('--at <TIME>', 'the moment to restore, such as 2026-11-18T12:00:00Z; the newest one if it is not given')
     .option('--force', 'replace the database if it exists; it is kept under another name')
     .option('--adopt', 'the database was restored by other tools: hold what may have been sent since, and skip ids')
+    .option('--before-upgrade', 'give the database the tables of the version before the last upgrade, with its data')
     .option('--nothing-lost', 'with --adopt: the database was moved while the service was stopped, so hold nothing')
     .option('--dry-run', 'only tell what would be done')
     .action(async (options, command) => {
       const { runAdopt, runRestore } = await import('./restore.ts');
+      if (options.beforeUpgrade === true) {
+        return (await import('./upgrade.ts')).runWayBack(configOf(command).config, options.dryRun === true);
+      }
       if (options.adopt !== true) return runRestore(configOf(command).config, options);
       await withSession(command, { creates: false }, (session) => runAdopt(session, options));
+    });
+  withDatabase(add('upgrade', 'tell what this version will change in the database, and how long it takes'))
+    .requiredOption('--check', 'only tell; the upgrade itself is made by the first start of this version')
+    .action(async (_options, command) => {
+      await (await import('./upgrade.ts')).runUpgradeCheck(configOf(command).config);
     });
   withTarget(
     withDatabase(add('follow', 'keep a copy of the database of another machine, from the target of its backup')),

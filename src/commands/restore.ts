@@ -17,6 +17,7 @@ export interface RestoreFlags {
   readonly from?: string;
   readonly at?: string;
   readonly force?: true;
+  readonly beforeUpgrade?: true;
 }
 
 const counted = (held: number): string => (held === 1 ? '1 message' : `${held.toLocaleString('en')} messages`);
@@ -61,7 +62,10 @@ export async function runRestore(config: Config, flags: RestoreFlags): Promise<v
       ),
     );
     if (!dryRun) refuseInUse(path);
-    const services = await createServices({ ...config, database: `sqlite:${temporary}` }, appDependencies(config));
+    const services = await createServices(
+      { ...config, database: `sqlite:${temporary}` },
+      { ...appDependencies(config), keepsCopy: false },
+    );
     const adoption = { clock: systemClock, actorName: userName(), nothingLost: false, dryRun };
     const { generation, held } = await adopt(services.database, {
       ...adoption,

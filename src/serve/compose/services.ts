@@ -25,12 +25,15 @@ import type { Database } from '../../store/database.ts';
 import { openSqlite } from '../../store/sqlite/database.ts';
 import { createArchive } from '../../transfer/archive.ts';
 import { readBackupStatus } from '../backup/status.ts';
+import { keepBeforeUpgrade } from '../backup/way-back.ts';
 import type { Log } from '../telemetry/log.ts';
 
 /** What the services need from outside, which tests replace. */
 export interface ServiceDependencies {
   readonly clock: Clock;
   readonly log: Log;
+  /** False: no copy is kept when the database is migrated, because it is one itself. */
+  readonly keepsCopy?: boolean;
   /** Tables of other programs in the same database. */
   readonly extensions?: readonly Extension[];
   /** Wraps the opened database: for tests that make it fail. */
@@ -124,11 +127,12 @@ function backupLagOf(config: Config, now: number): number | null {
   return readBackupStatus(path, now)?.lagMs ?? Number.POSITIVE_INFINITY;
 }
 
-async function openDatabase(config: Config, engine: Engine, { clock, log }: ServiceDependencies): Promise<Database> {
+async function openDatabase(config: Config, engine: Engine, deps: ServiceDependencies): Promise<Database> {
+  const { clock, log, keepsCopy = true } = deps;
   if (engine === 'sqlite') {
-    return openSqlite(config.database.slice('sqlite:'.length), clock, (err) =>
-      log.error({ err }, 'the checkpoint thread died and is being restarted'),
-    );
+    const path = config.database.slice('sqlite:'.length);
+    const died = (err: unknown) => log.error({ err }, 'the checkpoint thread died and is being restarted');
+    return openSqlite(path, clock, died, keepsCopy ? (version) => keepBeforeUpgrade(path, version) : undefined);
   }
   const { openPostgres } = await import('../../store/postgres/database.ts'); // loads pg only if it is used
   const { database: url, databaseConnections: connectionsMax, databaseTimeoutMs: timeoutMs } = config;

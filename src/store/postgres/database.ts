@@ -3,7 +3,7 @@ import type { Clock } from '../../base/clock.ts';
 import { isUnavailable, Problem } from '../../base/problem.ts';
 import { Caller } from '../caller.ts';
 import type { Database, Place } from '../database.ts';
-import { migrate } from '../schema/migrations.ts';
+import { currentVersion, migrate, type SchemaState } from '../schema/migrations.ts';
 import { type Statement, statement } from '../statement.ts';
 import { unavailable } from '../unavailable.ts';
 import { Connection, isForMany, postgresDialect, translateErrors } from './connection.ts';
@@ -75,6 +75,26 @@ export async function openPostgres(settings: PostgresSettings, clock: Clock): Pr
     close: () => pool.close(),
   };
 }
+
+/** The schema version and the size of a database as it is; version 0 if it was never used. */
+export async function readSchemaState(settings: PostgresSettings, clock: Clock): Promise<SchemaState> {
+  const pool = createFailoverPool(settings, clock);
+  const { withConnection } = createConnections(pool, clock, settings.settingNames ?? UNNAMED_SETTINGS);
+  try {
+    return await withConnection(async (connection) => {
+      const found = await connection.first(schemaState, {});
+      if (!found?.is_used) return { version: 0, bytes: Number(found?.bytes ?? 0n) };
+      const version = (await connection.first(currentVersion, {}))?.version ?? 0n;
+      return { version: Number(version), bytes: Number(found.bytes) };
+    });
+  } finally {
+    await pool.close();
+  }
+}
+const schemaState = statement<Record<string, never>, { is_used: boolean; bytes: bigint }>(
+  'schema.state',
+  `select to_regclass('schema_version') is not null as is_used, pg_database_size(current_database()) as bytes`,
+);
 
 const encoding = statement<Record<string, never>, { encoding: string }>(
   'database.encoding',

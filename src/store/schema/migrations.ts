@@ -262,11 +262,23 @@ export interface Migratable extends Queries {
   exec(sql: string): void | Promise<void>;
 }
 
+/** Called before the first step, with the version of a database that has been used. */
+export type BeforeMigration = (version: number) => Promise<void>;
+
+export interface SchemaState {
+  readonly version: number;
+  readonly bytes: number;
+}
+
+/** The steps that a database of this version still needs. */
+export const pendingMigrations = (version: number): readonly Migration[] => migrations.slice(version);
+
 export async function migrate(
   connection: Migratable,
   dialect: SqlDialect,
   now: () => number,
   steps: readonly Migration[] = migrations,
+  before?: BeforeMigration,
 ): Promise<void> {
   await connection.exec(
     'create table if not exists schema_version (version bigint primary key, name text not null, applied_at bigint not null)',
@@ -279,6 +291,7 @@ export async function migrate(
       `The database has schema version ${done}, but this program knows versions only up to ${known}. Run the newer version of Columba that wrote it.`,
     );
   }
+  if (done > 0 && done < known) await before?.(done);
   for (const { version, name, sql, own } of steps.slice(done)) {
     await connection.exec(render(sql, [], dialect));
     if (own) await connection.exec(own[dialect.engine]);
@@ -286,7 +299,7 @@ export async function migrate(
   }
 }
 
-const currentVersion = statement<Record<string, never>, { version: bigint | null }>(
+export const currentVersion = statement<Record<string, never>, { version: bigint | null }>(
   'schema.currentVersion',
   'select max(version) as version from schema_version',
 );

@@ -6,7 +6,7 @@ import { Problem } from '../../base/problem.ts';
 import { Caller } from '../caller.ts';
 import * as sql from '../callers.sql.ts';
 import type { Database } from '../database.ts';
-import { migrate } from '../schema/migrations.ts';
+import { type BeforeMigration, migrate } from '../schema/migrations.ts';
 import { type Statement, statement } from '../statement.ts';
 import { unavailable } from '../unavailable.ts';
 import { type AccountChange, type AccountVersions, createAccountVersions } from './account-versions.ts';
@@ -24,8 +24,9 @@ export async function openSqlite(
   path: string,
   clock: Clock,
   checkpointerDied: (thrown: unknown) => void = () => {},
+  beforeMigration?: BeforeMigration,
 ): Promise<Database> {
-  const writer = await openWriter(path, clock.now);
+  const writer = await openWriter(path, clock.now, beforeMigration);
   const secondReader = new Connection(path);
   const read = createRead(writer, secondReader);
   const versions = createAccountVersions({
@@ -84,12 +85,12 @@ export async function openSqlite(
   };
 }
 
-async function openWriter(path: string, now: () => number): Promise<Connection> {
+async function openWriter(path: string, now: () => number, before?: BeforeMigration): Promise<Connection> {
   makeFolderOf(path);
   if (!existsSync(path)) makePrivate(path, 'a'); // another process may make it at the same time
   refuseForeign(path);
   const writer = new Connection(path);
-  await writer.within('begin immediate', () => migrate(writer, sqliteDialect, now));
+  await writer.within('begin immediate', () => migrate(writer, sqliteDialect, now, undefined, before));
   writer.checkpoint(); // a migration, or a process that was killed, may have left a long log
   writer.exec('pragma busy_timeout = 0'); // from here on the write queue waits
   return writer;

@@ -1,0 +1,127 @@
+import { existsSync } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { systemClock } from '../base/clock.ts';
+import { Problem } from '../base/problem.ts';
+import { databaseName, sqlitePath } from '../config/database-name.ts';
+import type { Config } from '../config/settings.ts';
+import { moveIntoPlace, refuseInUse, removeDatabase } from '../serve/backup/recover.ts';
+import { copyDatabase, findBeforeUpgrade, sizeOnDisk, writeOlder } from '../serve/backup/way-back.ts';
+import { createServices } from '../serve/compose/services.ts';
+import { pendingMigrations, type SchemaState } from '../store/schema/migrations.ts';
+import { openSqlite } from '../store/sqlite/database.ts';
+import { schemaVersionOf } from '../store/sqlite/older-schema.ts';
+import { exportAccounts } from '../transfer/export.ts';
+import { formatBytes, print, remark } from './output.ts';
+import { appDependencies } from './session.ts';
+
+/** `columba upgrade --check` and the way back, `columba restore --before-upgrade`. */
+
+/** Reads every table about once. */
+const POSTGRES_BYTES_PER_SECOND = 20_000_000;
+
+export async function runUpgradeCheck(config: Config): Promise<void> {
+  const path = sqlitePath(config);
+  const { version, bytes } = path === undefined ? await postgresState(config) : sqliteState(path);
+  const steps = pendingMigrations(version);
+  print(`Database: ${databaseName(config)}, ${formatBytes(bytes)}, schema version ${version}.`);
+  if (steps.length === 0) return print('This version has nothing to change in it.');
+  for (const { version: number, name } of steps) print(`${number}  ${name}`);
+  if (path === undefined) {
+    const seconds = Math.max(1, Math.round(bytes / POSTGRES_BYTES_PER_SECOND));
+    print(
+      `The first start of this version makes these ${steps.length} changes, in about ${duration(seconds * 1_000)}.`,
+    );
+    print('Before it, stop the service and keep a dump: pg_dump --format=custom --file=before-upgrade.dump DATABASE');
+    return;
+  }
+  const ms = await tryOnCopy(path);
+  print(
+    `The first start of this version makes these ${steps.length} changes, and keeps a copy of the database as it is now. ` +
+      `Tried on a copy just now, they took ${duration(ms)}.`,
+  );
+}
+
+const duration = (ms: number): string =>
+  ms < 90_000 ? `${Math.max(1, Math.round(ms / 1_000))} s` : `${Math.round(ms / 60_000)} minutes`;
+
+async function postgresState(config: Config): Promise<SchemaState> {
+  const { readSchemaState } = await import('../store/postgres/database.ts');
+  const { database: url, databaseTimeoutMs: timeoutMs } = config;
+  return readSchemaState({ url, connectionsMax: 1, timeoutMs }, systemClock);
+}
+
+/** Opens the file without changing it. */
+function sqliteState(path: string): SchemaState {
+  if (!existsSync(path)) throw new Problem('bad-argument', `There is no database at ${path}.`);
+  try {
+    return { version: schemaVersionOf(path), bytes: sizeOnDisk(path) };
+  } catch (cause) {
+    throw new Problem('bad-argument', `${path} is not a database of Columba.`, { cause });
+  }
+}
+
+async function tryOnCopy(path: string): Promise<number> {
+  const trial = `${path}.upgrade-trial-${process.pid}`;
+  try {
+    copyDatabase(path, trial);
+    const startedAt = systemClock.monotonic();
+    const database = await openSqlite(trial, systemClock);
+    const ms = systemClock.monotonic() - startedAt;
+    await database.close();
+    return ms;
+  } finally {
+    removeDatabase(trial);
+  }
+}
+
+/**
+ * `columba restore --before-upgrade`: the version before can serve the database again, with all
+ * that was written since. The newer database stays under another name, and its accounts in an
+ * export.
+ */
+export async function runWayBack(config: Config, dryRun: boolean): Promise<void> {
+  const path = sqlitePath(config);
+  if (path === undefined) {
+    throw new Problem(
+      'bad-argument',
+      'On PostgreSQL, keep an export (columba export --ndjson --output FILE), restore the dump from before the upgrade ' +
+        'with pg_restore, and run columba restore --adopt with the version of that time. Then import the export with columba import --update.',
+    );
+  }
+  const found = findBeforeUpgrade(path);
+  if (!found) throw new Problem('bad-argument', `No copy from before an upgrade is kept beside ${path}.`);
+  const temporary = `${path}.older-${process.pid}`;
+  if (!dryRun) refuseInUse(path);
+  try {
+    const leftOut = writeOlder({ copy: found.copy, newer: path, to: temporary });
+    for (const [table, rows] of Object.entries(leftOut)) {
+      remark(`columba: ${rows} rows of ${table} do not fit into the table of the version before.`);
+    }
+    if (dryRun) return print(`Would give the database schema version ${found.version}. Nothing was changed.`);
+    const now = systemClock.now();
+    const kept = `${path}.since-upgrade-${new Date(now).toISOString().replace(/[:.]/g, '')}.ndjson`;
+    await exportTo(config, kept);
+    const aside = moveIntoPlace(temporary, path, now);
+    print(`The database has schema version ${found.version} again, with all that was written since the upgrade.`);
+    print(`The newer database is now ${aside}, and its accounts are in ${kept}.`);
+    print('Start the version from before the upgrade.');
+  } finally {
+    removeDatabase(temporary);
+  }
+}
+
+async function exportTo(config: Config, path: string): Promise<void> {
+  const services = await createServices(config, appDependencies(config));
+  try {
+    const file = await open(path, 'wx', 0o600);
+    try {
+      const options = { ndjson: true, username: null, clock: systemClock };
+      await exportAccounts(services.archive, options, (piece) => file.appendFile(piece));
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+  } finally {
+    await services.stop();
+  }
+}
