@@ -6,6 +6,7 @@ import { join } from 'node:path';
 export const THREADS = [
   'serve/health-worker',
   'serve/backup/backup-worker',
+  'serve/backup/verify-worker',
   'store/sqlite/checkpoint-worker',
   'migration/compare/comparing-worker',
 ];

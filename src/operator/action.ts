@@ -5,6 +5,7 @@ import type { Progress } from '../base/progress.ts';
 import type { Extension } from '../domain/privacy/extension.ts';
 import type { Database } from '../store/database.ts';
 import type { Actor, Scope } from './actor.ts';
+import type { BackupReader } from './backup-state.ts';
 
 /**
  * An action of the operator, declared once. The JSON route, the OpenAPI entry, the reference page
@@ -12,7 +13,7 @@ import type { Actor, Scope } from './actor.ts';
  */
 
 /** What an action works with. */
-export interface Services extends Pick<Clock, 'now' | 'sleep'> {
+export interface Services extends Pick<Clock, 'now' | 'sleep'>, BackupReader {
   /** For a change, inside of the action's transaction, which a nested `transaction` joins. */
   readonly database: Database;
   /** COLUMBA_REGION, or null. */

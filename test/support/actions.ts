@@ -68,6 +68,7 @@ export async function openActions(engine: Engine, t: TestContext): Promise<Actio
     version: 'test',
     engine: engine.name === 'sqlite' ? 'sqlite' : 'postgres',
     webUrl: () => 'https://operator.example',
+    backup: () => null,
     openapi: () => ({}),
   };
   const performed = (name: string, { params = {}, query = {}, body, upload = '' }: Given = {}) => {

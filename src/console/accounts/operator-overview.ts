@@ -36,6 +36,11 @@ const texts = {
   accounts: 'Accounts',
   database: 'Database',
   version: 'version',
+  backup: 'Backup',
+  behind: (seconds: number | null) =>
+    seconds === null ? 'no snapshot yet' : `${grouped(Math.ceil(seconds))} s behind`,
+  backedUp: (snapshot: string | null, verified: string | null) =>
+    `last snapshot ${snapshot ?? 'never'}, last verified ${verified ?? 'never'}`,
   figures: 'Now',
   bytes: (bytes: number) => `${grouped(Math.round(bytes / 1_048_576))} MiB`,
 } as const;
@@ -65,6 +70,23 @@ async function needs({ act }: PageRequest, connectors: readonly Connector[]): Pr
   return found;
 }
 
+interface Backup {
+  readonly lagSeconds: number | null;
+  readonly snapshotAt: string | number | null;
+  readonly verifiedAt: string | number | null;
+}
+
+const day = (at: string | number | null): string | null =>
+  at === null ? null : new Date(at).toISOString().slice(0, 16).replace('T', ' ');
+
+const backupTile = ({ lagSeconds, snapshotAt, verifiedAt }: Backup): Html =>
+  tile({
+    key: 'backup',
+    label: texts.backup,
+    figure: texts.behind(lagSeconds),
+    more: texts.backedUp(day(snapshotAt), day(verifiedAt)),
+  });
+
 async function content(request: PageRequest): Promise<Html> {
   const { act } = request;
   const connectors = (await act.run(connectorList)).items;
@@ -73,6 +95,8 @@ async function content(request: PageRequest): Promise<Html> {
   const { due, submitting, oldestDueSeconds, unconnected } = status.sending;
   for (const { connector, waiting } of unconnected)
     found.push(need('bad', 'alert', texts.unconnected(connector, waiting), toConnectors));
+  const { backup } = status;
+  if (backup?.fault) found.push(need('bad', 'alert', backup.fault));
   if (oldestDueSeconds > LATE_SECONDS) found.push(need('bad', 'clock', texts.late(oldestDueSeconds)));
   const figures = [
     tile({ key: 'due', label: texts.due, figure: grouped(due), href: '/console/queue' }),
@@ -84,6 +108,7 @@ async function content(request: PageRequest): Promise<Html> {
       figure: texts.bytes(status.database.bytes),
       more: `${status.database.engine}, ${texts.version} ${status.version}`,
     }),
+    ...(backup ? [backupTile(backup)] : []),
   ];
   return html`${
     found.length === 0

@@ -91,6 +91,19 @@ export const status = action({
       schemaVersion: z.int(),
     }),
     accounts: z.int(),
+    backup: z
+      .strictObject({
+        target: z.string().nullable().describe('Where it is kept, in words.'),
+        lagSeconds: z
+          .number()
+          .nullable()
+          .describe('Seconds of commits that are missing in it; null before the first snapshot.'),
+        snapshotAt: instant.nullable().describe('When the last snapshot began.'),
+        verifiedAt: instant.nullable().describe('When it was last restored into a temporary file and found whole.'),
+        fault: z.string().nullable().describe('What is wrong with it, in words.'),
+      })
+      .nullable()
+      .describe('The continuous backup of SQLite; null without one.'),
     sending: z.strictObject({
       due: z.int().describe('Messages that are due and not claimed; at most 100000 are counted.'),
       submitting: z.int().describe('Messages that are submitted and wait for the answer of the carrier.'),
@@ -128,6 +141,7 @@ export const status = action({
       at: '2026-11-15T12:00:00.000Z',
       database: { engine: 'sqlite', bytes: 409600, schemaVersion: 7 },
       accounts: 2,
+      backup: null,
       sending: {
         due: 0,
         submitting: 0,
@@ -143,7 +157,7 @@ export const status = action({
       },
     },
   },
-  run: async ({ database, now, version, engine }) => {
+  run: async ({ database, now, version, engine, backup: readBackup }) => {
     const { bytes, schemaVersion, accounts } = await readStatus(database);
     const totals = await readSendingCounts(database, now, countUnrouted);
     const { due, submitting, unknownOutcome, oldestDueMs, unrouted } = totals;
@@ -162,7 +176,9 @@ export const status = action({
     const unconnected = [...totals.unconnected];
     const counts = { due, submitting, unknownOutcome, undecided: unknownOutcome, oldestDueSeconds, unrouted };
     const sending = { ...counts, connectors, unconnected, faults };
-    return { version, at: now(), database: { engine, bytes, schemaVersion }, accounts, sending };
+    const { lagMs, ...state } = readBackup() ?? { lagMs: null };
+    const backup = 'target' in state ? { ...state, lagSeconds: lagMs === null ? null : lagMs / 1_000 } : null;
+    return { version, at: now(), database: { engine, bytes, schemaVersion }, accounts, backup, sending };
   },
 });
 

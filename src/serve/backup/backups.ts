@@ -2,8 +2,10 @@ import type { Worker } from 'node:worker_threads';
 import { createBackOff } from '../../base/back-off.ts';
 import type { Clock } from '../../base/clock.ts';
 import { startThread } from '../../base/program-files.ts';
+import { createRepeat } from '../../base/repeat.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { BackupMessage, BackupWorkerData } from './backup-worker.ts';
+import { readBackupStatus, readVerification } from './status.ts';
 
 /** Runs the backup of an SQLite database in a thread of its own, in one process of the service. */
 export interface Backups {
@@ -13,13 +15,18 @@ export interface Backups {
 
 const WORKER_OPTIONS = ['--disable-warning=ExperimentalWarning'];
 const STOP_MAX_MS = 10_000;
+/** Looks whether a verification is due, first after this time. */
+const VERIFY_LOOK_MS = 10 * 60_000;
+const VERIFY_EVERY_MS = 7 * 24 * 3_600_000;
+const VERIFY_AGAIN_MS = 24 * 3_600_000;
 
 export function startBackups(
   settings: BackupWorkerData,
-  { log, clock, superseded }: { log: Log; clock: Pick<Clock, 'after'>; superseded: () => void },
+  { log, clock, superseded }: { log: Log; clock: Pick<Clock, 'after' | 'now'>; superseded: () => void },
 ): Backups {
   let isStopping = false;
   let worker: Worker | undefined;
+  let verifier: Worker | undefined;
   const backOff = createBackOff(1_000, 60_000);
 
   function start(): void {
@@ -40,10 +47,37 @@ export function startBackups(
     });
   }
 
+  /** Restores the backup once a week and checks it. A failure is tried again after a day. */
+  const verifying = createRepeat({
+    clock,
+    everyMs: VERIFY_LOOK_MS,
+    failed: (err) => log.error({ err }, 'the backup could not be verified'),
+    work: async () => {
+      const last = readVerification(settings.path);
+      const isDue =
+        clock.now() - (last?.triedAt ?? 0) >= (last && last.fault === null ? VERIFY_EVERY_MS : VERIFY_AGAIN_MS);
+      if (!isDue || readBackupStatus(settings.path, clock.now())?.coveredTo == null) return;
+      const thread = startThread('serve/backup/verify-worker', { workerData: settings, execArgv: WORKER_OPTIONS });
+      thread.unref();
+      verifier = thread;
+      thread.once('message', ({ fault }: { fault: string | null }) => {
+        if (fault !== null) log.error({ reason: fault }, 'the backup could not be verified');
+        else log.info('the backup was restored into a temporary file and is whole');
+      });
+      await new Promise<void>((resolve) => {
+        thread.once('error', (err) => log.error({ err }, 'the backup could not be verified'));
+        thread.once('exit', () => resolve());
+      });
+    },
+  });
+
   start();
+  verifying.start();
   return {
     async stop() {
       isStopping = true;
+      void verifier?.terminate();
+      await verifying.stop();
       const ending = worker;
       if (!ending) return;
       ending.ref();

@@ -1,4 +1,5 @@
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
+import type { BackupState } from '../../operator/backup-state.ts';
 
 /**
  * How the backup is doing, in a file beside the database: the thread that ships writes it, and
@@ -17,10 +18,45 @@ export interface BackupStatus {
 
 const pathOf = (database: string): string => `${database}-backup`;
 
-export function writeBackupStatus(database: string, status: BackupStatus): void {
-  const temporary = `${pathOf(database)}.tmp`;
-  writeFileSync(temporary, `${JSON.stringify(status)}\n`, { mode: 0o600 });
-  renameSync(temporary, pathOf(database));
+function writeState(path: string, state: object): void {
+  const temporary = `${path}.tmp`;
+  writeFileSync(temporary, `${JSON.stringify(state)}\n`, { mode: 0o600 });
+  renameSync(temporary, path);
+}
+
+export const writeBackupStatus = (database: string, status: BackupStatus): void => writeState(pathOf(database), status);
+
+/** The last time that the service restored its own backup and checked it. */
+export interface Verification {
+  readonly triedAt: number;
+  /** Null if it never succeeded. */
+  readonly verifiedAt: number | null;
+  /** The newest moment that was in the backup then. */
+  readonly reachesTo: number | null;
+  /** Why the last attempt failed. */
+  readonly fault: string | null;
+}
+
+const verificationPath = (database: string): string => `${database}-backup-verified`;
+export const writeVerification = (database: string, verification: Verification): void =>
+  writeState(verificationPath(database), verification);
+
+/** Null if it was never tried. */
+export function readVerification(database: string): Verification | null {
+  try {
+    return JSON.parse(readFileSync(verificationPath(database), 'utf8')) as Verification;
+  } catch {
+    return null;
+  }
+}
+
+export function readBackupState(database: string, now: number): BackupState {
+  const status = readBackupStatus(database, now);
+  const verification = readVerification(database);
+  const { target = null, lagMs = null, snapshotAt = null } = status ?? {};
+  const failed = verification?.fault ?? null;
+  const fault = (status && backupFault(status)) ?? (failed && `The backup could not be verified: ${failed}`);
+  return { target, lagMs, snapshotAt, verifiedAt: verification?.verifiedAt ?? null, fault };
 }
 
 /** Null if no backup was running. The lag counts the time since the file was written. */

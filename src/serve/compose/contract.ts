@@ -62,6 +62,7 @@ export async function createApp(config: Config, deps: AppDependencies) {
         totals: () => services.totals(),
         sendingCounts: () => services.sendingCounts(),
         backupLagMs: () => services.backupLagMs(),
+        backupVerifiedAt: () => services.backupVerifiedAt(),
         sources: { engine, ...counters, traffic: () => server?.traffic },
         log,
         clock,

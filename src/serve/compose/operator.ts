@@ -2,13 +2,16 @@ import type { Clock } from '../../base/clock.ts';
 import { version } from '../../base/version.ts';
 import { testConnector, tryConnector } from '../../carriers/connector-check.ts';
 import { readConnectorFile } from '../../carriers/connector-file.ts';
+import { sqlitePath } from '../../config/database-name.ts';
 import type { Config } from '../../config/settings.ts';
 import { webUrlOf } from '../../config/web-address.ts';
 import type { Services } from '../../operator/action.ts';
 import { createOpenapi } from '../../operator/openapi.ts';
+import { readBackupState } from '../backup/status.ts';
 import type { App } from './contract.ts';
 
-type WebConfig = Parameters<typeof webUrlOf>[0] & Pick<Config, 'region' | 'retryHours' | 'connectors'>;
+type WebConfig = Parameters<typeof webUrlOf>[0] &
+  Pick<Config, 'region' | 'retryHours' | 'connectors' | 'backup' | 'database'>;
 
 /**
  * The services that the operator's actions use, for routes and for commands. `address` is the
@@ -34,5 +37,9 @@ export const servicesOf = (
   testConnector: (name) => testConnector(database, readConnectorFile(config.connectors), name, { clock }),
   tryConnector: (name, given) => tryConnector(database, readConnectorFile(config.connectors), name, given, { clock }),
   webUrl: () => webUrlOf(config) ?? address() ?? 'http://localhost',
+  backup: () => {
+    const path = sqlitePath(config);
+    return config.backup === '' || path === undefined ? null : readBackupState(path, clock.now());
+  },
   openapi: createOpenapi(version),
 });

@@ -24,7 +24,7 @@ import type { AccountKey } from '../../store/caller.ts';
 import type { Database } from '../../store/database.ts';
 import { openSqlite } from '../../store/sqlite/database.ts';
 import { createArchive } from '../../transfer/archive.ts';
-import { readBackupStatus } from '../backup/status.ts';
+import { readBackupStatus, readVerification } from '../backup/status.ts';
 import { keepBeforeUpgrade } from '../backup/way-back.ts';
 import type { Log } from '../telemetry/log.ts';
 
@@ -109,6 +109,7 @@ export async function createServices(config: Config, deps: ServiceDependencies, 
     totals,
     sendingCounts: createSendingCounts(unobserved, now, countUnrouted),
     backupLagMs: () => backupLagOf(config, now()),
+    backupVerifiedAt: () => backupVerifiedOf(config),
     status: () => readStatus(unobserved),
     backup: (path: string) => database.backup(path),
     stopBackground,
@@ -125,6 +126,11 @@ function backupLagOf(config: Config, now: number): number | null {
   const path = sqlitePath(config);
   if (config.backup === '' || path === undefined) return null;
   return readBackupStatus(path, now)?.lagMs ?? Number.POSITIVE_INFINITY;
+}
+
+function backupVerifiedOf(config: Config): number | null {
+  const path = sqlitePath(config);
+  return config.backup === '' || path === undefined ? null : (readVerification(path)?.verifiedAt ?? null);
 }
 
 async function openDatabase(config: Config, engine: Engine, deps: ServiceDependencies): Promise<Database> {

@@ -90,7 +90,19 @@ function addRouteMetrics(registers: Registry[], known: () => Promise<SendingCoun
 /** Null without a backup; infinite before its first snapshot is complete. */
 export type BackupLag = () => number | null;
 
-export function addBackupMetric(registry: Registry, lagMs: BackupLag): void {
+/** When the backup was last verified, in milliseconds since 1970; null if it never was. */
+export type BackupVerified = () => number | null;
+
+export function addBackupMetric(registry: Registry, lagMs: BackupLag, verifiedAt: BackupVerified = () => null): void {
+  new Gauge({
+    name: 'columba_backup_verified_timestamp_seconds',
+    help: 'When the service last restored its backup into a temporary file and found it whole; 0 before, absent without a backup.',
+    registers: [registry],
+    collect() {
+      if (lagMs() === null) this.remove();
+      else this.set((verifiedAt() ?? 0) / 1_000);
+    },
+  });
   new Gauge({
     name: 'columba_backup_lag_seconds',
     help: 'How many seconds of commits the continuous backup lacks; absent without a backup.',

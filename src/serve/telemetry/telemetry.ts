@@ -39,6 +39,7 @@ export interface TelemetryParts {
   readonly totals: () => Promise<MessageCounts>;
   readonly sendingCounts?: () => Promise<SendingCounts>;
   readonly backupLagMs?: () => number | null;
+  readonly backupVerifiedAt?: () => number | null;
 }
 
 export async function createTelemetry(settings: TelemetrySettings, parts: TelemetryParts): Promise<Telemetry> {
@@ -129,17 +130,21 @@ function logFailures<T>(totals: () => Promise<T>, log: Log): () => Promise<T> {
 
 async function addSending(
   registry: Registry,
-  { sendingCounts, backupLagMs }: Pick<TelemetryParts, 'sendingCounts' | 'backupLagMs'>,
+  {
+    sendingCounts,
+    backupLagMs,
+    backupVerifiedAt,
+  }: Pick<TelemetryParts, 'sendingCounts' | 'backupLagMs' | 'backupVerifiedAt'>,
   log: Log,
 ): Promise<void> {
   if (!sendingCounts) return;
   const { addBackupMetric, addSendingMetrics } = await import('./sending-metrics.ts');
   addSendingMetrics(registry, logFailures(sendingCounts, log));
-  if (backupLagMs) addBackupMetric(registry, backupLagMs);
+  if (backupLagMs) addBackupMetric(registry, backupLagMs, backupVerifiedAt);
 }
 
 export interface AggregatedParts
-  extends Pick<TelemetryParts, 'log' | 'clock' | 'totals' | 'sendingCounts' | 'backupLagMs'> {
+  extends Pick<TelemetryParts, 'log' | 'clock' | 'totals' | 'sendingCounts' | 'backupLagMs' | 'backupVerifiedAt'> {
   readonly credentialFailures: CredentialFailures;
 }
 

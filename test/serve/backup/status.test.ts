@@ -1,10 +1,14 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
 import { Registry } from 'prom-client';
-import { backupFault, readBackupStatus, writeBackupStatus } from '../../../src/serve/backup/status.ts';
+import { folderTarget } from '../../../src/serve/backup/folder-target.ts';
+import { createShipper } from '../../../src/serve/backup/shipper.ts';
+import { backupFault, readBackupState, readBackupStatus, writeBackupStatus } from '../../../src/serve/backup/status.ts';
+import { verifyBackup } from '../../../src/serve/backup/verify-worker.ts';
 import { addBackupMetric } from '../../../src/serve/telemetry/sending-metrics.ts';
 
 describe('the lag of a backup', () => {
@@ -31,5 +35,46 @@ describe('the lag of a backup', () => {
     assert.match(await registry.metrics(), /^columba_backup_lag_seconds \+Inf$/m);
     lag = null;
     assert.doesNotMatch(await registry.metrics(), /^columba_backup_lag_seconds /m);
+  });
+
+  test('the backup is restored and checked, the result is noted, and a backup that cannot be restored is a fault', async (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'columba-verify-'));
+    t.after(() => rmSync(folder, { recursive: true }));
+    const path = join(folder, 'columba.db');
+    const database = new DatabaseSync(path);
+    database.exec(
+      'pragma journal_mode = wal; create table entry (id integer primary key); insert into entry values (1)',
+    );
+    t.after(() => database.close());
+    const target = folderTarget(join(folder, 'target'));
+    const source = { target, secret: null };
+    const clock = { now: () => 5_000 };
+    const limits = { snapshotMs: 1e9, keepMs: 1e9, logBytesMax: 2 ** 24 };
+    const shipper = createShipper({ path, ...source, generation: 1n, clock, ...limits });
+    await shipper.tick();
+    shipper.close();
+    assert.deepEqual(await verifyBackup(path, source, () => 7_000), {
+      triedAt: 7_000,
+      verifiedAt: 7_000,
+      reachesTo: 5_000,
+      fault: null,
+    });
+    const [key] = (await target.list('')).filter((each) => each.includes('/log-')) as [string];
+    await target.put(key, Buffer.from('damaged'));
+    await verifyBackup(path, source, () => 9_000);
+    const { verifiedAt, fault } = readBackupState(path, 9_000);
+    assert.equal(verifiedAt, 7_000, 'the last success stays');
+    assert.match(String(fault), /^The backup could not be verified: .* is cut off or empty\.$/);
+    assert.deepEqual(
+      readdirSync(folder).filter((name) => name.includes('verifying')),
+      [],
+    );
+    const registry = new Registry();
+    addBackupMetric(
+      registry,
+      () => 0,
+      () => verifiedAt,
+    );
+    assert.match(await registry.metrics(), /^columba_backup_verified_timestamp_seconds 7$/m);
   });
 });
