@@ -18,6 +18,12 @@ export const proofs: Readonly<Record<string, Proof>> = {
     proves: 'What was acknowledged is there after kill -9, full disks, broken databases and jumps of the clock.',
     slice: ['proof/durability'],
   },
+  disasters: {
+    proves:
+      'A service that is killed and loses its disk while it sends continues from its backup, and nothing is submitted twice.',
+    slice: ['proof/disasters'],
+    campaign: 'proof/disasters/run.ts',
+  },
   drill: {
     proves: 'A move from an old server loses nothing under load, with every process killed on the way.',
     slice: ['proof/drill'],

@@ -1,0 +1,121 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { freePort } from '../../test/support/free-port.ts';
+
+/** A machine with a service whose SQLite database is backed up, and which can be lost with its disk. */
+export interface Machine {
+  readonly api: string;
+  readonly contract: string;
+  readonly token: string;
+  start(): Promise<void>;
+  /** kill -9, and the folder with the database is gone. Returns the time of the kill. */
+  lose(): Promise<number>;
+  restore(): Promise<void>;
+  /** The tokens of all messages, and the blocked numbers. */
+  stored(): Set<string>;
+  /** Throws if the credits of an account do not add up. */
+  checkLedger(): Promise<void>;
+  end(): Promise<void>;
+}
+
+export const USERNAME = 'disaster';
+export const USER_ID = 'user_id of the disasters';
+const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+const SECRET = `whsec_${Buffer.alloc(24, 7).toString('base64')}`;
+const CREATED = '2026-01-01T00:00:00Z';
+const START_MAX_MS = 120_000;
+
+export async function createMachine(folder: string, carrier: string, env: Readonly<Record<string, string>>) {
+  const data = join(folder, 'data');
+  const path = join(data, 'columba.db');
+  const connectors = join(folder, 'connectors.json');
+  const config = { url: carrier, secret: SECRET, allowPrivate: true, timeoutMs: 2_000 };
+  const connector = { name: 'carrier', kind: 'callback', isDefault: true, config };
+  writeFileSync(connectors, JSON.stringify({ connectors: [connector] }));
+  const [port, webPort] = [await freePort(), await freePort()];
+  const settings = {
+    ...env,
+    COLUMBA_DATABASE: `sqlite:${path}`,
+    COLUMBA_CONNECTORS: connectors,
+    COLUMBA_PORT: String(port),
+    COLUMBA_WEB_PORT: String(webPort),
+    COLUMBA_TURN_MAX_MS: '60000', // nobody is refused because the machine is busy
+    PATH: process.env.PATH ?? '',
+  };
+  const launch = (args: readonly string[]) => {
+    const options = ['--disable-warning=ExperimentalWarning', MAIN, ...args];
+    return spawn(process.execPath, options, { cwd: folder, env: settings, stdio: ['ignore', 'pipe', 'pipe'] });
+  };
+  const run = async (...args: string[]): Promise<string> => {
+    const child = launch(args);
+    let output = '';
+    for (const stream of [child.stdout, child.stderr]) stream.on('data', (text) => (output += text));
+    const [code] = await once(child, 'close');
+    if (code !== 0) throw new Error(`columba ${args[0]} ended with ${code}: ${output}`);
+    return output;
+  };
+
+  mkdirSync(data);
+  const account = {
+    userID: USER_ID,
+    username: USERNAME,
+    credits: '1000000000',
+    usedCredits: '0',
+    datetimeCreated: CREATED,
+  };
+  writeFileSync(join(folder, 'accounts.json'), JSON.stringify({ accounts: [account] }));
+  await run('import', join(folder, 'accounts.json'));
+  const added = await run('token', 'add', 'disasters', '--scope', 'messages:send', '--json');
+  const { token } = JSON.parse(added) as { token: string };
+  let service: ChildProcess | undefined;
+  let log = '';
+
+  const machine: Machine = {
+    api: `http://127.0.0.1:${webPort}/operator/v1/accounts/${USERNAME}/messages`,
+    contract: `http://127.0.0.1:${port}/api/account.asmx`,
+    token,
+    async start() {
+      const child = launch(['serve']);
+      service = child;
+      log = '';
+      for (const stream of [child.stdout, child.stderr]) stream.on('data', (text) => (log += text));
+      for (const until = Date.now() + START_MAX_MS; ; await sleep(20)) {
+        if (child.exitCode !== null || Date.now() > until) throw new Error(`the service does not start: ${log}`);
+        const ready = await fetch(`http://127.0.0.1:${port}/health/ready`).catch(() => null);
+        const web = ready?.ok ? await fetch(`http://127.0.0.1:${webPort}/operator/`).catch(() => null) : null;
+        if (web) return;
+      }
+    },
+    async lose() {
+      const child = service as ChildProcess;
+      if (child.exitCode !== null) throw new Error(`the service ended by itself: ${log}`);
+      const killedAt = Date.now();
+      child.kill('SIGKILL');
+      await once(child, 'close');
+      rmSync(data, { recursive: true });
+      mkdirSync(data);
+      return killedAt;
+    },
+    restore: async () => void (await run('restore')),
+    stored() {
+      const database = new DatabaseSync(path, { readOnly: true });
+      try {
+        const rows = database.prepare('select text as token from sent union select number from blocked_number').all();
+        return new Set(rows.map((row) => String(row.token)));
+      } finally {
+        database.close();
+      }
+    },
+    checkLedger: async () => void (await run('check', '--ledger')),
+    async end() {
+      service?.kill('SIGKILL');
+      if (service && service.exitCode === null && service.signalCode === null) await once(service, 'close');
+    },
+  };
+  return machine;
+}
