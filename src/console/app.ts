@@ -242,6 +242,10 @@ function responseOf(view: View, viewer: Viewer | null, { request, stream }: Cons
     case 'json':
       headers['Content-Type'] = 'application/json';
       return new Response(isHead ? null : JSON.stringify(view.value), { headers });
+    case 'events':
+      headers['Content-Type'] = 'text/event-stream';
+      headers['X-Accel-Buffering'] = 'no'; // nginx would hold the events back
+      return new Response(isHead ? null : stream(view.events), { headers });
     case 'download':
       headers['Content-Type'] = 'text/csv; charset=utf-8';
       headers['Content-Disposition'] = `attachment; filename="${view.fileName}"`;
@@ -254,7 +258,8 @@ function responseOf(view: View, viewer: Viewer | null, { request, stream }: Cons
     case 'page': {
       headers['Content-Type'] = 'text/html; charset=utf-8';
       if (view.cacheControl) headers['Cache-Control'] = view.cacheControl;
-      const body = framed({ title: view.title, main: view.main, viewer, current: view.current ?? '' });
+      const { title, main, current = '', layout } = view;
+      const body = framed({ title, main, viewer, current, ...(layout === undefined ? {} : { layout }) });
       return new Response(isHead ? null : utf8Bytes(body), { status: view.status ?? 200, headers });
     }
   }

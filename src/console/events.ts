@@ -48,4 +48,4 @@ async function* changesOf({ session, account, services, signal }: PageRequest): 
   }
 }
 
-export const eventRoutes = [get('/events', show)];
+export const eventRoutes = [get('/events.stream', show)];

@@ -63,6 +63,8 @@ export interface FramedPage {
   readonly viewer: Viewer | null;
   /** The key of the screen in the navigation. */
   readonly current: string;
+  /** The class of the main part, if it is not one column. */
+  readonly layout?: string;
 }
 
 const MARK = '<!--main-->';
@@ -76,9 +78,10 @@ export function frameAround(framedPage: Omit<FramedPage, 'main'>): [string, stri
 }
 
 /** `text` is what the main part will be, if it is known already. */
-function frame({ title, viewer, current }: Omit<FramedPage, 'main'>, main: Html, text: string | null): Html {
+function frame({ title, viewer, current, layout }: Omit<FramedPage, 'main'>, main: Html, text: string | null): Html {
   const [before, after] = viewer ? shell(viewer, current) : [html`<div class="gate">`, html`</div>`];
   const zone = viewer ? html`<p class="zone-line">${texts.zone(zoneName(viewer.zone, viewer.now))}</p>` : '';
+  const viewed = viewer?.viewed ? viewedNote(viewer.viewed) : '';
   const unread = viewer?.unread ?? 0n;
   return pageFrame({
     title: `${unread > 0n ? `(${grouped(unread)}) ` : ''}${title} – ${texts.product}`,
@@ -88,9 +91,9 @@ function frame({ title, viewer, current }: Omit<FramedPage, 'main'>, main: Html,
       html` data-zone="${viewer?.zone ?? 'UTC'}"`,
     ],
     skip: texts.skip,
-    header: html`${spriteOf(text === null ? null : before.html + text + after.html)}${before}`,
-    mainAttributes: html`${viewer ? html` class="main"` : ''} tabindex="-1"`,
-    main: html`${viewer?.viewed ? viewedNote(viewer.viewed) : ''}${main}${zone}`,
+    header: html`${spriteOf(text === null ? null : before.html + text + after.html)}${before}${layout === undefined ? '' : viewed}`,
+    mainAttributes: html`${viewer ? html` class="${layout ?? 'main'}"` : ''} tabindex="-1"`,
+    main: html`${layout === undefined ? viewed : ''}${main}${layout === undefined ? zone : ''}`,
     end: html`${after}<p id="live" role="status" aria-live="polite"></p>${viewer ? keysDialog(viewer) : ''}`,
   });
 }
@@ -117,7 +120,7 @@ ${first}${menus[who].map((group) => menuGroup(viewer, group, current))}</nav>
   const places = bar.map(([key, name, shape]) =>
     barLink(
       `${base}/${key === 'overview' ? '' : key}`,
-      html`${icon(shape)}${name}${key === 'inbox' ? badge(viewer) : ''}`,
+      html`${icon(shape)}${name}${key === 'conversations' ? badge(viewer) : ''}`,
       key === current,
     ),
   );
@@ -137,13 +140,14 @@ const menuGroup = (viewer: Viewer, { name, items }: MenuGroup, current: string):
   html`${name === '' ? '' : html`<h2>${name}</h2>`}<ul>${items.map((item) => menuItem(viewer, item, current))}</ul>`;
 
 const menuItem = (viewer: Viewer, { key, name, icon: shape }: MenuItem, current: string): Html =>
-  html`<li><a href="${addressOf(baseOf(viewer), key)}"${key === current ? html` aria-current="page"` : ''}>${icon(shape)}${name}${key === 'inbox' ? html` ${badge(viewer)}` : ''}</a></li>`;
+  html`<li><a href="${addressOf(baseOf(viewer), key)}"${key === current ? html` aria-current="page"` : ''}>${icon(shape)}${name}${key === 'conversations' ? html` ${badge(viewer)}` : ''}</a></li>`;
 
 function header(viewer: Viewer): Html {
   const { name, unread, zone, now } = viewer;
   const base = baseOf(viewer);
   const { search: words } = texts.shell[whoOf(viewer)];
-  const live = unread === null ? '' : html` data-counts="${base}/?part=unread"`;
+  const live =
+    unread === null ? '' : html` data-counts="${base}/?part=unread" data-events="${base}/events.stream?part=events"`;
   return html`<header class="top"${live}><a class="brand" href="/console/" aria-label="${texts.firstPage}">${dove()}</a>
 <form class="search" role="search" action="${base}/search">${icon('search')}<input type="search" name="q" aria-label="${words}" aria-keyshortcuts="/" placeholder="${words}" maxlength="200"><kbd aria-hidden="true">/</kbd></form>
 <p class="zone">${texts.zone(zoneName(zone, now))}</p>

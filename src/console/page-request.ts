@@ -45,6 +45,8 @@ export type View =
       readonly cookie?: string;
       /** The default is `no-store`. */
       readonly cacheControl?: string;
+      /** The panes of a conversation instead of one column. */
+      readonly layout?: 'talk' | 'talk open';
       /** The seconds after which to try again. */
       readonly retryAfter?: number;
     }
@@ -52,6 +54,8 @@ export type View =
   /** A part of a page, for the script, with an ETag. */
   | { readonly kind: 'fragment'; readonly html: Html }
   | { readonly kind: 'json'; readonly value: unknown }
+  /** Server-sent events, for the script. */
+  | { readonly kind: 'events'; readonly events: AsyncIterable<string> }
   | { readonly kind: 'download'; readonly fileName: string; readonly text: AsyncIterable<string> }
   /** A page whose main part comes in pieces, so that people see the progress of long work. */
   | { readonly kind: 'progress'; readonly title: string; readonly pieces: AsyncIterable<Html> };

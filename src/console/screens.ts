@@ -22,6 +22,7 @@ import { contactRoutes } from './contacts/contacts.ts';
 import { groupRoutes } from './contacts/groups.ts';
 import { importRoutes } from './contacts/import.ts';
 import { templateRoutes } from './contacts/templates.ts';
+import { eventRoutes } from './events.ts';
 import type { IconName } from './icons.ts';
 import { composeRoutes } from './messages/compose.ts';
 import { conversationRoutes } from './messages/conversation.ts';
@@ -45,8 +46,9 @@ interface Screen {
 /** Every screen of a customer. Operators see them below the account's name. */
 const ofCustomer: readonly Screen[] = [
   { routes: overviewRoutes, key: 'overview', name: 'Overview', icon: 'home', group: '' },
-  { routes: inboxRoutes, key: 'inbox', name: 'Inbox', icon: 'chat', group: 'Messages' },
-  { routes: conversationRoutes },
+  { routes: conversationRoutes, key: 'conversations', name: 'Conversations', icon: 'chat', group: 'Messages' },
+  { routes: eventRoutes },
+  { routes: inboxRoutes, key: 'inbox', name: 'Inbox', icon: 'box' },
   { routes: searchRoutes },
   { routes: sentRoutes, key: 'sent', name: 'Sent', icon: 'send' },
   { routes: messageRoutes },

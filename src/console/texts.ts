@@ -28,7 +28,7 @@ export const frameTexts = {
       main: { href: 'compose', name: 'New message', icon: 'pen' },
       search: 'Search people, numbers, messages',
       bar: [
-        ['inbox', 'Messages', 'chat'],
+        ['conversations', 'Messages', 'chat'],
         ['compose', 'New', 'pen'],
         ['contacts', 'People', 'people'],
       ],
@@ -47,7 +47,8 @@ export const frameTexts = {
   places: {
     customer: [
       ['o', 'overview'],
-      ['i', 'inbox'],
+      ['i', 'conversations'],
+      ['n', 'inbox'],
       ['s', 'sent'],
       ['h', 'scheduled'],
       ['c', 'contacts'],

@@ -63,9 +63,12 @@ onEveryEngine('shell of the console', (engine) => {
     const api = await startOperatorApi(engine);
     t.after(() => api.stop());
     const client = await signedIn(api, { username: 'acme' });
-    const before = await client.get('/console/inbox');
-    const [, unread = ''] = /<title>\((\d+)\) Inbox – Columba<\/title>/.exec(before.text) ?? [];
-    assert.match(before.text, new RegExp(`aria-current="page">.{0,80}Inbox .{0,30}<span class="badge">${unread}<`));
+    const before = await client.get('/console/conversations');
+    const [, unread = ''] = /<title>\((\d+)\) Conversations – Columba<\/title>/.exec(before.text) ?? [];
+    assert.match(
+      before.text,
+      new RegExp(`aria-current="page">.{0,80}Conversations .{0,30}<span class="badge">${unread}<`),
+    );
     await act(api, 'inbox receive', { params: { username: 'acme' }, body: { text: 'new', sender: '+27825550201' } });
     assert.match((await client.get('/console/sent')).text, new RegExp(`<title>\\(${Number(unread) + 1}\\) Sent`));
     const part = await client.get('/console/?part=unread');

@@ -3,6 +3,7 @@ export const CUSTOMER_SCREENS: readonly string[] = [
   '/console/',
   '/console/inbox',
   '/console/inbox?q=market&state=unread',
+  '/console/conversations',
   '/console/conversation?with=%2B27825550201',
   '/console/search?q=0825550201',
   '/console/search?q=nobody',

@@ -76,6 +76,9 @@ function answered(isThere) {
   }
 }
 
+/** Asks for all fragments at once, because the server says that something has changed. */
+const askers = new Set();
+
 function poll(container) {
   let wait = POLL_MS;
   let etag = null;
@@ -165,6 +168,12 @@ function poll(container) {
     timer = setTimeout(ask, wait);
   }
   timer = setTimeout(ask, wait);
+  askers.add(() => {
+    if (timer === undefined) return;
+    clearTimeout(timer);
+    wait = POLL_MS;
+    ask();
+  });
   document.addEventListener('visibilitychange', () => {
     clearTimeout(timer);
     timer = undefined;
@@ -196,11 +205,32 @@ function pollCounts({ dataset: { counts } }) {
         for (const each of all('[data-unread]')) each.replaceChildren(badge.cloneNode(true));
       }
     }
-    setTimeout(ask, wait);
+    timer = setTimeout(ask, wait);
   }
-  setTimeout(ask, wait);
+  let timer = setTimeout(ask, wait);
+  askers.add(() => {
+    clearTimeout(timer);
+    ask();
+  });
 }
 all('[data-counts]').forEach(pollCounts);
+
+// A stream of events for a visible page. Where it cannot be had, the page goes on polling.
+for (const { dataset } of window.EventSource ? all('[data-events]') : []) {
+  let source;
+  const listen = () => {
+    source?.close();
+    if (document.hidden) return;
+    source = new EventSource(dataset.events);
+    source.addEventListener('message', () => {
+      for (const ask of askers) ask();
+    });
+    source.addEventListener('full', () => source.close());
+  };
+  listen();
+  document.addEventListener('visibilitychange', listen);
+  window.addEventListener('pagehide', () => source?.close());
+}
 
 // A toast goes when it has been read, and the address no longer asks for it.
 for (const toast of all('.toast')) {
@@ -339,6 +369,7 @@ const KEYS = {
   '#': () => press('delete'),
 };
 document.addEventListener('keydown', (event) => {
+  if (event.key === 'Enter' && event.ctrlKey && event.target.matches('[data-quick]')) event.target.form.requestSubmit();
   const { target, key } = event;
   if (key === 'Escape') for (const menu of openMenus()) menu.open = false;
   if (event.ctrlKey || event.metaKey || event.altKey || one('dialog[open]')) return;

@@ -87,6 +87,9 @@ export function createConversations(database: Database, regionOf: RegionOf) {
       return { messages: shown.reverse(), earlier: rest };
     },
 
+    /** The number as the list of conversations has it. */
+    keyOf: async (account: AccountKey, number: string): Promise<string> => numberKey(number, await regionOf(account)),
+
     /** Unread messages of one number, of which at most 1,000 are looked at. */
     async unreadIds(account: AccountKey, number: string): Promise<bigint[]> {
       const region = await regionOf(account);
