@@ -17,6 +17,11 @@ interface KindOf<S extends z.ZodObject> {
   readonly config: S;
   /** The fields of the configuration that are never shown. */
   readonly secrets: readonly (keyof z.output<S> & string)[];
+  /**
+   * The fields that decide where a message and the secrets go. While they stay the same, a change
+   * of the other fields may keep the stored secrets.
+   */
+  readonly places: readonly (keyof z.output<S> & string)[];
   /** The secrets that a command asks for, if they depend on the rest: `secrets.apiKey`. */
   readonly secretsIn?: (config: Readonly<Record<string, unknown>>) => readonly string[];
   /** The default for the most messages between claim and settlement. */
@@ -31,6 +36,8 @@ type Kind = KindOf<z.ZodObject>;
 
 const kindOf = <S extends z.ZodObject>(kind: KindOf<S>): Kind => kind as unknown as Kind;
 
+const KANNEL_PLACES = ['host', 'port', 'tls', 'tlsCertificate', 'adminHost', 'adminPort', 'adminTls'] as const;
+
 /** Every kind of connector, with its configuration and how it is made. */
 export const kinds: Readonly<Record<ConnectorKind, Kind>> = {
   loopback: kindOf({
@@ -39,6 +46,7 @@ export const kinds: Readonly<Record<ConnectorKind, Kind>> = {
       receiptAfterMs: z.int().min(0).max(3_600_000).default(1_000).describe('Milliseconds until a receipt arrives.'),
     }),
     secrets: [],
+    places: [],
     submissionsMax: 1_000,
     create: (name, config, { clock }) => createLoopback(name, config, clock),
   }),
@@ -46,6 +54,7 @@ export const kinds: Readonly<Record<ConnectorKind, Kind>> = {
     summary: 'Signed JSON in both directions, as Standard Webhooks describes.',
     config: callbackConfig,
     secrets: ['secret', 'oldSecret'],
+    places: ['url', 'allowPrivate'],
     submissionsMax: 100,
     create: createCallback,
   }),
@@ -53,6 +62,7 @@ export const kinds: Readonly<Record<ConnectorKind, Kind>> = {
     summary: 'Kannel through the box port of bearerbox, which is the recommended way.',
     config: kannelBoxConfig,
     secrets: ['adminPassword'],
+    places: KANNEL_PLACES,
     submissionsMax: 200,
     create: (name, config, deps) => createKannelBox(name, config, forKannel(deps)),
   }),
@@ -60,6 +70,7 @@ export const kinds: Readonly<Record<ConnectorKind, Kind>> = {
     summary: 'Kannel through sendsms of smsbox, with callbacks of smsbox.',
     config: kannelSendsmsConfig,
     secrets: ['password', 'callbackSecret', 'adminPassword'],
+    places: [...KANNEL_PLACES, 'path', 'username', 'callbackUrl'],
     submissionsMax: 100,
     create: (name, config, deps) => createKannelSendsms(name, config, forKannel(deps)),
   }),
@@ -67,6 +78,7 @@ export const kinds: Readonly<Record<ConnectorKind, Kind>> = {
     summary: 'An HTTP provider that a file describes.',
     config: httpConfig,
     secrets: ['secrets'],
+    places: ['provider', 'settings', 'allowPrivate'],
     secretsIn: ({ provider }) => secretNamesOf(provider).map((name) => `secrets.${name}`),
     submissionsMax: submissionsMaxOf,
     fieldsIn: (config) => fileOf(config).fields,
@@ -77,6 +89,7 @@ export const kinds: Readonly<Record<ConnectorKind, Kind>> = {
     summary: 'SMPP 3.4, straight to a carrier.',
     config: smppConfig,
     secrets: ['password', 'tlsClientKey'],
+    places: ['host', 'port', 'tls', 'tlsCertificate', 'tlsServerName', 'receiverHost', 'receiverPort', 'systemId'],
     submissionsMax: 500,
     fieldsIn: ({ tlvs }) => tlvs.flatMap(({ field }) => (field === undefined ? [] : [field])),
     create: (name, config, { clock, log = SILENT }) => createSmpp(name, config, { clock, log }),
@@ -133,6 +146,75 @@ export const shownConfig = (kind: string, config: Readonly<Record<string, unknow
     Object.entries(config).map(([field, value]) => [field, secrets.includes(field) ? '…' : value]),
   );
 };
+
+/**
+ * Adds the stored secrets that are not given again. Throws Problem `bad-argument` if something
+ * changed that decides where they go, so that a stored secret never goes to another address.
+ */
+export function withStoredSecrets(
+  kind: ConnectorKind,
+  given: Readonly<Record<string, unknown>>,
+  stored: { readonly kind: string; readonly config: Readonly<Record<string, unknown>> },
+): Record<string, unknown> {
+  const { secrets = [], places = [], config } = kinds[kind] ?? {};
+  const kept = secrets.filter((name) => given[name] === undefined && stored.config[name] !== undefined);
+  if (kept.length === 0) return { ...given };
+  const all = { ...given, ...Object.fromEntries(kept.map((name) => [name, stored.config[name]])) };
+  const next: Readonly<Record<string, unknown>> = config?.safeParse(all).data ?? all;
+  const isSame = (name: string) => JSON.stringify(next[name]) === JSON.stringify(stored.config[name]);
+  if (currentKind(stored.kind) === kind && places.every(isSame)) return all;
+  const detail = 'the address has changed, so give this secret again';
+  const errors = kept.map((name) => ({ pointer: `#/config/${name}`, detail }));
+  throw new Problem('bad-argument', kept.map((name) => `config/${name}: ${detail}`).join('; '), { errors });
+}
+
+/** A field of a configuration, for those who ask for it with a form. */
+export interface ConfigField {
+  readonly name: string;
+  /** `pairs` are names with texts; `json` is everything that is no single value. */
+  readonly type: 'text' | 'number' | 'flag' | 'choice' | 'pairs' | 'json';
+  readonly isRequired: boolean;
+  readonly isSecret: boolean;
+  readonly says: string;
+  readonly default: string | null;
+  readonly choices: readonly string[];
+}
+
+interface FieldSchema {
+  readonly type?: string;
+  readonly enum?: readonly unknown[];
+  readonly default?: unknown;
+  readonly description?: string;
+  readonly additionalProperties?: { readonly type?: string };
+}
+
+/** The fields of a kind, from its schema. */
+export function configFields(kind: ConnectorKind): ConfigField[] {
+  const { config, secrets } = kinds[kind];
+  const schema = z.toJSONSchema(config, { io: 'input', unrepresentable: 'any' }) as {
+    readonly properties?: Readonly<Record<string, FieldSchema>>;
+    readonly required?: readonly string[];
+  };
+  return Object.entries(schema.properties ?? {}).map(([name, field]) => ({
+    name,
+    type: typeOf(field),
+    isRequired: schema.required?.includes(name) ?? false,
+    isSecret: (secrets as readonly string[]).includes(name),
+    says: field.description ?? '',
+    default: field.default === undefined ? null : textOf(field.default),
+    choices: (field.enum ?? []).map(String),
+  }));
+}
+
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
+
+function typeOf({ type, enum: choices, additionalProperties }: FieldSchema): ConfigField['type'] {
+  if (choices) return 'choice';
+  if (type === 'string') return 'text';
+  if (type === 'integer' || type === 'number') return 'number';
+  if (type === 'boolean') return 'flag';
+  return type === 'object' && additionalProperties?.type === 'string' ? 'pairs' : 'json';
+}
 
 /** Adds the defaults. Throws Problem `bad-argument`, which names every field that is wrong. */
 export function checkConfig(kind: ConnectorKind, config: Readonly<Record<string, unknown>>): Record<string, unknown> {

@@ -3,6 +3,7 @@ import { readSomeNetworks } from '../base/networks.ts';
 import { Problem } from '../base/problem.ts';
 import type { Action } from '../operator/action.ts';
 import { accountActions } from '../operator/actions/accounts.ts';
+import { accountCountActions } from '../operator/actions/counts.ts';
 import { userIdActions } from '../operator/actions/user-ids.ts';
 import { actionCommand, type CommandDependencies, performForPeople } from './action-command.ts';
 import { fieldLines, withoutFormerNames } from './action-output.ts';
@@ -26,7 +27,9 @@ export function accountCommands(dependencies: CommandDependencies): Command[] {
   const { print } = dependencies;
   const done = createPerforming(dependencies);
   return [
-    ...accountActions.filter((action) => action !== show).map((action) => actionCommand(action, dependencies)),
+    ...[...accountActions, ...accountCountActions]
+      .filter((action) => action !== show)
+      .map((action) => actionCommand(action, dependencies)),
     new Command('show')
       .description('show an account, and the hashes of its user_ids')
       .argument('<USERNAME>')

@@ -9,12 +9,15 @@ import { accountRoutes } from './accounts/account.ts';
 import { accountListRoutes } from './accounts/accounts.ts';
 import { auditRoutes } from './accounts/audit.ts';
 import { creditRoutes } from './accounts/credits.ts';
+import { guardRoutes } from './accounts/guard.ts';
 import { operatorOverviewRoutes } from './accounts/operator-overview.ts';
 import { overviewRoutes } from './accounts/overview.ts';
 import { retentionRoutes } from './accounts/retention.ts';
 import { operatorSearchRoutes } from './accounts/search.ts';
 import { webhookRoutes } from './accounts/webhooks.ts';
-import { connectorRoutes } from './carriers/connectors.ts';
+import { connectorRoutes } from './carriers/connector.ts';
+import { connectorListRoutes } from './carriers/connectors.ts';
+import { outboundRouteRoutes } from './carriers/outbound-routes.ts';
 import { queueRoutes } from './carriers/queue.ts';
 import { unroutedRoutes } from './carriers/unrouted.ts';
 import { blacklistRoutes } from './contacts/blacklist.ts';
@@ -71,9 +74,12 @@ const ofOperator: readonly Screen[] = [
   { routes: unroutedRoutes, key: 'unrouted', name: 'Unrouted', icon: 'box' },
   { routes: accountListRoutes, key: 'accounts', name: 'Accounts', icon: 'people', group: 'Accounts' },
   { routes: accountRoutes },
+  { routes: guardRoutes },
   { routes: migrationRoutes, key: 'migration', name: 'Migration', icon: 'move' },
   { routes: migrationClientRoutes },
-  { routes: connectorRoutes, key: 'connectors', name: 'Connectors', icon: 'plug', group: 'Carriers' },
+  { routes: connectorListRoutes, key: 'connectors', name: 'Connectors', icon: 'plug', group: 'Carriers' },
+  { routes: connectorRoutes },
+  { routes: outboundRouteRoutes, key: 'outbound-routes', name: 'Routes', icon: 'move' },
   { routes: webhookRoutes, key: 'webhooks', name: 'Webhooks', icon: 'hook', group: 'Service' },
   { routes: auditRoutes, key: 'audit', name: 'Audit', icon: 'log' },
   { routes: retentionRoutes, key: 'retention', name: 'Retention', icon: 'shield' },

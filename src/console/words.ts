@@ -18,7 +18,7 @@ const MINUTE_MS = 60_000;
 const offsets = new BoundedMap<string, number>(5_000);
 
 /** How far the clocks of a zone are ahead of UTC. Asking Intl for each row would take 15 µs. */
-function offsetOf(at: number, zone: string): number {
+export function offsetOf(at: number, zone: string): number {
   if (zone === 'UTC') return 0;
   const day = Math.floor(at / DAY_MS);
   const key = `${zone}/${day}`;
@@ -125,6 +125,14 @@ export function instantOf(text: string, zone: string): number | null {
 export function endOfDay(text: string, zone: string): number | null {
   if (instantOf(text, zone) === null) return null;
   return instantOf(new Date(Date.parse(text.slice(0, 10)) + DAY_MS).toISOString().slice(0, 10), zone);
+}
+
+/** `0.4 s`, `12 s`, `3 min`, `5 h`, `2 days`. */
+export function durationSaid(ms: number): string {
+  if (ms < 10_000) return `${(ms / 1_000).toFixed(1)} s`;
+  if (ms < 120_000) return `${Math.round(ms / 1_000)} s`;
+  if (ms < 120 * MINUTE_MS) return `${Math.round(ms / MINUTE_MS)} min`;
+  return ms < 2 * DAY_MS ? `${Math.round(ms / 3_600_000)} h` : `${Math.round(ms / DAY_MS)} days`;
 }
 
 /** A list that was typed with commas. */

@@ -52,7 +52,7 @@ const counts = { accepted: 1, temporary: 0, permanent: 0, unknownOutcome: 0, fai
 async function metricsOfARoute(): Promise<string> {
   const registry = new Registry();
   const routes = [{ route: 'za', connector: 'loopback', ...counts }];
-  const sending = { due: 0, submitting: 0, unknownOutcome: 0, held: 0, oldestDueMs: 0, unrouted: 0 };
+  const sending = { due: 0, submitting: 0, unknownOutcome: 0, held: 0, waiting: 0, oldestDueMs: 0, unrouted: 0 };
   addSendingMetrics(registry, async () => ({ ...sending, routes, connectors: [], unconnected: [] }));
   return registry.metrics();
 }

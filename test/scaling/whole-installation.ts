@@ -50,6 +50,9 @@ export const MIGRATION_KEYS = `migrated_server: primary key (url); migration_acc
 /** Connectors and outbound routes belong to the installation, not to an account. */
 export const CONNECTORS: Readonly<Record<string, string>> = {
   'connectors.addCounts': 'connectors belong to the installation',
+  'connectors.addToHour': 'connectors belong to the installation',
+  'connectors.hoursSince': 'connectors belong to the installation',
+  'connectors.removeHours': 'connectors belong to the installation',
   'connectors.all': 'connectors belong to the installation',
   'connectors.byName': 'connectors belong to the installation',
   'connectors.moveSlots': 'connectors belong to the installation',

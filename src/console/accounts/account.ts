@@ -12,8 +12,10 @@ import {
   accountShow,
 } from '../../operator/actions/accounts.ts';
 import { connectorList } from '../../operator/actions/connectors.ts';
+import { accountCounts } from '../../operator/actions/counts.ts';
 import { creditsAdd } from '../../operator/actions/credits.ts';
 import { accountSignInLink } from '../../operator/actions/operators.ts';
+import { CHART_HOURS, dayChart } from '../charts.ts';
 import {
   area,
   asking,
@@ -38,6 +40,10 @@ const texts = {
   disabled: 'Disabled',
   accounts: 'Accounts',
   open: 'Open as the customer',
+  guard: 'Spend guard',
+  guardLead: 'What the account may send and spend, and what is held.',
+  guardOpen: 'Open the spend guard',
+  chart: 'Messages, last 14 days',
   settings: 'Settings',
   done: 'Go on',
   fields: {
@@ -119,7 +125,7 @@ const fieldValue = (account: Account, name: Setting): string => {
 };
 
 const show = async (request: PageRequest, problem: Problem | null = null): Promise<View> => {
-  const { act, form, zone } = request;
+  const { act, form, zone, now } = request;
   const account = await act.run(accountShow, { params: paramsOf(request) });
   const here = addressOf(request);
   const connectors = (await act.run(connectorList)).items.map(({ name }) => name);
@@ -146,10 +152,15 @@ ${isEnabled ? '' : html`<form method="post" action="${here}/remove">${button(tex
     fields: check('reset', texts.linkReset),
     submit: texts.linkSubmit,
   };
+  const hours = (await act.run(accountCounts, { params: paramsOf(request), query: { hours: String(CHART_HOURS) } }))
+    .items;
+  const counts = hours.map((hour) => ({ ...hour, at: Date.parse(hour.at) }));
+  const chart = panel({ title: texts.chart, content: dayChart(texts.chart, counts, now, zone) });
+  const guard = html`<p class="small quiet">${texts.guardLead}</p><p>${linkButton(`${here}/guard`, texts.guardOpen, { icon: 'shield' })}</p>`;
   const settings = { title: texts.settings, action: `${here}/settings`, submit: texts.save, isPrimary: true };
   const main = html`${backLink('/console/accounts', texts.accounts)}${head(account.username, lead, top)}${noticeOf(request, texts.notices)}${problemNote(problem, LABELS)}
-<div class="cols">${formPanel({ ...settings, fields: fieldRow(inputs) })}
-<div class="stack">${grantForm(request, here, texts.grantLead(grouped(account.credits), grouped(account.usedCredits)))}${formPanel(link)}${panel({ title: texts.close, content: close })}</div></div>`;
+<div class="cols"><div class="stack">${chart}${formPanel({ ...settings, fields: fieldRow(inputs) })}</div>
+<div class="stack">${grantForm(request, here, texts.grantLead(grouped(account.credits), grouped(account.usedCredits)))}${panel({ title: texts.guard, content: guard })}${formPanel(link)}${panel({ title: texts.close, content: close })}</div></div>`;
   return screen(account.username, 'accounts', main, problem);
 };
 

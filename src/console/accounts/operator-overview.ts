@@ -1,72 +1,128 @@
 import { counted, grouped } from '../../base/counted.ts';
 import { type Html, html } from '../../base/html.ts';
+import type { Output } from '../../operator/action.ts';
 import { connectorList } from '../../operator/actions/connectors.ts';
+import { connectorCounts } from '../../operator/actions/counts.ts';
 import { queueList } from '../../operator/actions/queue.ts';
 import { status as serviceStatus } from '../../operator/actions/service.ts';
 import { unroutedList } from '../../operator/actions/unrouted.ts';
-import { type Connector, connectorTable, texts as connectorTexts } from '../carriers/connectors.ts';
+import {
+  type Connector,
+  connectorTable,
+  texts as connectorTexts,
+  failureRate,
+  refusedSaid,
+  refuses,
+} from '../carriers/connectors.ts';
+import { CHART_HOURS, dayChart } from '../charts.ts';
+import type { IconName } from '../icons.ts';
 import { get, type PageRequest, page, type View } from '../page-request.ts';
 import { head, linkButton, need, note, panel, tablePanel, tile } from '../parts.ts';
+import { durationSaid, type Tone } from '../words.ts';
 
-/** The first screen of the operator: what needs attention, in words. */
+/** The first screen of the operator: what needs attention, in words, and what is on its way. */
 
 const texts = {
   title: 'Overview',
   needs: 'What needs your attention',
   nothing: 'Nothing needs your attention now.',
-  down: (name: string, reason: string) =>
-    `The connector ${name} does not work: ${reason}. Messages wait, and are sent when it works again.`,
-  paused: (name: string) => `The connector ${name} is paused. Messages for it wait.`,
+  down: (name: string) => `${name} is down.`,
+  downWhy: (reason: string, waiting: string) => `${reason}. ${waiting}`,
+  waits: (count: number, oldest: string | null) =>
+    count === 0
+      ? 'No message waits for it.'
+      : `${counted(count, 'message waits', 'messages wait')}${oldest === null ? '' : `, the oldest for ${oldest}`}.`,
+  refuses: (name: string) => `${name} refuses messages for good.`,
+  refusesWhy: (said: string) => `It ${said}. Those messages have failed.`,
+  paused: (name: string) => `${name} is paused.`,
   unknownOutcome: (count: number, isAtLeast: boolean) =>
     count === 1 && !isAtLeast
-      ? '1 message has an unknown outcome: nobody knows whether the carrier has it.'
-      : `${grouped(count)}${isAtLeast ? '+' : ''} messages have an unknown outcome: nobody knows whether the carrier has them.`,
+      ? '1 message has an unknown outcome.'
+      : `${grouped(count)}${isAtLeast ? '+' : ''} messages have an unknown outcome.`,
+  unknownWhy: 'Nobody knows whether the carrier has them.',
+  held: (count: number, isAtLeast: boolean) =>
+    `${grouped(count)}${isAtLeast ? '+' : ''} ${count === 1 ? 'message is' : 'messages are'} held by the spend guard.`,
+  heldWhy: 'Release or refuse each of them.',
   decide: 'Decide',
   unrouted: 'Incoming messages have no route.',
-  route: 'Show them',
-  noConnector: 'There is no connector, so nothing is sent.',
-  unconnected: (connector: string | null, count: number) =>
-    connector === null
-      ? `${counted(count, 'message waits', 'messages wait')}, and no connector is the default.`
-      : `${counted(count, 'message waits', 'messages wait')} for the connector ${connector}, which does not exist.`,
-  late: (seconds: number) =>
-    `The oldest message that is due has waited for ${counted(Math.round(seconds / 60), 'minute')}.`,
-  due: 'Messages due',
+  unroutedWhy: 'Nobody gets them until they are assigned.',
+  show: 'Show them',
+  open: 'Open',
+  noConnector: 'There is no connector.',
+  noConnectorWhy: 'Nothing is sent.',
+  add: 'Add one',
+  unconnected: (connector: string | null) =>
+    connector === null ? 'No connector is the default.' : `The connector ${connector} does not exist.`,
+  late: 'Messages are late.',
+  lateWhy: (oldest: string) => `The oldest was due ${oldest} ago.`,
+  waiting: 'Waiting',
+  waitingMore: 'all, also for another attempt',
+  oldest: 'Oldest of them',
+  oldestMore: 'since it was first due',
   submitting: 'On their way to a carrier',
-  accounts: 'Accounts',
+  sent: 'Accepted, 24 hours',
+  sentMore: 'parts, by carriers',
+  failed: 'Failed, 24 hours',
+  failedMore: 'refused or not delivered',
   database: 'Database',
-  version: 'version',
   backup: 'Backup',
   behind: (seconds: number | null) =>
     seconds === null ? 'no snapshot yet' : `${grouped(Math.ceil(seconds))} s behind`,
   backedUp: (snapshot: string | null, verified: string | null) =>
     `last snapshot ${snapshot ?? 'never'}, last verified ${verified ?? 'never'}`,
+  chart: 'Parts of all connectors, last 14 days',
   figures: 'Now',
+  none: '–',
   bytes: (bytes: number) => `${grouped(Math.round(bytes / 1_048_576))} MiB`,
 } as const;
 
 const COUNTED_MAX = 500;
-
+const DAY_MS = 86_400_000;
 /** If a message is due for this long, something is wrong. */
 const LATE_SECONDS = 120;
 
-const toConnectors = linkButton('/console/connectors', connectorTexts.title, { look: 's' });
+const sentence = (words: string, why: string, href: string): Html =>
+  html`<a href="${href}"><strong>${words}</strong></a><p>${why}</p>`;
+const needOf = (look: readonly [Tone, IconName], words: string, why: string, href: string, act: string): Html =>
+  need(look[0], look[1], sentence(words, why, href), linkButton(href, act, { look: 's', about: words }));
 
-async function needs({ act }: PageRequest, connectors: readonly Connector[]): Promise<Html[]> {
+function ofConnector(connector: Connector, now: number): Html[] {
+  const { name, state, downReason, waiting, oldestDueAt } = connector;
+  const href = `/console/connectors/${encodeURIComponent(name)}`;
+  const oldest = oldestDueAt === null ? null : durationSaid(Math.max(0, now - Date.parse(oldestDueAt)));
+  const waits = texts.waits(waiting, oldest);
   const found: Html[] = [];
-  if (connectors.length === 0) found.push(need('bad', 'alert', texts.noConnector));
-  for (const { name, state, downReason } of connectors) {
-    if (state === 'down') found.push(need('bad', 'cross', texts.down(name, downReason ?? ''), toConnectors));
-    if (state === 'paused') found.push(need('wait', 'pause', texts.paused(name), toConnectors));
+  if (state === 'down') {
+    const why = texts.downWhy(downReason ?? '', waits);
+    found.push(needOf(['bad', 'cross'], texts.down(name), why, href, texts.open));
+  }
+  if (refuses(connector)) {
+    const why = texts.refusesWhy(refusedSaid(connector));
+    found.push(needOf(['bad', 'alert'], texts.refuses(name), why, href, texts.open));
+  }
+  if (state === 'paused') found.push(needOf(['wait', 'pause'], texts.paused(name), waits, href, texts.open));
+  return found;
+}
+
+async function needs({ act, now }: PageRequest, connectors: readonly Connector[]): Promise<Html[]> {
+  const found = connectors.flatMap((each) => ofConnector(each, now));
+  if (connectors.length === 0) {
+    const add = '/console/connectors/new';
+    found.push(needOf(['bad', 'alert'], texts.noConnector, texts.noConnectorWhy, add, texts.add));
   }
   const unknown = await act.run(queueList, { query: { open: 'true', limit: String(COUNTED_MAX) } });
   if (unknown.items.length > 0) {
     const said = texts.unknownOutcome(unknown.items.length, unknown.next !== null);
-    found.push(need('bad', 'question', said, linkButton('/console/queue?show=open', texts.decide, { look: 's' })));
+    found.push(needOf(['bad', 'question'], said, texts.unknownWhy, '/console/queue?show=open', texts.decide));
+  }
+  const held = await act.run(queueList, { query: { held: 'true', limit: String(COUNTED_MAX) } });
+  if (held.items.length > 0) {
+    const said = texts.held(held.items.length, held.next !== null);
+    found.push(needOf(['wait', 'shield'], said, texts.heldWhy, '/console/queue?show=held', texts.decide));
   }
   const unrouted = await act.run(unroutedList, { query: { limit: '1' } });
   if (unrouted.items.length > 0)
-    found.push(need('wait', 'box', texts.unrouted, linkButton('/console/unrouted', texts.route, { look: 's' })));
+    found.push(needOf(['wait', 'box'], texts.unrouted, texts.unroutedWhy, '/console/unrouted', texts.show));
   return found;
 }
 
@@ -76,7 +132,7 @@ interface Backup {
   readonly verifiedAt: string | number | null;
 }
 
-const day = (at: string | number | null): string | null =>
+const minuteOf = (at: string | number | null): string | null =>
   at === null ? null : new Date(at).toISOString().slice(0, 16).replace('T', ' ');
 
 const backupTile = ({ lagSeconds, snapshotAt, verifiedAt }: Backup): Html =>
@@ -84,44 +140,88 @@ const backupTile = ({ lagSeconds, snapshotAt, verifiedAt }: Backup): Html =>
     key: 'backup',
     label: texts.backup,
     figure: texts.behind(lagSeconds),
-    more: texts.backedUp(day(snapshotAt), day(verifiedAt)),
+    more: texts.backedUp(minuteOf(snapshotAt), minuteOf(verifiedAt)),
   });
 
-async function content(request: PageRequest): Promise<Html> {
-  const { act } = request;
-  const connectors = (await act.run(connectorList)).items;
-  const found = await needs(request, connectors);
-  const status = await act.run(serviceStatus);
-  const { due, submitting, oldestDueSeconds, unconnected } = status.sending;
-  for (const { connector, waiting } of unconnected)
-    found.push(need('bad', 'alert', texts.unconnected(connector, waiting), toConnectors));
-  const { backup } = status;
-  if (backup?.fault) found.push(need('bad', 'alert', backup.fault));
-  if (oldestDueSeconds > LATE_SECONDS) found.push(need('bad', 'clock', texts.late(oldestDueSeconds)));
+type Status = Output<typeof serviceStatus>;
+
+function ofQueue({ sending, backup }: Status): Html[] {
+  const ofBackup = backup?.fault ? [need('bad', 'alert', backup.fault)] : [];
+  const unconnected = sending.unconnected.map(({ connector, waiting }) =>
+    needOf(
+      ['bad', 'alert'],
+      texts.unconnected(connector),
+      texts.waits(waiting, null),
+      '/console/connectors',
+      texts.open,
+    ),
+  );
+  const found = [...unconnected, ...ofBackup];
+  if (sending.oldestDueSeconds <= LATE_SECONDS) return found;
+  const why = texts.lateWhy(durationSaid(sending.oldestDueSeconds * 1_000));
+  return [...found, needOf(['bad', 'clock'], texts.late, why, '/console/queue', texts.show)];
+}
+
+type Hours = Output<typeof connectorCounts>['items'];
+
+function tiles({ sending, database, backup }: Status, day: Hours): Html {
+  const accepted = day.reduce((sum, hour) => sum + hour.accepted, 0);
+  const oldest = sending.waiting === 0 ? texts.none : durationSaid(sending.oldestDueSeconds * 1_000);
   const figures = [
-    tile({ key: 'due', label: texts.due, figure: grouped(due), href: '/console/queue' }),
-    tile({ key: 'submitting', label: texts.submitting, figure: grouped(submitting) }),
-    tile({ key: 'accounts', label: texts.accounts, figure: grouped(status.accounts), href: '/console/accounts' }),
     tile({
-      key: 'database',
-      label: texts.database,
-      figure: texts.bytes(status.database.bytes),
-      more: `${status.database.engine}, ${texts.version} ${status.version}`,
+      key: 'waiting',
+      label: texts.waiting,
+      figure: grouped(sending.waiting),
+      href: '/console/queue',
+      more: texts.waitingMore,
     }),
+    tile({ key: 'oldest', label: texts.oldest, figure: oldest, more: texts.oldestMore }),
+    tile({ key: 'sent', label: texts.sent, figure: grouped(accepted), more: texts.sentMore }),
+    tile({ key: 'failed', label: texts.failed, figure: failureRate(day) ?? texts.none, more: texts.failedMore }),
+    tile({
+      key: 'submitting',
+      label: texts.submitting,
+      figure: grouped(sending.submitting),
+      href: '/console/queue?show=claimed',
+    }),
+    tile({ key: 'database', label: texts.database, figure: texts.bytes(database.bytes), more: database.engine }),
     ...(backup ? [backupTile(backup)] : []),
   ];
+  return html`<ul class="tiles" aria-label="${texts.figures}">${figures}</ul>`;
+}
+
+/** The parts that carriers accepted or refused, for the chart. */
+const chartHours = (hours: Hours) =>
+  hours.map(({ at, accepted, permanent, delivered, failed }) => ({
+    at: Date.parse(at),
+    accepted,
+    delivered,
+    failed: permanent + failed,
+  }));
+
+/** It is drawn once and not with the live part, so that its table stays open. */
+const chart = ({ now, zone }: PageRequest, hours: Hours): Html =>
+  panel({ title: texts.chart, content: dayChart(texts.chart, chartHours(hours), now, zone) });
+
+async function content(request: PageRequest, hours: Hours): Promise<Html> {
+  const { act, now } = request;
+  const connectors = (await act.run(connectorList)).items;
+  const status = await act.run(serviceStatus);
+  const found = [...(await needs(request, connectors)), ...ofQueue(status)];
+  const day = hours.filter(({ at }) => Date.parse(at) > now - DAY_MS);
   return html`${
     found.length === 0
       ? note('good', texts.nothing)
       : panel({ title: texts.needs, content: html`<ul class="needs">${found}</ul>`, isFlush: true })
-  }<ul class="tiles" aria-label="${texts.figures}">${figures}</ul>
-${connectors.length === 0 ? '' : tablePanel(connectorTexts.title, connectorTable(request, connectors))}`;
+  }${tiles(status, day)}
+${connectors.length === 0 ? '' : tablePanel(connectorTexts.title, connectorTable(request, connectors, day), linkButton('/console/connectors/new', connectorTexts.add, { look: 's', icon: 'plus' }))}`;
 }
 
 const show = async (request: PageRequest): Promise<View> => {
-  const shown = await content(request);
+  const hours = (await request.act.run(connectorCounts, { query: { hours: String(CHART_HOURS) } })).items;
+  const shown = await content(request, hours);
   if (request.query.get('part') === 'counts') return { kind: 'fragment', html: shown };
-  const main = html`${head(texts.title)}<div class="stack" data-live="/console/?part=counts" data-mode="whole">${shown}</div>`;
+  const main = html`${head(texts.title)}<div class="stack" data-live="/console/?part=counts" data-mode="whole">${shown}</div>${chart(request, hours)}`;
   return page(texts.title, main, { current: 'overview' });
 };
 

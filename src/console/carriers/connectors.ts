@@ -1,105 +1,156 @@
 import { grouped } from '../../base/counted.ts';
 import { type Html, html } from '../../base/html.ts';
-import type { Item, Output } from '../../operator/action.ts';
-import { connectorList, connectorPause, connectorResume, connectorTest } from '../../operator/actions/connectors.ts';
-import { bullets, hidden, noticeOf, table } from '../lists.ts';
+import type { Item } from '../../operator/action.ts';
+import { connectorList, connectorPause, connectorResume } from '../../operator/actions/connectors.ts';
+import { connectorCounts } from '../../operator/actions/counts.ts';
+import { spark } from '../charts.ts';
+import { hidden, noticeOf, table } from '../lists.ts';
 import { get, noticed, type PageRequest, page, post, type View } from '../page-request.ts';
-import { acts, button, chip, empty, head, named, note } from '../parts.ts';
-import { time } from '../words.ts';
+import { acts, button, chip, empty, head, linkButton, named, num } from '../parts.ts';
+import { type Cell, durationSaid, time } from '../words.ts';
 
 /** The connectors to carriers and their state. */
 
-/** `0.4 s`, `12 s`, `3 min`. */
-const seconds = (ms: number): string =>
-  ms < 10_000
-    ? `${(ms / 1_000).toFixed(1)} s`
-    : ms < 120_000
-      ? `${Math.round(ms / 1_000)} s`
-      : `${Math.round(ms / 60_000)} min`;
-
 export const texts = {
   title: 'Connectors',
-  columns: ['Connector', 'State', 'Waiting', 'Rate', 'Accepted', 'Refused', 'Receipts after', 'Last error', ''],
+  columns: ['Connector', 'State', 'Waiting', 'Oldest', 'Last minute', 'Last 24 hours', 'Failed', 'Receipts after', ''],
   working: 'Works',
   paused: 'Paused',
   down: 'Down',
+  refuses: 'Refuses',
   since: 'since',
   default: 'default',
-  oldest: 'the oldest since',
-  last: 'last',
   rate: (lastMinute: number, limit: number | null) =>
-    `${lastMinute >= 1_000 ? '1,000+' : grouped(lastMinute)} in the last minute, ${limit === null ? 'no limit' : `at most ${grouped(limit)} in a second`}`,
-  refused: (permanent: number, temporary: number, unknownOutcome: number) =>
-    `${grouped(permanent)} permanent, ${grouped(temporary)} temporary, ${grouped(unknownOutcome)} without an answer`,
-  lag: (ms: number | null) => (ms === null ? 'no receipt known' : seconds(ms)),
+    `${lastMinute >= 1_000 ? '1,000+' : grouped(lastMinute)}${limit === null ? '' : `, limit ${grouped(limit)} a second`}`,
+  line: (accepted: number, most: number) =>
+    `${grouped(accepted)} accepted in 24 hours, at most ${grouped(most)} in an hour`,
+  refusedOf: (permanent: number, all: number, reason: string | null) =>
+    `refused ${grouped(permanent)} of the last ${grouped(all)}${reason === null ? '' : `: ${reason}`}`,
+  none: '–',
   pause: 'Pause',
-  test: 'Test',
-  works: (name: string) => `The connector ${name} can be used. Nothing was sent.`,
-  worksNot: (name: string) => `The connector ${name} cannot be used as it is. Nothing was sent.`,
+  add: 'Add a connector',
+  lead: 'The ways to carriers. Open one to change or test it.',
   resume: 'Resume',
   empty: 'There is no connector yet.',
-  emptyHint: 'The service creates a loopback at its first start. Add others with columba connector put.',
-  notices: { paused: 'The connector is paused.', resumed: 'The connector works again.' },
+  emptyHint: 'The service creates a loopback at its first start, which only pretends to send.',
+  notices: {
+    paused: 'The connector is paused.',
+    resumed: 'The connector works again.',
+    removed: 'The connector is removed.',
+  },
 } as const;
 
 export type Connector = Item<typeof connectorList>;
+export type Hour = Item<typeof connectorCounts>;
 
-export function connectorTable({ zone }: PageRequest, connectors: readonly Connector[]): Html {
-  const rows = connectors.map((each) => ({
-    key: each.name,
-    cells: [
-      named(each.name, `${each.kind}${each.isDefault ? `, ${texts.default}` : ''}`),
-      stateOf(each, zone),
-      html`${grouped(each.waiting)} ${each.oldestDueAt === null ? '' : html`<span class="quiet">${texts.oldest} ${time(each.oldestDueAt, zone)}</span>`}`,
-      html`${texts.rate(each.lastMinute, each.ratePerSecond)}`,
-      html`${grouped(each.accepted)} <span class="quiet">${texts.last} ${time(each.lastAcceptedAt, zone)}</span>`,
-      html`${texts.refused(each.permanent, each.temporary, each.unknownOutcome)}`,
-      html`${texts.lag(each.receiptLagMs)}`,
-      each.lastError === null
-        ? html`<span class="quiet">–</span>`
-        : html`${each.lastError} <span class="quiet">${time(each.lastErrorAt, zone)}</span>`,
-      acts(
-        html`<form class="row" method="post" action="/console/connectors">${hidden({ name: each.name })}${
-          each.state === 'paused'
-            ? button(texts.resume, { act: 'resume', look: 's', icon: 'play', label: `${texts.resume} ${each.name}` })
-            : button(texts.pause, { act: 'pause', look: 's', icon: 'pause', label: `${texts.pause} ${each.name}` })
-        }${button(texts.test, { act: 'test', look: 's', label: `${texts.test} ${each.name}` })}</form>`,
-      ),
-    ],
-  }));
+const HOUR_MS = 3_600_000;
+
+/** A carrier that refuses a fifth of what it answered has a reason that somebody must remove. */
+export const refuses = ({ recent: { accepted, permanent } }: Connector): boolean =>
+  permanent >= REFUSALS_MIN && permanent * 5 >= accepted + permanent;
+const REFUSALS_MIN = 3;
+
+export const refusedSaid = ({ recent: { accepted, permanent }, lastError }: Connector): string =>
+  texts.refusedOf(permanent, accepted + permanent, lastError);
+
+/** Parts that the carrier accepted in each of the last 24 hours. */
+export function hourLine(hours: readonly Hour[], now: number, isBad: boolean): Html {
+  const counts = Array.from({ length: 24 }, () => 0);
+  const last = Math.floor(now / HOUR_MS);
+  for (const { at, accepted } of hours) {
+    const place = 23 - (last - Math.floor(Date.parse(at) / HOUR_MS));
+    if (place >= 0 && place < 24) counts[place] = accepted;
+  }
+  const sum = counts.reduce((all, each) => all + each, 0);
+  return spark(counts, texts.line(sum, Math.max(...counts)), isBad);
+}
+
+/** The share of parts that were refused for good or not delivered, such as `2.6 %`. */
+export function failureRate(hours: readonly Hour[]): string | null {
+  const sum = (name: 'accepted' | 'permanent' | 'failed') => hours.reduce((all, hour) => all + hour[name], 0);
+  const all = sum('accepted') + sum('permanent');
+  if (all === 0) return null;
+  const share = Math.min(1, (sum('permanent') + sum('failed')) / all) * 100;
+  return `${share === 0 || share >= 10 ? Math.round(share) : share.toFixed(1)} %`;
+}
+
+export function connectorTable(
+  { zone, now }: PageRequest,
+  connectors: readonly Connector[],
+  hours: readonly Hour[],
+): Html {
+  const rows = connectors.map((each) => {
+    const own = hours.filter(({ connector }) => connector === each.name);
+    const isBad = each.state === 'down' || refuses(each);
+    const address = `/console/connectors/${encodeURIComponent(each.name)}`;
+    const oldest =
+      each.oldestDueAt === null ? texts.none : durationSaid(Math.max(0, now - Date.parse(each.oldestDueAt)));
+    return {
+      key: each.name,
+      cells: [
+        named(
+          html`<a class="open" href="${address}">${each.name}</a>`,
+          `${each.kind}${each.isDefault ? `, ${texts.default}` : ''}`,
+        ),
+        stateOf(each, zone),
+        num(each.waiting),
+        numText(oldest),
+        numText(texts.rate(each.lastMinute, each.ratePerSecond)),
+        hourLine(own, now, isBad),
+        numText(failureRate(own) ?? texts.none),
+        numText(each.receiptLagMs === null ? texts.none : durationSaid(each.receiptLagMs)),
+        acts(
+          html`<form class="row" method="post" action="/console/connectors">${hidden({ name: each.name })}${
+            each.state === 'paused'
+              ? button(texts.resume, { act: 'resume', look: 's', icon: 'play', label: `${texts.resume} ${each.name}` })
+              : button(texts.pause, { act: 'pause', look: 's', icon: 'pause', label: `${texts.pause} ${each.name}` })
+          }</form>`,
+        ),
+      ],
+    };
+  });
   return table({ caption: texts.title, columns: texts.columns, rows });
 }
 
-/** Works, paused or down, with the reason and since when. */
-function stateOf({ state, downReason, downSince }: Connector, zone: string): Html {
-  if (state === 'working') return chip('good', 'tick', texts.working);
+const numText = (words: string): Cell => ({ ...html`${words}`, kind: 'num' });
+
+/** Works, paused, down or refusing, with the reason and since when. */
+export function stateOf(connector: Connector, zone: string): Html {
+  const { state, downReason, downSince } = connector;
   if (state === 'paused') return chip('off', 'pause', texts.paused);
-  const since = downSince === null ? '' : html` ${texts.since} ${time(downSince, zone)}`;
-  return html`${chip('bad', 'cross', texts.down)}<span class="why quiet">${downReason ?? ''}${since}</span>`;
+  if (state === 'down') {
+    const since = downSince === null ? '' : html` ${texts.since} ${time(downSince, zone)}`;
+    return html`${chip('bad', 'cross', texts.down)}<span class="why quiet">${downReason ?? ''}${since}</span>`;
+  }
+  if (!refuses(connector)) return chip('good', 'tick', texts.working);
+  return html`${chip('bad', 'alert', texts.refuses)}<span class="why quiet">${refusedSaid(connector)}</span>`;
 }
 
-const testedOf = ({ name, works, mistakes, notes }: Output<typeof connectorTest>): Html =>
-  note(
-    works ? 'good' : 'bad',
-    html`<p>${works ? texts.works(name) : texts.worksNot(name)}</p>${bullets([...mistakes, ...notes])}`,
-  );
+const DAY_HOURS = '24';
+export const dayHours = async ({ act }: PageRequest): Promise<readonly Hour[]> =>
+  (await act.run(connectorCounts, { query: { hours: DAY_HOURS } })).items;
 
-const show = async (request: PageRequest, tested: Html = html``): Promise<View> => {
+const show = async (request: PageRequest): Promise<View> => {
   const { items } = await request.act.run(connectorList);
-  const list = items.length > 0 ? connectorTable(request, items) : empty(texts.empty, texts.emptyHint, '', 'plug');
+  const list =
+    items.length > 0
+      ? connectorTable(request, items, await dayHours(request))
+      : empty(texts.empty, texts.emptyHint, linkButton('/console/connectors/new', texts.add), 'plug');
   if (request.query.get('part') === 'counts') return { kind: 'fragment', html: list };
-  const main = html`${head(texts.title)}${noticeOf(request, texts.notices)}${tested}<section class="panel" aria-label="${texts.title}" data-live="/console/connectors?part=counts" data-mode="whole">${list}</section>`;
+  const add = linkButton('/console/connectors/new', texts.add, { icon: 'plus' });
+  const main = html`${head(texts.title, texts.lead, add)}${noticeOf(request, texts.notices)}<section class="panel" aria-label="${texts.title}" data-live="/console/connectors?part=counts" data-mode="whole">${list}</section>`;
   return page(texts.title, main, { current: 'connectors' });
 };
 
 const act = async (request: PageRequest): Promise<View> => {
   const { act: acting, form } = request;
-  if (form.text('act') === 'test') {
-    return show(request, testedOf(await acting.run(connectorTest, { params: { name: form.text('name') } })));
-  }
   const isResume = form.text('act') === 'resume';
   await acting.run(isResume ? connectorResume : connectorPause, { params: { name: form.text('name') } });
-  return noticed('/console/connectors', isResume ? 'resumed' : 'paused');
+  const back =
+    form.text('back') === 'one'
+      ? `/console/connectors/${encodeURIComponent(form.text('name'))}`
+      : '/console/connectors';
+  return noticed(back, isResume ? 'resumed' : 'paused');
 };
 
-export const connectorRoutes = [get('/connectors', (request) => show(request)), post('/connectors', act)];
+export const connectorListRoutes = [get('/connectors', show), post('/connectors', act)];

@@ -2,6 +2,7 @@ import { counted } from '../../base/counted.ts';
 import { type Html, html } from '../../base/html.ts';
 import { Problem } from '../../base/problem.ts';
 import type { Item } from '../../operator/action.ts';
+import { messageRefuse, messageRelease } from '../../operator/actions/guard.ts';
 import { queueList } from '../../operator/actions/queue.ts';
 import { messageDecide } from '../../operator/actions/sending.ts';
 import { type SelectableList, selectableList } from '../bulk.ts';
@@ -25,12 +26,14 @@ const texts = {
     ['claimed', 'Being submitted'],
     ['retrying', 'To be tried again'],
     ['open', 'Unknown outcome'],
+    ['held', 'Held by the spend guard'],
   ] as readonly (readonly [string, string])[],
   states: {
     waiting: ['wait', 'clock', 'Waiting'],
     submitting: ['', 'pulse', 'Being submitted'],
     'unknown-outcome': ['off', 'question', 'Unknown outcome'],
     'needs-decision': ['bad', 'question', 'Needs a decision'],
+    held: ['wait', 'shield', 'Held'],
   } as Readonly<Record<string, readonly [Tone, IconName, string]>>,
   message: (username: string, id: string) => `message ${id} of ${username}`,
   empty: 'No message is on its way.',
@@ -38,11 +41,18 @@ const texts = {
   noMatch: 'No message is in this state.',
   noMatchHint: 'There is nothing to do here.',
   firstOfAll: (count: number) => `the first ${count} that match`,
-  lead: 'Nobody knows whether the carrier has a message with an unknown outcome. Ask the carrier, then decide.',
+  leads: {
+    open: 'Nobody knows whether the carrier has a message with an unknown outcome. Ask the carrier, then decide.',
+    held: 'The spend guard holds these messages with their credits. The reason names the rule.',
+  },
   decisions: [
     ['submitted', 'The carrier has it'],
     ['not-submitted', 'The carrier does not have it'],
     ['submit-again', 'Send it again, although it may arrive twice'],
+  ] as readonly (readonly [string, string])[],
+  heldDecisions: [
+    ['release', 'Release: it goes out when it is due'],
+    ['refuse', 'Refuse: it is not sent, and its credits are free again'],
   ] as readonly (readonly [string, string])[],
   question: (count: number, decision: string) => `Decide about ${counted(count, 'message')}: ${decision}?`,
   submit: (count: number) => `Decide about ${counted(count, 'message')}`,
@@ -61,9 +71,12 @@ const HERE = '/console/queue';
 const ALL_MAX = 500;
 const READ_AT_ONCE = 200;
 
-const pageAfter = ({ act }: PageRequest, isOpen: boolean, limit: number, after: string | null) =>
+/** The two states that wait for an operator have indexes of their own. */
+const isDecidable = (choice: string): choice is 'open' | 'held' => choice === 'open' || choice === 'held';
+
+const pageAfter = ({ act }: PageRequest, choice: string, limit: number, after: string | null) =>
   act.run(queueList, {
-    query: { limit: String(limit), ...(isOpen ? { open: 'true' } : {}), ...(after ? { after } : {}) },
+    query: { limit: String(limit), ...(isDecidable(choice) ? { [choice]: 'true' } : {}), ...(after ? { after } : {}) },
   });
 
 /**
@@ -80,18 +93,17 @@ const isShown = (choice: string, now: number, { state, attempts, dueAt }: Queued
 
 /** Reads a page of the wanted messages. A search looks at 20,000 messages and says so. */
 async function found(request: PageRequest, choice: string) {
-  const isOpen = choice === 'open';
   const items: Queued[] = [];
   let read = 0;
   for (let after = request.query.get('after'); ; ) {
-    const limit = choice === '' || isOpen ? PAGE_ROWS : READ_AT_ONCE;
-    const { items: some, next } = await pageAfter(request, isOpen, limit, after);
+    const limit = choice === '' || isDecidable(choice) ? PAGE_ROWS : READ_AT_ONCE;
+    const { items: some, next } = await pageAfter(request, choice, limit, after);
     for (const [index, item] of some.entries()) {
       if (!isShown(choice, request.now, item)) continue;
       items.push(item);
       if (items.length < PAGE_ROWS) continue;
       const isLast = index === some.length - 1;
-      const end = isLast ? next : (await pageAfter(request, isOpen, index + 1, after)).next;
+      const end = isLast ? next : (await pageAfter(request, choice, index + 1, after)).next;
       return { items, next: end, searched: null };
     }
     read += some.length;
@@ -107,33 +119,40 @@ const show = async (request: PageRequest): Promise<View> => {
   const { items, next, searched } = await found(request, choice);
   const rows = rowsOf(request, items);
   if (query.get('part') === 'rows') {
-    return { kind: 'fragment', html: html`${tableRows(texts.columns, rows, choice === 'open')}` };
+    return { kind: 'fragment', html: html`${tableRows(texts.columns, rows, isDecidable(choice))}` };
   }
   const live = query.has('after')
     ? undefined
     : ({ url: addressWith(request, { part: 'rows' }), mode: 'replace' } as const);
-  const list =
-    choice === 'open'
-      ? await openList(request, rows, live)
-      : html`<section class="panel" aria-label="${texts.title}">${
-          rows.length === 0
-            ? emptyNote(texts, choice !== '')
-            : table({ caption: texts.title, columns: texts.columns, rows, ...(live ? { live } : {}) })
-        }</section>`;
+  const list = isDecidable(choice)
+    ? await decidableList(request, choice, rows, live)
+    : html`<section class="panel" aria-label="${texts.title}">${
+        rows.length === 0
+          ? emptyNote(texts, choice !== '')
+          : table({ caption: texts.title, columns: texts.columns, rows, ...(live ? { live } : {}) })
+      }</section>`;
   const filter = tabs(request, { name: 'show', label: texts.filter, choices: texts.filters });
-  const main = html`${head(texts.title, choice === 'open' ? texts.lead : '')}${noticeOf(request, texts.notices)}<div class="filters">${filter}</div>${list}${pagerOf(request, next, searched)}`;
+  const main = html`${head(texts.title, isDecidable(choice) ? texts.leads[choice] : '')}${noticeOf(request, texts.notices)}<div class="filters">${filter}</div>${list}${pagerOf(request, next, searched)}`;
   return page(texts.title, main, { current: 'queue' });
 };
 
-async function openList(request: PageRequest, rows: readonly Row[], live: SelectableList['live']): Promise<Html> {
-  const all = await pageAfter(request, true, ALL_MAX, null);
+const decisionsOf = (choice: string) => (choice === 'held' ? texts.heldDecisions : texts.decisions);
+
+async function decidableList(
+  request: PageRequest,
+  choice: 'open' | 'held',
+  rows: readonly Row[],
+  live: SelectableList['live'],
+): Promise<Html> {
+  const all = await pageAfter(request, choice, ALL_MAX, null);
   return selectableList({
     texts,
     action: HERE,
     rows,
     isFiltered: true,
     all: all.next === null ? listTexts.onAll(all.items.length) : texts.firstOfAll(all.items.length),
-    buttons: html`${texts.decisions.map(([value, name]) => button(name, { act: value, look: 's' }))}`,
+    kept: html`<input type="hidden" name="show" value="${choice}">`,
+    buttons: html`${decisionsOf(choice).map(([value, name]) => button(name, { act: value, look: 's' }))}`,
     live,
   });
 }
@@ -163,13 +182,16 @@ function stateCell(state: string): Cell {
 
 const decide = async (request: PageRequest): Promise<View> => {
   const { form, act } = request;
-  const back = `${HERE}?show=open`;
-  const [decision, said] = texts.decisions.find(([value]) => value === form.text('act')) ?? ['submitted', ''];
+  const choice = form.text('show') === 'held' ? 'held' : 'open';
+  const back = `${HERE}?show=${choice}`;
+  const decisions = decisionsOf(choice);
+  const [decision, said] =
+    decisions.find(([value]) => value === form.text('act')) ?? (decisions[0] as [string, string]);
   const isConfirmed = form.text('confirmed') === 'yes';
   // The page that asks names each message, so that exactly those are decided.
   const keys =
     form.text('scope') === 'all' && !isConfirmed
-      ? (await pageAfter(request, true, ALL_MAX, null)).items.map(({ username, id }) => `${username}/${id}`)
+      ? (await pageAfter(request, choice, ALL_MAX, null)).items.map(({ username, id }) => `${username}/${id}`)
       : form.all('id');
   const chosen = keys.slice(0, ALL_MAX).flatMap((key) => {
     const at = key.lastIndexOf('/');
@@ -179,14 +201,18 @@ const decide = async (request: PageRequest): Promise<View> => {
   if (!isConfirmed) {
     const question = texts.question(chosen.length, said);
     const fields = [
-      html`<input type="hidden" name="act" value="${decision}">`,
+      html`<input type="hidden" name="act" value="${decision}"><input type="hidden" name="show" value="${choice}">`,
       ...keys.map((key) => html`<input type="hidden" name="id" value="${key}">`),
     ];
     return asking('queue', { question, action: HERE, fields, submit: texts.submit(chosen.length), back });
   }
   let done = 0;
   for (const params of chosen) {
-    const isDone = await act.run(messageDecide, { params, body: { decision } }).then(
+    const decided =
+      choice === 'open'
+        ? act.run(messageDecide, { params, body: { decision } })
+        : act.run(decision === 'release' ? messageRelease : messageRefuse, { params });
+    const isDone = await decided.then(
       () => true,
       (thrown) => {
         if (thrown instanceof Problem && ['not-found', 'conflict'].includes(thrown.kind)) return false;

@@ -5,6 +5,7 @@ import type { Database, Queries, Transaction, TransactionQueries } from '../../s
 import { accountRecordsOf, elementsOf, recordsOf } from '../../store/json.ts';
 import { emitEvent, emitStatuses } from '../accounts/events.ts';
 import { takeIds } from '../accounts/ids.ts';
+import { countMessages } from './hour-counts.ts';
 import * as sql from './sent.sql.ts';
 import { isFinal } from './statuses.ts';
 
@@ -82,6 +83,7 @@ export function createSent(database: Database, now: () => number) {
         await queries.run(sql.addSent, { account, id, ...message, updatedAt, isMarked: 0 });
         const change = { status: message.status, at: updatedAt, detail: null };
         await queries.run(sql.addHistory, { account, id, position: 1n, ...change });
+        await countMessages({ queries, account, at: updatedAt }, { accepted: 1, statuses: [message.status] });
         return { id, ...message, updatedAt, marked: false, history: [change] };
       }),
 
@@ -120,6 +122,7 @@ async function recordStatus(transaction: Transaction, id: bigint, change: Status
     throw conflict(`The status ${message.status} is final, so no later status can change it.`);
   }
   await addStatus(queries, account, message, change);
+  await countMessages(transaction, { statuses: [status] });
   await emitEvent(queries, { type: 'message.status', account, at, messageId: id, status });
   return requireSent(queries, account, id);
 }
@@ -142,9 +145,10 @@ async function addStatus(
 
 /** Adds messages that are due now. Their history begins with QUEUED. */
 export async function addQueued(
-  { queries, account, at }: Transaction,
+  transaction: Transaction,
   messages: readonly Pick<SentMessage, 'id' | 'reference' | 'recipient' | 'text'>[],
 ): Promise<void> {
+  const { queries, account, at } = transaction;
   const state = { status: 'QUEUED', sentAt: at, updatedAt: at, isMarked: 0 };
   await queries.runAll(
     sql.addSent,
@@ -155,6 +159,7 @@ export async function addQueued(
     sql.addHistory,
     messages.map(({ id }) => ({ account, id, ...entry })),
   );
+  await countMessages(transaction, { accepted: messages.length });
 }
 
 /** Sent messages of an import, each with its id. */
@@ -237,6 +242,7 @@ export async function setStatusOf(
   const lines = changed.map(({ message_id: id }) => [id, 1, status, at, details.get(id) ?? null] as const);
   await queries.run(sql.appendHistory, { account, rows: recordsOf(lines) });
   const statuses = changed.map(({ message_id: messageId }) => ({ messageId, status }));
+  await countMessages(transaction, { statuses: statuses.map(() => status) });
   await emitStatuses(transaction, 'message.status', statuses);
 }
 
@@ -262,6 +268,7 @@ export async function setStatuses(
   );
   if (lines.length > 0) await queries.run(sql.appendHistory, { account, rows: recordsOf(lines) });
   const changed = statuses.map(({ id: messageId, status }) => ({ messageId, status }));
+  await countMessages(transaction, { statuses: statuses.map(({ status }) => status) });
   await emitStatuses(transaction, 'message.status', changed);
 }
 

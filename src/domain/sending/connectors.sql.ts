@@ -173,3 +173,43 @@ export const inUse = statement<One, { accounts: bigint }>(
   'connectors.inUse',
   `select count(*) as accounts from account where connector = :name and ${EVERY_ACCOUNT}`,
 );
+
+const HOUR_COUNTS = ['accepted', 'temporary', 'permanent', 'unknown_outcome', 'delivered', 'failed'];
+
+/** Adds parts to an hour, and replaces the counts of the hour that had its slot 31 days ago. */
+export const addToHour = statement<
+  One & ConnectorCounts & { slot: number; hour: number; delivered: number; failed: number }
+>(
+  'connectors.addToHour',
+  `insert into connector_hour (connector, slot, hour, ${HOUR_COUNTS.join(', ')})
+   values (:name, :slot, :hour, :accepted, :temporary, :permanent, :unknownOutcome, :delivered, :failed)
+   on conflict (connector, slot) do update set hour = excluded.hour, ${HOUR_COUNTS.map(
+     (count) =>
+       `${count} = excluded.${count} + case when connector_hour.hour = excluded.hour then connector_hour.${count} else 0 end`,
+   ).join(', ')}`,
+  { affects },
+);
+/** `connector > ''` is always true and makes PostgreSQL read along the key. */
+export const hoursSince = statement<
+  { from: number },
+  {
+    connector: string;
+    hour: bigint;
+    accepted: bigint;
+    temporary: bigint;
+    permanent: bigint;
+    unknown_outcome: bigint;
+    delivered: bigint;
+    failed: bigint;
+  }
+>(
+  'connectors.hoursSince',
+  `select connector, hour, ${HOUR_COUNTS.join(', ')} from connector_hour where connector > '' and hour >= :from`,
+);
+export const removeHours = statement<One>(
+  'connectors.removeHours',
+  'delete from connector_hour where connector = :name',
+  {
+    affects,
+  },
+);

@@ -2,6 +2,7 @@ import { badField, conflict, notFound } from '../../base/problem.ts';
 import { randomBytes } from '../../base/random.ts';
 import type { Database, Queries } from '../../store/database.ts';
 import { emitEvent } from '../accounts/events.ts';
+import { atOfHour, slotOf } from '../messages/hour-counts.ts';
 import { createOutboundRoutes } from '../outbound/routes.ts';
 import * as sql from './connectors.sql.ts';
 import { isAwaited } from './ways.ts';
@@ -80,6 +81,7 @@ export function createConnectors(database: Database, now: () => number) {
       if (isDefault) throw noDefault();
       await refuseIfRouted(database, now, name);
       await database.run(sql.remove, { name });
+      await database.run(sql.removeHours, { name });
     },
 
     async setPaused(name: string, isPaused: boolean): Promise<ConnectorRecord> {
@@ -172,6 +174,7 @@ function createConnectorState(database: Database, now: () => number) {
     async addCounts(name: string, counts: ConnectorCounts, last: LastResults): Promise<void> {
       const lastError = last.lastError?.slice(0, ERROR_LENGTH_MAX) ?? null;
       await database.run(sql.addCounts, { name, ...counts, ...last, lastError });
+      await database.run(sql.addToHour, { name, ...slotOf(now()), ...counts, delivered: 0, failed: 0 });
     },
     /** Without receipts, SUBMITTED is the last that is known of a message. */
     async setSendsReceipts(name: string, sendsReceipts: boolean): Promise<void> {
@@ -196,6 +199,42 @@ function createConnectorState(database: Database, now: () => number) {
       if (parts !== 0) await database.run(sql.moveSlots, { name, ms: slotsMs(parts, ratePerSecond) });
     },
   };
+}
+
+/** What became of the parts that were given to a connector, in one hour. */
+export interface ConnectorHour extends ConnectorCounts {
+  readonly connector: string;
+  /** The beginning of the hour. */
+  readonly at: number;
+  /** Parts of which a receipt said that they have arrived, or that they will not. */
+  readonly delivered: number;
+  readonly failed: number;
+}
+
+/** The hours since `from` of all connectors; at most 744 of each. */
+export async function connectorHours(queries: Queries, from: number): Promise<ConnectorHour[]> {
+  const rows = await queries.all(sql.hoursSince, { from: slotOf(from).hour });
+  return rows.map((row) => ({
+    connector: row.connector,
+    at: atOfHour(row.hour),
+    accepted: Number(row.accepted),
+    temporary: Number(row.temporary),
+    permanent: Number(row.permanent),
+    unknownOutcome: Number(row.unknown_outcome),
+    delivered: Number(row.delivered),
+    failed: Number(row.failed),
+  }));
+}
+
+/** Counts the receipts of parts. */
+export async function countReceipts(
+  queries: Pick<Queries, 'run'>,
+  name: string,
+  counts: { readonly delivered: number; readonly failed: number },
+  at: number,
+): Promise<void> {
+  const none = { accepted: 0, temporary: 0, permanent: 0, unknownOutcome: 0 };
+  await queries.run(sql.addToHour, { name, ...slotOf(at), ...none, ...counts });
 }
 
 /** Whether the table has a connector of the file unchanged. */

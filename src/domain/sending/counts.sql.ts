@@ -3,7 +3,7 @@ import { statement } from '../../store/statement.ts';
 /** Counts messages on their way out, for the operator. `limit` bounds each count. */
 export const sending = statement<
   { now: number; limit: number },
-  { due: bigint; submitting: bigint; oldest_due_at: bigint | null; unknown_outcome: bigint; held: bigint }
+  { due: bigint; submitting: bigint; unknown_outcome: bigint; held: bigint }
 >(
   'totals.sending',
   `select
@@ -13,7 +13,6 @@ export const sending = statement<
      (select count(*) from (select 1 from dispatch_account join dispatch
         on dispatch.account_id = dispatch_account.account_id and dispatch.way = dispatch_account.way
         where state = 'submitting' {limit :limit}) as submitting) as submitting,
-     (select min(next_due_at) from dispatch_account where next_due_at <= :now) as oldest_due_at,
      (select count(*) from dispatch where state in ('unknown-outcome', 'needs-decision')) as unknown_outcome,
      (select count(*) from (select 1 from dispatch where state = 'held' {limit :limit}) as held) as held`,
 );
@@ -32,6 +31,24 @@ export const waitingByConnector = statement<
        join account on account.account_id = dispatch_account.account_id
        join dispatch on dispatch.account_id = dispatch_account.account_id and dispatch.way = dispatch_account.way
      where next_due_at <= :now and state = 'waiting' and due_at <= :now {limit :limit}) as due
+   group by connector`,
+);
+
+/**
+ * Messages that were tried and are to be tried again, which have their own index. `later` are those
+ * that are not due now. Messages of before this count have no time when they were first due.
+ */
+export const retriedByConnector = statement<
+  { now: number; never: number; limit: number },
+  { connector: string | null; later: bigint; first_due_at: bigint }
+>(
+  'totals.retriedByConnector',
+  `select connector, cast(sum(is_later) as bigint) as later, min(first_due_at) as first_due_at from (
+     select coalesce(nullif(dispatch.way, ''), account.connector) as connector,
+       case when due_at > :now then 1 else 0 end as is_later, coalesce(first_due_at, due_at) as first_due_at
+     from dispatch_account join account on account.account_id = dispatch_account.account_id
+       join dispatch {using dispatch_retried} on dispatch.account_id = dispatch_account.account_id and dispatch.way = dispatch_account.way
+     where next_due_at < :never and state = 'waiting' and attempts > 0 {limit :limit}) as retried
    group by connector`,
 );
 

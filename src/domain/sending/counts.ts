@@ -1,7 +1,8 @@
 import type { Database, Queries } from '../../store/database.ts';
 import { createOutboundRoutes, type RouteCounts } from '../outbound/routes.ts';
-import { BUILTIN_NAME, type ConnectorRecord, createConnectors } from './connectors.ts';
-import { sending, submissionsBefore, waitingByConnector } from './counts.sql.ts';
+import { BUILTIN_NAME, type ConnectorRecord, connectorHours, createConnectors } from './connectors.ts';
+import { retriedByConnector, sending, submissionsBefore, waitingByConnector } from './counts.sql.ts';
+import { NEVER } from './end.ts';
 
 /** Counts of sending over all accounts, for metrics and for `columba status`. */
 export interface SendingCounts {
@@ -13,6 +14,9 @@ export interface SendingCounts {
   readonly unknownOutcome: number;
   /** Messages that the spend guard holds; at most COUNTED_MAX. */
   readonly held: number;
+  /** Messages that are not submitted although their time has come, also those to be tried again. */
+  readonly waiting: number;
+  /** How long ago the oldest of them was due for the first time. */
   readonly oldestDueMs: number;
   /** What became of the parts of outbound routes. */
   readonly routes: readonly RouteCounts[];
@@ -35,16 +39,17 @@ export async function readSendingCounts(
 ): Promise<SendingCounts> {
   const at = now();
   const row = await database.first(sending, { now: at, limit: COUNTED_MAX });
-  const oldest = row?.oldest_due_at ?? null;
   const records = await createConnectors(database, now).list();
-  const { byName, unconnected } = await connectorLoads(database, records, at);
+  const { byName, unconnected, oldestDueAt } = await connectorLoads(database, records, at);
+  const loads = [...byName.values(), ...unconnected];
   return {
     due: Number(row?.due ?? 0n),
     submitting: Number(row?.submitting ?? 0n),
     unknownOutcome: Number(row?.unknown_outcome ?? 0n),
     held: Number(row?.held ?? 0n),
     routes: await createOutboundRoutes(database, now).counts(),
-    oldestDueMs: oldest === null || row?.due === 0n ? 0 : Math.max(0, at - Number(oldest)),
+    waiting: loads.reduce((sum, { waiting }) => sum + waiting, 0),
+    oldestDueMs: oldestDueAt === null ? 0 : Math.max(0, at - oldestDueAt),
     unrouted: await countUnrouted(database),
     connectors: records.map((record) => ({ ...record, ...(byName.get(record.name) ?? NO_LOAD) })),
     unconnected,
@@ -69,14 +74,16 @@ export function createSendingCounts(
 
 /** Describes each fault of sending in a sentence. */
 export function sendingFaults(counts: SendingCounts): string[] {
-  const { due, oldestDueMs, unknownOutcome, held, connectors, unconnected } = counts;
+  const { waiting, oldestDueMs, unknownOutcome, held, connectors, unconnected } = counts;
   const faults = connectors.flatMap(({ name, pausedAt, downSince, downReason }) => {
     if (pausedAt !== null) return [`The connector ${name} is paused, and its messages wait.`];
     return downSince === null ? [] : [`The connector ${name} is down: ${downReason}. Its messages wait.`];
   });
   faults.push(...unconnected.map(unconnectedFault));
-  if (due > 0 && oldestDueMs > LATE_MS) {
-    faults.push(`${messagesAre(due)} due, the oldest for ${Math.round(oldestDueMs / 60_000)} minutes.`);
+  for (const { name, recent } of connectors)
+    if (refusesMost(recent)) faults.push(`The connector ${name} ${refusedSaid(recent)}.`);
+  if (waiting > 0 && oldestDueMs > LATE_MS) {
+    faults.push(`${messagesAre(waiting)} due, the oldest for ${Math.round(oldestDueMs / 60_000)} minutes.`);
   }
   if (unknownOutcome > 0) {
     const have = unknownOutcome === 1 ? '1 message has' : `${unknownOutcome} messages have`;
@@ -92,14 +99,35 @@ const LATE_MS = 5 * 60_000;
 
 /** The present load of a connector. */
 export interface ConnectorLoad {
-  /** Messages that wait for the connector; at most COUNTED_MAX of all connectors together. */
+  /**
+   * Messages that wait for the connector, also those to be tried again; at most COUNTED_MAX of all
+   * connectors together.
+   */
   readonly waiting: number;
+  /** When the oldest of them was due for the first time. */
   readonly oldestDueAt: number | null;
+  /** What the carrier answered in this hour and the one before. */
+  readonly recent: RecentAnswers;
   /** Parts that were submitted in the last minute. */
   readonly lastMinute: number;
   /** The median time from the submission to the last receipt; null without receipts. */
   readonly receiptLagMs: number | null;
 }
+
+export interface RecentAnswers {
+  readonly since: number;
+  readonly accepted: number;
+  /** Parts that the carrier will never take. */
+  readonly permanent: number;
+}
+
+/** A few refusals are the numbers of people; when a fifth is refused, something is wrong. */
+export const refusesMost = ({ accepted, permanent }: RecentAnswers): boolean =>
+  permanent >= REFUSALS_MIN && permanent * 5 >= accepted + permanent;
+const REFUSALS_MIN = 3;
+
+const refusedSaid = ({ accepted, permanent }: RecentAnswers): string =>
+  `has refused ${permanent} of the last ${accepted + permanent} parts for good`;
 
 /** Messages that are due, and that no connector takes. */
 export interface Unconnected {
@@ -110,7 +138,14 @@ export interface Unconnected {
   readonly waiting: number;
 }
 
-export const NO_LOAD: ConnectorLoad = { waiting: 0, oldestDueAt: null, lastMinute: 0, receiptLagMs: null };
+export const NO_LOAD: ConnectorLoad = {
+  waiting: 0,
+  oldestDueAt: null,
+  recent: { since: 0, accepted: 0, permanent: 0 },
+  lastMinute: 0,
+  receiptLagMs: null,
+};
+const HOUR_MS = 3_600_000;
 
 const SAMPLE = 1_000;
 const MINUTE_MS = 60_000;
@@ -130,14 +165,15 @@ export async function connectorLoads(
 ): Promise<{
   readonly byName: ReadonlyMap<string, ConnectorLoad>;
   readonly unconnected: readonly Unconnected[];
+  readonly oldestDueAt: number | null;
 }> {
-  const waiting = await database.all(waitingByConnector, { now, limit: COUNTED_MAX });
+  const waiting = await waitingOf(database, now);
+  const hours = await connectorHours(database, now - HOUR_MS);
   const newest = await database.all(submissionsBefore, { before: LATEST_ID, limit: SAMPLE });
   // For these submissions, the carrier has had at least a minute to report.
   const older = await database.all(submissionsBefore, { before: idsBefore(now - MINUTE_MS), limit: SAMPLE });
   const totals = names.map(({ name, isDefault }) => {
     const own = waiting.filter(({ connector }) => connector === name || (connector === null && isDefault));
-    const due = own.map(({ oldest_due_at: at }) => Number(at));
     const lags = older
       .filter(({ connector, status_at: at }) => connector === name && at !== null)
       .map((row) => Math.max(0, Number(row.status_at) - Number(row.submitted_at)))
@@ -145,8 +181,12 @@ export async function connectorLoads(
     return [
       name,
       {
-        waiting: own.reduce((sum, row) => sum + Number(row.waiting), 0),
-        oldestDueAt: due.length === 0 ? null : Math.min(...due),
+        waiting: own.reduce((sum, row) => sum + row.waiting, 0),
+        oldestDueAt: earliest(own),
+        recent: recentOf(
+          hours.filter(({ connector }) => connector === name),
+          now,
+        ),
         lastMinute: newest.filter(
           ({ connector, submitted_at: at }) => connector === name && Number(at) > now - MINUTE_MS,
         ).length,
@@ -154,22 +194,57 @@ export async function connectorLoads(
       },
     ] as const;
   });
-  return { byName: new Map(totals), unconnected: unconnectedOf(waiting, names) };
+  return { byName: new Map(totals), unconnected: unconnectedOf(waiting, names), oldestDueAt: earliest(waiting) };
 }
 
+interface Waiting {
+  readonly connector: string | null;
+  readonly waiting: number;
+  /** When the oldest was due for the first time. */
+  readonly oldestDueAt: number;
+}
+
+/** Messages that are due now and those that are to be tried again, by what their accounts name. */
+async function waitingOf(database: Database, now: number): Promise<Waiting[]> {
+  const due = await database.all(waitingByConnector, { now, limit: COUNTED_MAX });
+  const retried = await database.all(retriedByConnector, { now, never: NEVER, limit: COUNTED_MAX });
+  return [
+    ...due.map((row) => ({
+      connector: row.connector,
+      waiting: Number(row.waiting),
+      oldestDueAt: Number(row.oldest_due_at),
+    })),
+    ...retried.map((row) => ({
+      connector: row.connector,
+      waiting: Number(row.later),
+      oldestDueAt: Number(row.first_due_at),
+    })),
+  ];
+}
+
+const earliest = (rows: readonly Waiting[]): number | null =>
+  rows.length === 0 ? null : Math.min(...rows.map(({ oldestDueAt }) => oldestDueAt));
+
+const recentOf = (hours: readonly { accepted: number; permanent: number }[], now: number): RecentAnswers => ({
+  since: (Math.floor(now / HOUR_MS) - 1) * HOUR_MS,
+  accepted: hours.reduce((sum, { accepted }) => sum + accepted, 0),
+  permanent: hours.reduce((sum, { permanent }) => sum + permanent, 0),
+});
+
 export async function readUnconnected(database: Database, names: Named, now: number): Promise<readonly Unconnected[]> {
-  return unconnectedOf(await database.all(waitingByConnector, { now, limit: COUNTED_MAX }), names);
+  return unconnectedOf(await waitingOf(database, now), names);
 }
 
 /** Without any connector, the service adds the loopback when it starts. */
-function unconnectedOf(
-  rows: readonly { readonly connector: string | null; readonly waiting: bigint }[],
-  names: Named,
-): Unconnected[] {
+function unconnectedOf(rows: readonly Waiting[], names: Named): Unconnected[] {
   const known = names.length > 0 ? names : [{ name: BUILTIN_NAME, isDefault: true }];
-  return rows
-    .filter(({ connector }) => !known.some((each) => (connector === null ? each.isDefault : each.name === connector)))
-    .map(({ connector, waiting }) => ({ connector, waiting: Number(waiting) }));
+  const others = rows.filter(
+    ({ connector }) => !known.some((each) => (connector === null ? each.isDefault : each.name === connector)),
+  );
+  return [...Map.groupBy(others, ({ connector }) => connector)].map(([connector, own]) => ({
+    connector,
+    waiting: own.reduce((sum, { waiting }) => sum + waiting, 0),
+  }));
 }
 
 /** Says what is wrong, and what to do. */

@@ -245,9 +245,9 @@ export const add = statement<
 >(
   'sending.add',
   `insert into dispatch (account_id, message_id, state, due_at, is_scheduled, held, parts, sender, recipient, is_answer,
-     not_after, expires_at, way, route_name, price, reason, carrier_fields)
+     not_after, expires_at, way, route_name, price, reason, carrier_fields, first_due_at)
    values (:account, :id, :state, :dueAt, :isScheduled, :held, :parts, :sender, :recipient, :isAnswer,
-     :notAfter, :expiresAt, :way, :route, :price, :reason, :carrierFields)`,
+     :notAfter, :expiresAt, :way, :route, :price, :reason, :carrierFields, :dueAt)`,
   { affects: 'none' },
 );
 export const of = statement<Some, DispatchRow>(
@@ -365,7 +365,7 @@ export const moveScheduled = statement<Moved>(
 );
 export const moveDispatch = statement<Moved & { expiresAt: number }, { way: string }>(
   'rescheduling.dispatch',
-  `update dispatch set due_at = :dueAt, expires_at = coalesce(not_after, :expiresAt)
+  `update dispatch set due_at = :dueAt, first_due_at = :dueAt, expires_at = coalesce(not_after, :expiresAt)
    where account_id = :account and message_id = :id and is_scheduled = 1 returning way`,
 );
 /** Returns a row if the message must not be sent as late as `dueAt`. */

@@ -6,6 +6,7 @@ import { failuresOfEach } from '../../store/transactions.ts';
 import { type LastStatus, lastStatuses, type StatusChange, setStatuses } from '../messages/sent.ts';
 import { isFinal } from '../messages/statuses.ts';
 import { type PartAttempt, provesSubmission, statusOfParts, tellsMore } from './attempts.ts';
+import { countReceipts } from './connectors.ts';
 import { provePart } from './end.ts';
 import * as sql from './receipts.sql.ts';
 import type { OnGatewayIds } from './settle.ts';
@@ -24,6 +25,8 @@ export interface NewReceipt {
   readonly detail: string | null;
 }
 interface MatchedReceipt extends Pick<NewReceipt, 'status' | 'at' | 'detail'> {
+  /** Absent where a receipt is missing. */
+  readonly connector?: string;
   /** The receipt as it came; absent for a held one. */
   readonly source?: NewReceipt;
   /** Whether this stands for a missing receipt, which proves no submission. */
@@ -50,6 +53,7 @@ export function createReceipts(
 ) {
   const waiting: { receipt: NewReceipt; resolve: () => void; reject: (thrown: unknown) => void }[] = [];
   let isRunning = false;
+  const counts = createReceiptCounts(database, now);
 
   async function runAll(): Promise<void> {
     isRunning = true;
@@ -62,13 +66,14 @@ export function createReceipts(
         if (failures.has(receipt)) reject(failures.get(receipt));
         else resolve();
       }
+      await counts.write(waiting.length === 0);
     }
     isRunning = false;
   }
 
   /** If receipts cannot be applied together, each is tried alone, so that one blocks no other. */
   async function applySafely(batch: readonly NewReceipt[]): Promise<Failures> {
-    const failures = await apply(database, now, batch).catch(
+    const failures = await apply(database, now, batch, counts).catch(
       (thrown) => new Map(batch.map((receipt) => [receipt, thrown])),
     );
     if (batch.length === 1) return failures;
@@ -94,11 +99,18 @@ export function createReceipts(
 type Failures = Map<NewReceipt, unknown>;
 
 /** An account that is locked delays only its own receipts. */
-async function apply(database: Database, now: () => number, batch: readonly NewReceipt[]): Promise<Failures> {
+async function apply(
+  database: Database,
+  now: () => number,
+  batch: readonly NewReceipt[],
+  counts: ReceiptCounts,
+): Promise<Failures> {
   const { matched, unmatched } = await matchAny(database, batch);
-  const failed = await failuresOfEach(database, matched.keys(), (queries, account) =>
-    applyTo({ queries, account, at: now() }, matched.get(account) ?? []),
-  );
+  const ended = new Map<bigint, readonly EndedPart[]>();
+  const failed = await failuresOfEach(database, matched.keys(), async (queries, account) => {
+    ended.set(account, await applyTo({ queries, account, at: now() }, matched.get(account) ?? []));
+  });
+  for (const [account, parts] of ended) if (!failed.has(account)) counts.add(parts);
   const failures: Failures = new Map();
   for (const [account, thrown] of failed) {
     for (const { source } of matched.get(account) ?? []) if (source) failures.set(source, thrown);
@@ -168,7 +180,7 @@ async function match(
     const source = batch[place] as NewReceipt;
     const { status, at, detail } = source;
     const own = matched.get(account_id) ?? [];
-    own.push({ messageId, attempt, part, status, at, detail, source });
+    own.push({ messageId, attempt, part, status, at, detail, source, connector: source.connector });
     matched.set(account_id, own);
   }
   return { matched, unmatched: batch.filter((_, place) => !best.has(place)) };
@@ -195,7 +207,8 @@ export async function applyHeldReceipts(
   for (const { connector, gateway_id: gatewayId, attempt_id: attemptId, status } of rows) {
     await queries.run(sql.removeHeld, { connector, gatewayId, attemptId, status });
   }
-  const receipts = rows.map(({ message_id: messageId, attempt, part, status, at, detail }) => ({
+  const receipts = rows.map(({ connector, message_id: messageId, attempt, part, status, at, detail }) => ({
+    connector,
     messageId,
     attempt,
     part,
@@ -203,7 +216,52 @@ export async function applyHeldReceipts(
     at: Number(at),
     detail,
   }));
-  await applyTo(transaction, receipts);
+  const ended = await applyTo(transaction, receipts);
+  for (const [name, sum] of sumsOf(ended)) await countReceipts(queries, name, sum, transaction.at);
+}
+
+/** A part whose receipt says that it has arrived, or that it will not. */
+interface EndedPart {
+  readonly connector: string;
+  readonly isDelivered: boolean;
+}
+interface Ended {
+  delivered: number;
+  failed: number;
+}
+
+function sumsOf(parts: readonly EndedPart[], sums = new Map<string, Ended>()): Map<string, Ended> {
+  for (const { connector, isDelivered } of parts) {
+    const sum = sums.get(connector) ?? { delivered: 0, failed: 0 };
+    sum[isDelivered ? 'delivered' : 'failed'] += 1;
+    sums.set(connector, sum);
+  }
+  return sums;
+}
+
+type ReceiptCounts = ReturnType<typeof createReceiptCounts>;
+const WRITE_MS = 1_000;
+
+/**
+ * Counts receipts by connector. They are written about once a second and when no more receipts
+ * wait, because all processes write to one row. What a process counted in its last second is lost
+ * if it is killed: it is in charts only.
+ */
+function createReceiptCounts(database: Database, now: () => number) {
+  let sums = new Map<string, Ended>();
+  let writtenAt = 0;
+  return {
+    add(parts: readonly EndedPart[]): void {
+      sumsOf(parts, sums);
+    },
+    async write(isLast: boolean): Promise<void> {
+      if (sums.size === 0 || (!isLast && Math.abs(now() - writtenAt) < WRITE_MS)) return;
+      const written = sums;
+      sums = new Map();
+      writtenAt = now();
+      for (const [name, sum] of written) await countReceipts(database, name, sum, writtenAt).catch(() => {});
+    },
+  };
 }
 
 /** For settlements: applies the receipts that came before the answers. */
@@ -221,14 +279,18 @@ interface Changing {
   readonly history: StatusChange[];
 }
 
-/** Applies many receipts with few statements, in a transaction of the account. */
-async function applyTo(transaction: Transaction<bigint>, receipts: readonly MatchedReceipt[]): Promise<void> {
+/**
+ * Applies many receipts with few statements, in a transaction of the account. Returns the parts
+ * that have ended by them.
+ */
+async function applyTo(transaction: Transaction<bigint>, receipts: readonly MatchedReceipt[]): Promise<EndedPart[]> {
   const { queries, account, at: now } = transaction;
   const ids = [...new Set(receipts.map(({ messageId }) => messageId))];
   const sent = await lastStatuses(queries, account, ids);
   const messages = await readMessages(queries, account, ids, sent);
   const changed = new Map<string, readonly [bigint, bigint, bigint, string, number]>();
   const proofs: MatchedReceipt[] = [];
+  const ended: EndedPart[] = [];
   for (const receipt of receipts) {
     const message = messages.get(receipt.messageId);
     const key = `${receipt.attempt}/${receipt.part}`;
@@ -241,7 +303,9 @@ async function applyTo(transaction: Transaction<bigint>, receipts: readonly Matc
     const news = isNews ? { status: receipt.status, statusAt: receipt.at } : {};
     message.attempts.set(key, { ...known, ...news, state });
     if (!isNews) continue;
-    const { messageId, attempt, part } = receipt;
+    const { messageId, attempt, part, connector } = receipt;
+    if (connector !== undefined && isFinal(receipt.status))
+      ended.push({ connector, isDelivered: receipt.status === 'DELIVERED' });
     changed.set(`${messageId}/${key}`, [messageId, attempt, part, receipt.status, receipt.at]);
     follow(message, receipt, known.status, now);
   }
@@ -252,6 +316,7 @@ async function applyTo(transaction: Transaction<bigint>, receipts: readonly Matc
   for (const { messageId, attempt, part } of proofs) {
     await provePart(transaction, { messageId, attempt, part });
   }
+  return ended;
 }
 
 async function readMessages(
@@ -304,7 +369,7 @@ export const applySilence = (
   applyTo(
     transaction,
     parts.map((part) => ({ ...part, status: 'UNKNOWN', at: LONG_AGO, detail: 'no receipt', isSilence: true })),
-  );
+  ).then(() => undefined);
 
 /** Earlier than every receipt, so that any receipt tells more. */
 const LONG_AGO = 0;

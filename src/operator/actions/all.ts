@@ -5,8 +5,10 @@ import type { Action } from '../action.ts';
 import { accountActions } from './accounts.ts';
 import { batchActions } from './batches.ts';
 import { blacklistActions } from './blacklist.ts';
+import { connectorKindActions } from './connector-kinds.ts';
 import { connectorActions } from './connectors.ts';
 import { contactActions } from './contacts.ts';
+import { accountCountActions, connectorCountActions } from './counts.ts';
 import { creditActions } from './credits.ts';
 import { fileActions } from './files.ts';
 import { groupActions } from './groups.ts';
@@ -30,6 +32,7 @@ import { webhookActions } from './webhooks.ts';
 /** Every action. The API, the reference, the commands and their tests go through this list. */
 export const actions: readonly Action[] = [
   accountActions,
+  accountCountActions,
   userIdActions,
   creditActions,
   groupActions,
@@ -49,6 +52,8 @@ export const actions: readonly Action[] = [
   retentionActions,
   operatorActions,
   connectorActions,
+  connectorKindActions,
+  connectorCountActions,
   queueActions,
   tokenActions,
   webhookActions,

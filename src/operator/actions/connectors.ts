@@ -8,6 +8,7 @@ import {
   kindNames,
   kinds,
   shownConfig,
+  withStoredSecrets,
 } from '../../carriers/kinds.ts';
 import { type ConnectorRecord, createConnectors } from '../../domain/sending/connectors.ts';
 import { connectorLoads, NO_LOAD } from '../../domain/sending/counts.ts';
@@ -92,15 +93,33 @@ const CONNECTOR = {
 };
 
 const listed = connector.extend({
-  waiting: z.int().describe('Messages that are due and wait for this connector; at most 100000 are counted.'),
-  oldestDueAt: instant.nullable().describe('When the oldest of them became due.'),
+  waiting: z
+    .int()
+    .describe(
+      'Messages whose time has come and that wait for this connector, also for another attempt; at most 100000 are counted.',
+    ),
+  oldestDueAt: instant.nullable().describe('When the oldest of them was due for the first time.'),
+  recent: z
+    .strictObject({
+      since: instant,
+      accepted: z.int(),
+      permanent: z.int().describe('Parts that the carrier will never take.'),
+    })
+    .describe('What the carrier answered in this hour and the one before.'),
   lastMinute: z.int().describe('Parts submitted in the last minute; at most 1000 are counted.'),
   receiptLagMs: z
     .int()
     .nullable()
     .describe('The median time from a submission to its last receipt, of up to 1000 that are older than a minute.'),
 });
-const LISTED = { ...CONNECTOR, waiting: 0, oldestDueAt: null, lastMinute: 12, receiptLagMs: 1200 };
+const LISTED = {
+  ...CONNECTOR,
+  waiting: 0,
+  oldestDueAt: null,
+  recent: { since: '2026-11-15T11:00:00.000Z', accepted: 40, permanent: 0 },
+  lastMinute: 12,
+  receiptLagMs: 1200,
+};
 
 export const connectorList = action({
   name: 'connector list',
@@ -165,7 +184,7 @@ export const connectorPut = action({
   method: 'PUT',
   path: '/connectors/{name}',
   summary: 'Add a connector, or replace its configuration.',
-  description: `The kinds are ${kindNames.map((kind) => `\`${kind}\``).join(', ')}. Every process takes it over within a second. The configuration is replaced as a whole: a secret that is not given again is gone, so a stored one never goes to another address.`,
+  description: `The kinds are ${kindNames.map((kind) => `\`${kind}\``).join(', ')}. Every process takes it over within a second. The configuration is replaced as a whole: a secret that is not given again is gone, unless \`keepSecrets\` asks for it, so a stored one never goes to another address.`,
   params,
   body: z.strictObject({
     kind: kindField.describe('The kind of connector.'),
@@ -176,6 +195,10 @@ export const connectorPut = action({
       .describe('Makes this connector the default. If it is not given, the default stays as it is.'),
     submissionsMax: integer(1, 10_000).optional().describe('Messages that each process submits at the same time.'),
     ratePerSecond: integer(1, 100_000).nullable().optional().describe('Parts per second; null for no limit.'),
+    keepSecrets: z
+      .boolean()
+      .optional()
+      .describe('Keeps the stored secrets that are not given. It is refused if the address of the carrier changes.'),
   }),
   output: connector,
   problems: ['conflict'],
@@ -197,10 +220,12 @@ export const connectorPut = action({
   },
   run: async ({ database, now }, { params: { name: own }, body }) => {
     const { kind, isDefault, ratePerSecond = null } = body;
-    const config = checkConfig(kind, body.config ?? {});
+    const connectors = createConnectors(database, now);
+    const stored = body.keepSecrets ? (await connectors.list()).find((each) => each.name === own) : undefined;
+    const config = checkConfig(kind, stored ? withStoredSecrets(kind, body.config ?? {}, stored) : (body.config ?? {}));
     const submissionsMax = body.submissionsMax ?? defaultSubmissionsMax(kind, config);
     const given = { name: own, kind, config, isDefault, submissionsMax, ratePerSecond };
-    return shown(await createConnectors(database, now).put(given));
+    return shown(await connectors.put(given));
   },
 });
 

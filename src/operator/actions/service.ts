@@ -109,13 +109,16 @@ export const status = action({
       submitting: z.int().describe('Messages that are submitted and wait for the answer of the carrier.'),
       unknownOutcome: z.int().describe('Messages with an unknown outcome: nobody knows whether the carrier has them.'),
       undecided: formerName(z.int(), 'unknownOutcome'),
-      oldestDueSeconds: z.int().describe('How long the oldest message has been due.'),
+      waiting: z
+        .int()
+        .describe('Messages whose time has come and that are not submitted, also those to be tried again.'),
+      oldestDueSeconds: z.int().describe('How long ago the oldest of them was due for the first time.'),
       unrouted: z.int().describe('Received messages that no route gives to an account.'),
       connectors: z.array(
         z.strictObject({
           name: z.string(),
           state: z.enum(['working', 'paused', 'down']),
-          waiting: z.int().describe('Messages that are due and wait for this connector.'),
+          waiting: z.int().describe('Messages that wait for this connector, also for another attempt.'),
           lastMinute: z.int().describe('Parts submitted in the last minute; at most 1000 are counted.'),
           receiptLagMs: z.int().nullable().describe('The median time from a submission to its last receipt.'),
           lastError: z.string().nullable().describe('Reason of the last refusal.'),
@@ -147,6 +150,7 @@ export const status = action({
         submitting: 0,
         unknownOutcome: 0,
         undecided: 0,
+        waiting: 0,
         oldestDueSeconds: 0,
         unrouted: 0,
         connectors: [
@@ -160,7 +164,7 @@ export const status = action({
   run: async ({ database, now, version, engine, backup: readBackup }) => {
     const { bytes, schemaVersion, accounts } = await readStatus(database);
     const totals = await readSendingCounts(database, now, countUnrouted);
-    const { due, submitting, unknownOutcome, oldestDueMs, unrouted } = totals;
+    const { due, submitting, unknownOutcome, waiting: all, oldestDueMs, unrouted } = totals;
     const connectors = totals.connectors.map(
       ({ name, pausedAt, downSince, waiting, lastMinute, receiptLagMs, lastError }) => ({
         name,
@@ -174,7 +178,8 @@ export const status = action({
     const oldestDueSeconds = Math.round(oldestDueMs / 1_000);
     const faults = sendingFaults(totals);
     const unconnected = [...totals.unconnected];
-    const counts = { due, submitting, unknownOutcome, undecided: unknownOutcome, oldestDueSeconds, unrouted };
+    const known = { due, submitting, unknownOutcome, undecided: unknownOutcome };
+    const counts = { ...known, waiting: all, oldestDueSeconds, unrouted };
     const sending = { ...counts, connectors, unconnected, faults };
     const { lagMs, ...state } = readBackup() ?? { lagMs: null };
     const backup = 'target' in state ? { ...state, lagSeconds: lagMs === null ? null : lagMs / 1_000 } : null;

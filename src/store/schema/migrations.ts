@@ -4,6 +4,7 @@ import { render, type SqlDialect, statement } from '../statement.ts';
 import { sqliteAccountChange } from './account-change.ts';
 import { accountVersionColumn, postgresAccountVersion, sqliteAccountVersion } from './account-version.ts';
 import { dispatchOrder, postgresDispatchOrder, sqliteDispatchOrder } from './dispatch-order.ts';
+import { hourCountTables } from './hour-counts.ts';
 import { idCounterTable } from './id-counter.ts';
 import { installationTable } from './installation.ts';
 import { ledgerTables, postgresLedger, sqliteLedger } from './ledger.ts';
@@ -253,6 +254,7 @@ export const migrations: readonly Migration[] = [
       create index webhook_delivery_by_webhook on webhook_delivery (webhook_id, at, event_id);
     `,
   },
+  { version: 36, name: 'counts by the hour', sql: hourCountTables },
 ];
 
 /**

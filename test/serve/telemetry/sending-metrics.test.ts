@@ -46,6 +46,7 @@ const COUNTS: SendingCounts = {
       },
     },
   ],
+  waiting: 3,
   oldestDueMs: 0,
   unrouted: 0,
   connectors: [CONNECTOR],
