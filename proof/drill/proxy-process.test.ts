@@ -171,7 +171,7 @@ test('an outage of the old server is one line of the log at its beginning and on
   const lines = proxy.output.stderr.split('\n').filter((line) => line.includes(`the old server at 127.0.0.1:${port}`));
   assert.deepEqual(
     lines.map((line) =>
-      /does not answer; the proxy goes on|answers again; its outage took \d+ s/.exec(line)?.[0].slice(0, 15),
+      /does not answer; the proxy continues|answers again; its outage took \d+ s/.exec(line)?.[0].slice(0, 15),
     ),
     ['does not answer', 'answers again; '],
   );

@@ -47,7 +47,7 @@ onEveryEngine('the screen of a migration', (engine) => {
     assert.equal(await stageOf(api, 'acme'), undefined);
     assert.equal((await move('lead', { confirmed: 'yes' })).location, `${HERE}?notice=staged`);
     assert.equal(await stageOf(api, 'acme'), 'lead');
-    assert.match((await move('alone')).text, /no way leads back without loss/);
+    assert.match((await move('alone')).text, /no way back from the stage alone without loss/);
     await move('alone', { confirmed: 'yes' });
     const back = await move('compare');
     assert.match(back.text, /Move acme from alone to compare\?.*would be missing there/s);
@@ -75,7 +75,7 @@ onEveryEngine('the screen of a migration', (engine) => {
       /value="compose\.SendMessage"><span><code>compose\.SendMessage<\/code> <span class="quiet">3 calls/,
     );
     await client.post(`${HERE}/accept`, { operation, confirmed: 'yes' });
-    assert.match((await client.get(HERE)).text, /No client called one, or all are accepted/);
+    assert.match((await client.get(HERE)).text, /No client called such an operation, or all are accepted/);
   });
 
   test('operations that nobody called are accepted by name, with who did it, and withdrawn', async (t) => {
@@ -126,7 +126,7 @@ onEveryEngine('the screen of a migration', (engine) => {
     await addClients(api);
     const { text } = await client.get(`${HERE}/clients`);
     assert.match(text, /MS Web Services Client Protocol.*10\.0\.0\.17.*acme.*inbox\.Unread soap11: 2,880</s);
-    assert.match(text, /account-00000000000000bb<\/code> <small class="bad">no account here has this user_id/);
+    assert.match(text, /account-00000000000000bb<\/code> <small class="bad">no account of Columba has this user_id/);
     assert.match(text, /not seen for 9 days/);
     const silent = (await client.get(`${HERE}/clients?silent=7`)).text;
     assert.match(silent, /Invoices\/1\.0/);

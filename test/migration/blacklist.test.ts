@@ -82,7 +82,7 @@ test('calls of BlackListNumber in recordings are proposed if the old server exec
   for (const [index, protocol] of PROTOCOLS.entries()) {
     propose(recorded(protocol, ALPHA, `082 555 020${index}`, 'no more & never', true));
     propose(recorded(protocol, ALPHA, `082 555 020${index}`, 'the same again', true));
-    propose(recorded(protocol, ALPHA, '0829999999', 'refused there', false));
+    propose(recorded(protocol, ALPHA, '0829999999', 'refused by the old server', false));
   }
   assert.deepEqual(
     proposals.all.map(({ username, number, origin, evidence }) => [username, number, origin, evidence]),
@@ -97,7 +97,7 @@ test('calls of BlackListNumber in recordings are proposed if the old server exec
     'account without a user_id': 1,
     'not a number': 1,
     'numbers are pseudonyms': 1,
-    'refused there': 4,
+    'refused by the old server': 4,
   });
 });
 

@@ -56,7 +56,7 @@ onEveryEngine('columba migrate, as people run it', (engine) => {
     first.inbox.pop();
     const different = await migrate('check', ...both());
     assert.equal(different.code, 1);
-    assert.match(different.stdout, /received: 30 here, 29 there; only here: 5029/);
+    assert.match(different.stdout, /received: 30 in Columba, 29 at the old server; only in Columba: 5029/);
     const foreseen = await migrate('schedule', 'take-over', ...both(), '--dry-run');
     assert.match(foreseen.stdout, /alpha: 4 would-activate/);
     assert.equal(first.scheduled.length, 4);

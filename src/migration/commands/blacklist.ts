@@ -37,7 +37,7 @@ export const blacklistCommand = (): Command =>
         throw new Problem('bad-argument', 'Name --users FILE to propose, or --add FILE to add.');
       }
       if (options.add !== undefined && files.length > 0) {
-        throw new Problem('bad-argument', '--add reads no recordings. Propose first, and add then.');
+        throw new Problem('bad-argument', '--add reads no recordings. Propose first, and then add.');
       }
       process.exitCode =
         options.add === undefined
@@ -65,7 +65,7 @@ async function propose(
   const accounts: { account: bigint; username: string }[] = [];
   for (const { userId } of await readUsers(users)) {
     const account = (await stages.ofUserId(hashUserId(userId)))?.account;
-    if (account === undefined) proposals.leave('user_id without an account here');
+    if (account === undefined) proposals.leave('user_id without an account in Columba');
     else {
       const { username } = await services.accounts.profile(account);
       usernames.set(accountName(userId), username);

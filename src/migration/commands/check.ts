@@ -59,7 +59,7 @@ function checkLines({ line, username, isEqual, differences, problem }: CheckedAc
     `${name}: different`,
     ...differences.map(
       (each) =>
-        `  ${each.what}: ${each.here} here, ${each.there} there${shown('only here', each.onlyHere)}${shown('only there', each.onlyThere)}${shown('different', each.different)}${order(each)}`,
+        `  ${each.what}: ${each.here} in Columba, ${each.there} at the old server${shown('only in Columba', each.onlyHere)}${shown('only at the old server', each.onlyThere)}${shown('different', each.different)}${order(each)}`,
     ),
   ];
 }
@@ -79,7 +79,7 @@ export const scheduleCommand = (): Command =>
     .addOption(jsonOption())
     .addHelpText(
       'after',
-      '\nWhat nobody can be sure of is held and listed: send it with columba message activate, or delete it.' +
+      '\nMessages with an unknown outcome are held and listed: send each with columba message activate, or delete it.' +
         '\nExit codes: 0 all are activated, 1 not all, 4 try later.',
     )
     .action(async (_act: string, options: ScheduleOptions, command: Command) => {

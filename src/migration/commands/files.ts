@@ -179,7 +179,7 @@ function tell(kind: FileKind, report: FileReport, { encoding, delimiter }: CsvFi
   for (const { line, problem } of refusals) remark(`columba: line ${line}: ${harmless(problem)}`);
   if (refused > refusals.length) remark(`… and ${refused - refusals.length} more`);
   if (stopped !== null)
-    remark(`columba: ${harmless(stopped)} The rows after it were not read: correct it, and run again.`);
+    remark(`columba: ${harmless(stopped)} The rows after it were not read. Correct it, and run the command again.`);
   const mark = delimiter === '\t' ? 'tabs' : delimiter;
   const times = kind === 'sent' ? `, times without a zone as ${zone}` : '';
   remarkOnTerminal(`${rows} rows, read as ${encoding}, separated by ${mark}${times}.`);

@@ -107,7 +107,7 @@ export async function laterInWords<T>(work: () => Promise<T>): Promise<T | strin
 }
 
 export function told(sentence: string): number {
-  remark(`columba: ${harmless(sentence)} Run the same command again later: it goes on.`);
+  remark(`columba: ${harmless(sentence)} Run the same command again later, and it continues.`);
   return LATER;
 }
 
@@ -126,7 +126,7 @@ export const importCommand = (): Command =>
     .addOption(jsonOption())
     .addHelpText(
       'after',
-      '\nScheduled messages are held: see columba migrate schedule. Accounts whose writes wait for the old server are left.\nOf those that Columba answers alone only late messages and receipts are copied.\nExit codes: 0 all copied, 1 not all, 4 try later.',
+      '\nScheduled messages are held: see columba migrate schedule. Accounts whose writes wait for the old server are left out.\nFor those that Columba answers alone, only late messages and receipts are copied.\nExit codes: 0 all copied, 1 not all, 4 try later.',
     )
     .action(async (options: ImportOptions, command: Command) => {
       const users = await readUsers(options.users);
@@ -190,12 +190,12 @@ function importLines(report: ImportReport, links: number, { links: file, dryRun 
   });
   const without = report.accounts.filter(({ hasPassword, outcome }) => !hasPassword && outcome === 'copied').length;
   if (file !== undefined && links > 0)
-    lines.push(`Wrote ${links} one-time links to ${file}. They are good for 24 hours.`);
+    lines.push(`Wrote ${links} one-time links to ${file}. They are valid for 24 hours.`);
   else if (without > 0)
     lines.push(`${without} accounts show no password: use --links FILE, or columba account sign-in-link.`);
   if (file !== undefined && links === 0) lines.push(`${file} was not written: ${dryRun ? DRY_LINKS : NO_LINKS}`);
   lines.push(`Calls to the old server: ${report.calls}.${dryRun ? ' A dry run: nothing is written.' : ''}`);
-  lines.push('Whether all sent messages are there cannot be proven: no operation counts them.');
+  lines.push('It cannot be proven that all sent messages were copied, because no operation counts them.');
   return lines;
 }
 

@@ -68,7 +68,7 @@ async function runLearn(files: readonly string[], options: LearnOptions, timeZon
 
 const dispute = (entry: string): Doubt => ({
   entry,
-  reason: 'the recordings show something else than the file says; the file stays',
+  reason: 'the recordings contradict the file, which stays as it is',
 });
 
 function report(learned: LearnedDialect, out: string | undefined): string[] {
@@ -85,7 +85,7 @@ function report(learned: LearnedDialect, out: string | undefined): string[] {
     ...uncertain.map(({ entry, reason }) => `  ${entry}: ${reason}`),
     ...(uncertain.length === 0 || out === undefined
       ? []
-      : [`Put these right in ${out}. Where one is right as it is, name its entry in the list "answered" of the file.`]),
+      : [`Correct these in ${out}. If one is right as it is, name its entry in the list "answered" of the file.`]),
     '',
     ...(out === undefined
       ? JSON.stringify(dialect, null, 2).split('\n')

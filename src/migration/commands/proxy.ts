@@ -103,7 +103,7 @@ async function runProxy(session: Session, command: Command): Promise<number> {
     changing = changing
       .then(() => created.setPassThrough(isOn))
       .then(() => (isOn ? undefined : tell()))
-      .catch((thrown) => log.error({ err: describeError(thrown) }, 'the pass-through goes on: send SIGUSR2 again'));
+      .catch((thrown) => log.error({ err: describeError(thrown) }, 'the pass-through continues: send SIGUSR2 again'));
   };
   process.on('SIGUSR2', toggle);
   const ending = new Promise<string>((resolve) => {
@@ -162,12 +162,12 @@ async function createProxyOf({ services, config }: Session, command: Command, lo
       if (isNoAnswer(thrown)) return; // an outage is logged once
       const { server } = thrown as { server?: string };
       const err = describeError(thrown);
-      if (server === undefined) log.warn({ err }, 'the proxy goes on');
-      else log.warn({ err, server }, `a call to ${server} failed; the proxy goes on`);
+      if (server === undefined) log.warn({ err }, 'the proxy continues');
+      else log.warn({ err, server }, `a call to ${server} failed; the proxy continues`);
     }),
     outage: ({ server, thrown, over }) => {
       if (!over)
-        return log.warn({ err: describeError(thrown), server }, `${server} does not answer; the proxy goes on`);
+        return log.warn({ err: describeError(thrown), server }, `${server} does not answer; the proxy continues`);
       const seconds = Math.ceil(over.ms / 1_000);
       log.warn({ server, seconds, calls: over.calls }, `${server} answers again; its outage took ${seconds} s`);
     },

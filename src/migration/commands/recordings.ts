@@ -164,7 +164,7 @@ export const replayCommand = (): Command =>
     .addOption(new Option('--against <URL>', 'the server to ask').argParser(readUrl).makeOptionMandatory())
     .requiredOption('--users <FILE>', 'the user_ids, one per line, because recordings contain none')
     .option('--reads-only', 'leave out the calls that change data')
-    .option('--copy', 'send them too, to a server with a copy of the data that nobody uses')
+    .option('--copy', 'send the calls that change data too, to a server with a copy of the data that nobody uses')
     .option('--dry-run', 'count the calls, and send nothing')
     .addOption(folderOption())
     .addOption(knownDifferenceOption())

@@ -62,7 +62,7 @@ export function proposeFromCall(
   else if (!old || old.withheld || request.withheld) proposals.leave('not recorded as a whole');
   else if (username === undefined) proposals.leave('account without a user_id');
   else if (booleanResult({ group, operation, protocol }, rawOf(old), compare) !== true)
-    proposals.leave('refused there');
+    proposals.leave('refused by the old server');
   else if (!isUsable(number)) proposals.leave('not a number');
   else proposals.add({ username, number, origin: 'user', at, evidence: call?.texts.sample_message?.[0] ?? '' });
 }

@@ -24,7 +24,7 @@ const texts = {
   unknown: 'Operations that Columba lacks',
   unknownLead:
     'Clients call these operations, and only the old server has them. They will fail when Columba answers. Change the clients first, or accept it.',
-  unknownNone: 'No client called one, or all are accepted.',
+  unknownNone: 'No client called such an operation, or all are accepted.',
   unknownCalls: (calls: number) => counted(calls, 'call'),
   accept: 'Accept the selected ones',
   acceptances: 'Accepted by a person',

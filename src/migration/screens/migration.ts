@@ -62,11 +62,11 @@ const texts = {
   byDefault: '(default)',
   clients: (total: number, silent: number) =>
     `${counted(total, 'client')} of the old server${silent === 0 ? '' : `, ${grouped(silent)} not seen for 7 days`}`,
-  unknownUserIds: (count: number) => `${counted(count, 'user_id')} without an account here`,
+  unknownUserIds: (count: number) => `${counted(count, 'user_id')} without an account in Columba`,
   print: 'Report to print',
   days: 'Days to look back',
   calls: 'Calls that each operation needs',
-  waiting: (count: number) => `${counted(count, 'write')} that one of the servers is still to get`,
+  waiting: (count: number) => `${counted(count, 'write')} waiting for one of the servers`,
   oldest: 'the oldest since',
   rules: 'Rules',
   ruleColumns: ['Rule', 'Met', 'Found'],
@@ -90,7 +90,7 @@ const texts = {
   question: (who: string, before: string, stage: string) => `Move ${who} from ${before} to ${stage}?`,
   everybody: 'all accounts without a stage of their own',
   toAlone:
-    'From the stage alone no way leads back without loss. Move carriers and sending first, and let the schedule there run out.',
+    'There is no way back from the stage alone without loss. Move carriers and sending first, and let the schedule of the old server run out.',
   toLead: 'Clients get the answers of Columba from now on. The way back loses nothing.',
   fromAlone: 'What Columba received and sent since then is not at the old server: it would be missing there.',
   submit: (stage: string) => `Move to ${stage}`,
@@ -111,7 +111,7 @@ const texts = {
   ],
   ms: (ms: number | null) => (ms === null ? '–' : `${ms < 10 ? ms.toFixed(1) : grouped(Math.round(ms))} ms`),
   empty: 'No call was seen yet.',
-  emptyHint: 'Point the clients at columba migrate proxy: it writes down what it sees here.',
+  emptyHint: 'Point the clients at columba migrate proxy, whose counts appear here.',
   acceptQuestion: (count: number) =>
     `Accept that ${counted(count, 'operation')} ${count === 1 ? 'was' : 'were'} not compared? Your name is kept with it.`,
   acceptSubmit: (count: number) => `Accept ${counted(count, 'operation')}`,
