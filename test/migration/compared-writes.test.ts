@@ -179,7 +179,7 @@ onEveryEngine('writes of accounts that are compared', (engine) => {
     assert.equal((await send(address, 'get', 'inbox', 'CountUnread', { user_id: ACME })).status, 200);
     isDown = true;
     assert.match((await send(address, 'get', 'account', 'SaveMessageTemplate', saving)).text, />true</);
-    assert.match(proxied.failures.join(), /did not take a write in time/);
+    assert.match(proxied.failures.join(), /did not store a write in time/);
     isDown = false;
   });
 

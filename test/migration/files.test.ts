@@ -200,7 +200,7 @@ onEveryEngine('migrate files', (engine) => {
   test('a wrong time zone is detected if Columba has the message with its id', async () => {
     const report = await load('sent', exported(true), { readTime: timeReader(null, 'UTC') });
     assert.equal(report.refused, 20);
-    assert.match(report.refusals[0]?.problem ?? '', /was sent at .* here, and at .* in the file/);
+    assert.match(report.refusals[0]?.problem ?? '', /was sent at .* in Columba, and at .* in the file/);
   });
 
   test('an id above the copied ones is refused once Columba has given ids of its own', async () => {

@@ -292,7 +292,7 @@ onEveryEngine('migrate import', (engine) => {
       addAccount(queries, { ...EMPTY_ACCOUNT, username: 'alpha' }, []),
     );
     const { accounts } = await run({}, ODD_DIALECT, USERS);
-    assert.match(accounts[0]?.problem ?? '', /made here/);
+    assert.match(accounts[0]?.problem ?? '', /created in Columba/);
     assert.equal(accounts[1]?.outcome, 'copied');
   });
 

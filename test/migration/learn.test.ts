@@ -310,8 +310,8 @@ describe('conclusions from recordings', () => {
     const from = dialect.columns?.['inbox.InboxDS']?.map((column) => column.from);
     assert.deepEqual(from, ['id', 'message', 'sender', 'timestamp', undefined, 'short_code']);
     const doubts = uncertain.filter(({ entry }) => entry === 'columns.inbox.InboxDS').map(({ reason }) => reason);
-    assert.match(doubts.join('\n'), /^E is none of ours \(values such as xxxx, xxxxx\)/m);
-    assert.match(doubts.join('\n'), /^no column shows our read/m);
+    assert.match(doubts.join('\n'), /^E is no field of the contract \(values such as xxxx, xxxxx\)/m);
+    assert.match(doubts.join('\n'), /^no column shows the field read/m);
   });
 
   test('an unknown word is listed and not guessed', async () => {

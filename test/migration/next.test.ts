@@ -137,7 +137,7 @@ onEveryEngine('the next step of a move', (engine) => {
     await act(api, 'migrate stage', { params: { username: 'acme' }, body: { stage: 'compare' } });
     const found = await next();
     assert.equal(found.step, 'verdict');
-    assert.match(found.notes.join('\n'), /A user_id has no account here/);
+    assert.match(found.notes.join('\n'), /A user_id has no account in Columba/);
   });
 
   test('accounts are listed with their stages, the days in each, and who set them', async (t) => {

@@ -52,10 +52,13 @@ describe('migrate probe', () => {
     assert.deepEqual(learned.dialect.missing, ['account.LookupContact']);
     assert.equal(old.calls.get('account.LookupContact'), undefined);
     assert.deepEqual(uncertain.filter(isOfWsdl), [
-      { entry: 'wsdl account', reason: 'It lacks operations of the contract: LookupContact. They are in `missing`.' },
+      {
+        entry: 'wsdl account',
+        reason: 'The old server lacks operations of the contract: LookupContact. They are in `missing`.',
+      },
       {
         entry: 'wsdl compose',
-        reason: 'Columba lacks operations of it: SendMessage. Ask whether a client calls them.',
+        reason: 'Columba lacks operations of the old server: SendMessage. Ask whether a client calls them.',
       },
     ]);
   });

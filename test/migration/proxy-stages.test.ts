@@ -250,7 +250,7 @@ onEveryEngine('stages of the proxy', (engine) => {
     const { text } = await call('get', 'account', 'SaveMessageTemplate', { user_id: ACME, message: 'Not there yet' });
     assert.match(text, />true</);
     service.clock.now += 31_000;
-    await assert.rejects(stages.set('acme', 'compare', false), /does not take 1 writes/);
+    await assert.rejects(stages.set('acme', 'compare', false), /does not accept 1 writes/);
     assert.equal(await stages.set('acme', 'compare', true), 'lead');
     assert.equal((await service.call('get', 'inbox', 'CountUnread', { user_id: ACME })).status, 200);
   });

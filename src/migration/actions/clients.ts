@@ -17,11 +17,11 @@ const clientOutput = z.strictObject({
     .describe('The username; `account-…` as in recordings for a user_id that no account has; or empty.'),
   isKnown: z.boolean().describe('Whether an account of Columba has the user_id.'),
   agent: z.string().describe('User-Agent without what may be a secret or a phone number.'),
-  address: z.string().describe('Seen through the proxies of COLUMBA_TRUSTED_PROXIES.'),
+  address: z.string().describe('The address of the client, behind the proxies of COLUMBA_TRUSTED_PROXIES.'),
   firstSeen: instant,
   lastSeen: instant,
-  silentDays: count.describe('Whole days since it was last seen.'),
-  callsPerDay: count.describe('On the days on which it was seen.'),
+  silentDays: count.describe('Whole days since the client was last seen.'),
+  callsPerDay: count.describe('Calls per day, on the days on which the client was seen.'),
   calls: z.array(
     z.strictObject({ operation: z.string(), protocol: z.string(), callsPerDay: count, lastSeen: instant }),
   ),
@@ -64,11 +64,11 @@ export const migrateClients = listAction({
   path: '/migration/clients',
   summary: 'List the programs that call the old server: User-Agent, address and account, and what each calls.',
   description:
-    `A proxy writes them every ten seconds. With \`silent\` only those are listed that were not seen for so many days, such as ${SILENT_DAYS}. ` +
-    'Where callers make up too many, calls without a row of their own are shown as (other clients).',
+    `A proxy writes them every ten seconds. With \`silent\` only clients are listed that were not seen for that many days, such as ${SILENT_DAYS}. ` +
+    'If callers invent too many clients, calls without a row of their own are shown as (other clients).',
   query: z.strictObject({
-    username: username.optional().describe('Only those of this account.'),
-    silent: queryInteger(1, 3_650).optional().describe('Only those that were not seen for so many days.'),
+    username: username.optional().describe('Only clients of this account.'),
+    silent: queryInteger(1, 3_650).optional().describe('Only clients that were not seen for this many days.'),
   }),
   item: clientOutput,
   position: z.strictObject({ name: z.string(), agent: z.string(), address: z.string() }),
@@ -128,7 +128,7 @@ export const migrateForgetClients = action({
       .optional()
       .describe('An address.'),
     username: username.optional().describe('An account.'),
-    unknown: z.boolean().default(false).describe('Those of user_ids that no account of Columba has.'),
+    unknown: z.boolean().default(false).describe('Clients whose user_id no account of Columba has.'),
   }),
   output: z.strictObject({ erased: count.describe('Rows: one for each operation and protocol of a client.') }),
   problems: ['not-found'],
@@ -181,7 +181,7 @@ export const migrateClientRules = action({
   example: { output: { rules: [RULE_EXAMPLE] } },
   command: {
     say: ({ rules }) =>
-      rules.length === 0 ? 'There are none: the stage of each account decides.' : rules.map(shownRule).join('\n'),
+      rules.length === 0 ? 'There are no rules: the stage of each account decides.' : rules.map(shownRule).join('\n'),
   },
   run: async ({ database, now }) => {
     const rules = await createMigrationStages(database, now).rules();
@@ -205,9 +205,9 @@ export const migrateClientRule = action({
   path: '/migration/client-rules/{name}',
   summary: 'Choose which server answers the reads of a client, by its address or a header field.',
   description:
-    'lead: Columba answers. compare: the old server answers, and Columba is compared with it. Writes are not concerned: ' +
-    'they follow the stage of the account, so that they have one order. A rule works for accounts in the stages compare ' +
-    'and lead, because there both servers have all data; elsewhere it does nothing. Where several rules fit, one with ' +
+    'lead: Columba answers. compare: the old server answers, and Columba is compared with it. Rules do not apply to writes: ' +
+    'they follow the stage of the account, so that they have one order. A rule applies to accounts in the stages compare ' +
+    'and lead, because there both servers have all data; elsewhere it does nothing. If several rules match, one with ' +
     'an account wins over one without, then one with a header field, then the longer prefix. Every proxy follows within a second.',
   params: z.strictObject({ name: ruleName }),
   body: z.strictObject({

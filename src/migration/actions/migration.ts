@@ -38,7 +38,7 @@ const force = z
   .boolean()
   .default(false)
   .describe(
-    'Goes back from alone, although what Columba received and sent since is not at the old server, or to alone from another stage than lead.',
+    'Allows the way back from alone, although the old server lacks what Columba received and sent since, and the way to alone from another stage than lead.',
   );
 const dryRun = z.strictObject({ dry_run: queryFlag.describe('Checks only, and sets nothing.') });
 const changed = z.strictObject({
@@ -55,7 +55,7 @@ export const migrateStage = action({
   summary: 'Set the stage of an account. Every proxy follows within a second.',
   description:
     'record: the old server answers. compare: it answers, and Columba is compared with it. lead: Columba answers, and ' +
-    'the old server gets the writes too. alone: only Columba is asked; from there no way leads back without loss.',
+    'the old server gets the writes too. alone: only Columba is asked; there is no way back from it without loss.',
   params: z.strictObject({ username }),
   query: dryRun,
   body: z.strictObject({ stage: stage.describe('The new stage.'), force }),
@@ -86,7 +86,7 @@ export const migrateStage = action({
 const KEPT_SHOWN_MAX = 20;
 const kept = z.strictObject({
   accounts: z.array(z.strictObject({ username: z.string(), stage })),
-  more: z.boolean().describe('Whether there are further ones.'),
+  more: z.boolean().describe('Whether there are further accounts.'),
 });
 
 export const migrateDefaultStage = action({
@@ -155,16 +155,16 @@ const ms = z.number().nullable();
 const operationCounts = z.strictObject({
   operation: z.string(),
   protocol: z.string(),
-  calls: count.describe('All that was compared or tried.'),
+  calls: count.describe('All calls that were compared or tried.'),
   recorded: count,
   equal: count,
   lag: count.describe('Equal after a sync.'),
-  order: count.describe('Equal but for an order that nobody promises.'),
+  order: count.describe('Equal but for the order of rows, which neither server promises.'),
   byDesign: count.describe('Declared differences.'),
   different: count,
-  failed: count.describe('Columba did not answer, or with an error of its own.'),
+  failed: count.describe('Columba did not answer, or answered with an internal error.'),
   skipped: count.describe(
-    'Writes that the old server refused, so they were not applied here, and reads that it could not answer.',
+    'Writes that the old server refused, so that they were not applied to Columba, and reads that it could not answer.',
   ),
   led: count.describe('Answered by Columba.'),
   dropped: count.describe('Not compared, because the queue was full.'),
@@ -200,7 +200,7 @@ const reportOutput = z.strictObject({
       }),
     )
     .describe('Differences and failures. Texts and numbers are pseudonyms.'),
-  neverSeen: z.array(z.string()).describe('Operations that nobody called, and nobody accepted.'),
+  neverSeen: z.array(z.string()).describe('Operations that no client called and nobody accepted.'),
   unknown: z
     .array(z.strictObject({ operation: z.string(), calls: count, isAccepted: z.boolean() }))
     .describe('Operations that the old server answered and Columba lacks.'),
@@ -214,8 +214,10 @@ export const migrateReport = action({
   path: '/migration/report',
   summary: 'Show what was compared, and whether it is safe to leave the old server.',
   query: z.strictObject({
-    days: queryInteger(1, 90).default(VERDICT_DEFAULTS.days).describe('The last days.'),
-    calls: queryInteger(1, 1_000_000).default(VERDICT_DEFAULTS.callsMin).describe('The least calls of each operation.'),
+    days: queryInteger(1, 90).default(VERDICT_DEFAULTS.days).describe('How many of the last days count.'),
+    calls: queryInteger(1, 1_000_000)
+      .default(VERDICT_DEFAULTS.callsMin)
+      .describe('How many calls each operation needs.'),
   }),
   output: reportOutput,
   example: {
@@ -255,7 +257,7 @@ const operationParams = z.strictObject({
   operation: z
     .string()
     .regex(/^\w{1,64}\.\w{1,64}$/)
-    .describe('With its group, such as account.FetchGroups.'),
+    .describe('The operation with its group, such as account.FetchGroups.'),
 });
 
 export const migrateAccept = action({
@@ -263,10 +265,10 @@ export const migrateAccept = action({
   scope: 'accounts',
   method: 'PUT',
   path: '/migration/acceptances/{operation}',
-  summary: 'Accept that an operation was not called, or not often enough, to be compared, or that Columba lacks it.',
+  summary: 'Accept that an operation was not called often enough to be compared, or that Columba lacks it.',
   params: operationParams,
   body: z.strictObject({
-    reason: line(200).default('').describe('Why, for the people who decide: the report shows it.'),
+    reason: line(200).default('').describe('The reason, which the report shows to the people who decide.'),
   }),
   output: acceptance,
   example: {
@@ -285,7 +287,7 @@ export const migrateAccept = action({
     const migrationCounts = createMigrationCounts(database, now);
     const isKnown = OPERATIONS.includes(operation);
     if (!isKnown && !(await migrationCounts.unknown()).some((each) => each.operation === operation)) {
-      throw notFound('such operation, neither here nor in a call of a client');
+      throw notFound('such operation, neither in Columba nor in a call of a client');
     }
     await migrationCounts.accept(operation, actor.name, reason);
     return { operation, by: actor.name, at: now(), reason };

@@ -22,20 +22,20 @@ const stepNames = Object.keys(STEPS) as [StepName, ...StepName[]];
 const due = {
   step: z.enum(stepNames),
   title: z.string(),
-  isReady: z.boolean().describe('Whether nothing blocks it.'),
-  blocks: z.array(z.string()).describe('What has to be true first.'),
+  isReady: z.boolean().describe('Whether nothing blocks the step.'),
+  blocks: z.array(z.string()).describe('What blocks the step.'),
   commands: z.array(z.string()).describe('The commands of the step, in their order.'),
 };
 const ofEachStage = z.strictObject({ record: z.number(), compare: z.number(), lead: z.number(), alone: z.number() });
 const accountOutput = z.strictObject({
   username: z.string(),
   stage,
-  isDefault: z.boolean().describe('It has no stage of its own.'),
+  isDefault: z.boolean().describe('Whether the account has the default stage, and none of its own.'),
   since: instant.nullable(),
   days: ofEachStage.describe('Days in each stage.'),
   copiedAt: instant.nullable(),
   waitingWrites: count,
-  heldMessages: count.describe('Scheduled messages that were copied and that nobody sends here yet.'),
+  heldMessages: count.describe('Scheduled messages that were copied and that Columba does not send yet.'),
   changes: z.array(z.strictObject({ stage, at: instant, by: z.string() })),
   ...due,
 });
@@ -93,7 +93,7 @@ export const migrateAccounts = listAction({
 const nextOutput = z.strictObject({
   ...due,
   username: z.string().nullable().describe('Null: for all accounts.'),
-  accounts: ofEachStage.nullable().describe('How many accounts are in each stage; null where one was asked for.'),
+  accounts: ofEachStage.nullable().describe('How many accounts are in each stage; null if one account was asked for.'),
   clients: z
     .strictObject({ total: count, silent: count, unknownUserIds: count })
     .nullable()
@@ -113,7 +113,7 @@ export const migrateNext = action({
   scope: 'accounts',
   method: 'GET',
   path: '/migration/next',
-  summary: 'Tell which step of the checklist is due, what blocks it, and the commands for it.',
+  summary: 'Show which step of the checklist is due, what blocks it, and the commands for it.',
   description: 'For all accounts together, or for one of them. `migrate accounts` lists the step of each.',
   query: z.strictObject({ username: username.optional().describe('Only for this account.') }),
   output: nextOutput,

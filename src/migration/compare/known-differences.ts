@@ -21,18 +21,19 @@ export const KNOWN_DIFFERENCES = {
   'xml-attribute-order': 'The order of attributes.',
   'xml-notation': 'Empty elements, references and quotes, which mean the same.',
   'diffgram-row-ids': 'Ids and numbers of rows in a diffgram.',
-  'field-userID': 'userID of a profile: each server has its own notion.',
-  'field-password': 'password of a profile, which is always empty here.',
+  'field-userID': 'userID of a profile, which each server fills in differently.',
+  'field-password': 'password of a profile, which is always empty in Columba.',
   'field-last-login': 'datetimeLastLoggedIn of a profile.',
   'fault-text': 'The text of a fault; its code is compared.',
   'dateTime-form': 'How an instant is written.',
   'number-form': 'How a number is written.',
   'boolean-form': 'How true or false is written.',
-  'list-order': 'An order that neither side promises: class order.',
+  'list-order': 'An order of rows that neither server promises; such answers have the outcome order.',
   'rows-beyond-cap': 'Rows beyond the smaller limit of the two servers.',
   'status-words': 'A status by its word in the dialect.',
-  'error-status': 'By design: GET and POST have the status of HTTP here, and 500 there.',
-  'plain-error': 'By design: what is no envelope gets a plain error here, and a fault there.',
+  'error-status': 'By design: errors of GET and POST have their HTTP status in Columba, and 500 at the old server.',
+  'plain-error':
+    'By design: a request that is no envelope gets a plain error from Columba, and a fault from the old server.',
 } as const;
 export type KnownDifference = keyof typeof KNOWN_DIFFERENCES;
 

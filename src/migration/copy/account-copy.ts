@@ -58,7 +58,7 @@ export async function copyAccount(
   }
   await database.transaction(found, async (queries) => {
     if (lastWrite !== undefined && (await lastWriteOf(queries, found)) !== lastWrite) {
-      throw conflict('Clients changed something meanwhile. Run it again.');
+      throw conflict('Clients changed something meanwhile. Run the command again.');
     }
     const { highest } = (await copyProgress(queries, found)) ?? {};
     await addCredentials(queries, found, [credential]);
@@ -75,10 +75,12 @@ async function targetOf(database: Database, username: string, hash: string): Pro
   const found = owner ?? named;
   if (found === null) return null;
   if (owner !== null && named !== owner) {
-    throw conflict(`username: the user_id belongs to another account here than ${username}`);
+    throw conflict(`username: the user_id belongs to another account of Columba than ${username}`);
   }
   if (!(await copyProgress(database, found))) {
-    throw conflict(`username: the account ${username} was made here, and not by an import from the old server`);
+    throw conflict(
+      `username: the account ${username} was created in Columba, and not by an import from the old server`,
+    );
   }
   return found;
 }

@@ -216,7 +216,7 @@ async function importAccount(
   const outbox = { sent: sent.count, scheduled: scheduled.messages.length };
   const report = { ...base, ...outbox, ...inbox.counts, isNew: target.isNew, remarks };
   if (!inbox.fits) {
-    const problem = `The counts of the inbox do not fit: ${inbox.counts.read} read and ${inbox.counts.unread} unread there.`;
+    const problem = `The inbox does not have the ${inbox.counts.read} read and ${inbox.counts.unread} unread messages that the old server counts.`;
     return { ...report, outcome: 'failed', problem };
   }
   await setCopyCompleted(database, target.account, askedAt);
@@ -242,7 +242,7 @@ async function importLeading(
     const lastWrite = await lastWriteOf(database, account);
     const waiting = await writesWaiting(database, account);
     if (waiting === 0) return { lastWrite };
-    const remarks = [`${waiting} writes wait for the old server. Run it again when it has them.`];
+    const remarks = [`${waiting} writes wait for the old server. Run the import again when it has them.`];
     return { report: { outcome: 'left', remarks } };
   }
   if (stage !== 'alone') return undefined;
@@ -276,12 +276,12 @@ async function readThrough(batches: AsyncIterable<unknown>): Promise<void> {
 const completeness = (
   cap: number | undefined,
   { count, isCapped }: { readonly count: number; readonly isCapped: boolean },
-) => (isCapped ? [`FetchSentDS gives at most ${cap ?? count}: older sent messages stay at the old server.`] : []);
+) => (isCapped ? [`FetchSentDS returns at most ${cap ?? count}: older sent messages stay at the old server.`] : []);
 
 async function statusRemarks({ database }: CopyDependencies, from: OldAccount, account: bigint): Promise<string[]> {
   const there = Number((await read(from, 'sent.CountUnMarkedDeliveryStatus')).value);
   const here = await unmarkedCount(database, account);
-  return there === here ? [] : [`${there} delivery statuses are not marked there, and ${here} here.`];
+  return there === here ? [] : [`${there} delivery statuses are not marked at the old server, and ${here} in Columba.`];
 }
 
 /** Reads the whole inbox and compares it with both counts. */

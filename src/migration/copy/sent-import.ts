@@ -80,7 +80,7 @@ async function plan(queries: Queries, target: SentImport, rows: readonly SentRow
       const found = here.get(id);
       if (found) return difference(row, found, target.region);
       if (deleted.has('sent', id)) return 'deleted';
-      if (scheduled.has(id)) return refused(`the message with the id ${id} is scheduled here`);
+      if (scheduled.has(id)) return refused(`the message with the id ${id} is scheduled in Columba`);
       const reason = idRefusal(id);
       if (reason !== null) return refused(reason);
       here.set(id, row);
@@ -102,11 +102,12 @@ function difference(
 ): SentOutcome {
   const { id } = row;
   if (found.recipient === null || numberKey(found.recipient, region) !== numberKey(row.recipient, region))
-    return refused(`the message with the id ${id} has another number here`);
-  if (plain(found.text) !== plain(row.text)) return refused(`the message with the id ${id} has another text here`);
+    return refused(`the message with the id ${id} has another number in Columba`);
+  if (plain(found.text) !== plain(row.text))
+    return refused(`the message with the id ${id} has another text in Columba`);
   if (Math.floor(found.sentAt / row.unit) !== Math.floor(row.sentAt / row.unit))
     return refused(
-      `the message with the id ${id} was sent at ${instant(found.sentAt)} here, and at ${instant(row.sentAt)} in the file`,
+      `the message with the id ${id} was sent at ${instant(found.sentAt)} in Columba, and at ${instant(row.sentAt)} in the file`,
     );
   return 'known';
 }
@@ -129,7 +130,7 @@ async function timeRule(queries: Queries, { account, username }: SentImport): Pr
   if (!progress) return () => null;
   const { completedAt, syncedAt } = progress;
   if (completedAt === null)
-    throw conflict(`The import of ${username} from the old server has not ended. Run it first.`);
+    throw conflict(`The import of ${username} from the old server is not complete. Run it first.`);
   const copiedAt = Math.max(completedAt, syncedAt ?? 0);
   return ({ sentAt }) =>
     sentAt > copiedAt

@@ -144,7 +144,10 @@ function learnColumns(operation: string, seen: DataSetStatistics): LearnedColumn
       : []),
     ...declared.flatMap(({ name, type }) => typeDoubt(entry, name, type)),
     ...columns.flatMap((column) => columnDoubt(entry, column, seen)),
-    ...missing.map((field) => ({ entry, reason: `no column shows our ${field}; name it, or clients will miss it` })),
+    ...missing.map((field) => ({
+      entry,
+      reason: `no column shows the field ${field} of the contract; name the column, or clients will miss it`,
+    })),
   ];
   const text = columns.map(columnText).join(', ');
   const findings: Finding[] = [{ entry, count: seen.answers, text }];
@@ -200,7 +203,9 @@ function columnDoubt(entry: string, { name, from, constant }: DialectColumn, see
   if (values.length === 0 && seen.rows >= CONSTANT_ROWS_MIN) return [];
   const examples = [...new Set(values.map(([value]) => shapeOf(value)))].slice(0, 3).join(', ');
   const shown = examples === '' ? 'no row was seen' : `values such as ${examples}`;
-  return [{ entry, reason: `${name} is none of ours (${shown}); say from which column, or a constant` }];
+  return [
+    { entry, reason: `${name} is no field of the contract (${shown}); name the field that it shows, or a constant` },
+  ];
 }
 
 function columnText({ name, type, from, constant }: DialectColumn): string {

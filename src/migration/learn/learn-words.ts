@@ -65,7 +65,10 @@ export class WordsLearner {
     if (words.size > 0 && !isOurs && missing.length > 0) {
       for (const status of missing) {
         const entry = `statusWords.${status}`;
-        uncertain.push({ entry, reason: 'no word was seen for it, so it is written as here; name it' });
+        uncertain.push({
+          entry,
+          reason: 'no word was seen for this status, so it is written as Columba writes it; name the word',
+        });
       }
     }
     const statusWords = Object.fromEntries(

@@ -152,10 +152,20 @@ function operationDoubts(group: string, ours: readonly string[], theirs: Readonl
   const more = [...theirs].filter((name) => !ours.includes(name)).slice(0, NAMES_SHOWN_MAX);
   return [
     ...(missing.length > 0
-      ? [{ entry, reason: `It lacks operations of the contract: ${missing.join(', ')}. They are in \`missing\`.` }]
+      ? [
+          {
+            entry,
+            reason: `The old server lacks operations of the contract: ${missing.join(', ')}. They are in \`missing\`.`,
+          },
+        ]
       : []),
     ...(more.length > 0
-      ? [{ entry, reason: `Columba lacks operations of it: ${more.join(', ')}. Ask whether a client calls them.` }]
+      ? [
+          {
+            entry,
+            reason: `Columba lacks operations of the old server: ${more.join(', ')}. Ask whether a client calls them.`,
+          },
+        ]
       : []),
   ];
 }
@@ -213,7 +223,10 @@ class Attempts {
       return await work();
     } catch (thrown) {
       if (!(thrown instanceof CopyProblem)) throw thrown;
-      this.doubts.set(entry, `${thrown.message} Look at it, or name it in \`missing\` if it is not there.`);
+      this.doubts.set(
+        entry,
+        `${thrown.message} Look at the operation, or name it in \`missing\` if the old server does not have it.`,
+      );
       return null;
     }
   }
@@ -272,14 +285,17 @@ const DAY_MS = 86_400_000;
 function doubtsOf(namespace: string | null, effects: ReadEffects): Doubt[] {
   const doubts: Doubt[] = [];
   if (namespace === null) {
-    doubts.push({ entry: 'namespace', reason: 'No WSDL was given. Look at a request of a client, and set it.' });
+    doubts.push({
+      entry: 'namespace',
+      reason: 'The old server gave no WSDL. Look at a request of a client, and set the namespace.',
+    });
   }
   for (const name of TESTED) {
     if (effects[name] === 'leaves') continue;
     const reason =
       effects[name] === 'marks'
-        ? 'It marks what it returns: the test marked one message. Import and sync do not call it.'
-        : 'Whether it marks what it returns is not tested. It needs an account with an unread message or status.';
+        ? 'The operation marks what it returns: the test marked one message. Import and sync do not call it.'
+        : 'It was not tested whether the operation marks what it returns. The test needs an account with an unread message or status.';
     doubts.push({ entry: `reading ${name}`, reason });
   }
   return doubts;

@@ -80,7 +80,7 @@ function lackingResult(name: string): { value: unknown; raw: unknown } {
   const [group = '', operation = ''] = name.split('.');
   const kind = operationOf(group, operation)?.result.kind;
   if (kind === 'list' || kind === 'dataSet') return { value: [], raw: [] };
-  throw new CopyProblem(`The old server lacks ${name}, as the dialect says, and this needs it.`);
+  throw new CopyProblem(`The old server lacks ${name}, as the dialect says, and this command needs it.`);
 }
 
 export const readRows = async (

@@ -110,14 +110,15 @@ async function unreadOfDataSet(from: OldAccount, expected: number): Promise<Unre
 
 const cannotTell = (expected: number): CopyProblem =>
   new CopyProblem(
-    `${expected} messages are unread, and which ones cannot be read without marking them: Unread marks or gives fewer, ` +
-      'and InboxDS shows no column that is mapped to "read".',
+    `${expected} messages are unread, and it cannot be seen which ones without marking them: Unread marks or returns fewer, ` +
+      'and InboxDS has no column that is mapped to "read".',
   );
 
 export async function readInboxDataSet(from: OldAccount): Promise<{ message: ReceivedMessage; isRead: boolean }[]> {
   const name = 'inbox.InboxDS';
   const probe = (await read(from, name, { max_count: 1 })).raw as RawDataSet;
-  if (!showsColumn(from.dialect, name, 'read', probe)) throw new CopyProblem('InboxDS does not show which are read.');
+  if (!showsColumn(from.dialect, name, 'read', probe))
+    throw new CopyProblem('InboxDS does not show which messages are read.');
   const { rows } = await readGrowing(from, name, 'max_count');
   return rows.map((row) => ({ message: toReceived(row, name), isRead: row.read === true }));
 }

@@ -86,7 +86,7 @@ async function readContacts(from: OldAccount, remarks: string[]): Promise<{ grou
     const members = await readRows(from, 'account.FetchContactsByGroupId', { groupid: id });
     if (members.length !== total) {
       throw new CopyProblem(
-        `Group ${id} says ${total} contacts and shows ${members.length}. Something changed: run it again.`,
+        `Group ${id} counts ${total} contacts and lists ${members.length}. Something changed: run the command again.`,
       );
     }
     for (const member of members) {
@@ -99,7 +99,8 @@ async function readContacts(from: OldAccount, remarks: string[]): Promise<{ grou
     if (!/^-?\d{1,18}$/.test(key))
       throw new CopyProblem('A contact has an id that is no number, so it cannot be kept.');
     const several = groupsOf.get(key) ?? [];
-    if (several.length > 1) remarks.push(`Contact ${key} is in the groups ${several.join(', ')}; here it is in one.`);
+    if (several.length > 1)
+      remarks.push(`Contact ${key} is in the groups ${several.join(', ')}; Columba keeps it in one.`);
     const shown = (row.groupid as string | null) ?? several[0] ?? null;
     const group = shown !== null && known.has(shown.trim()) ? BigInt(shown) : null;
     if (shown !== null && group === null)
@@ -134,6 +135,7 @@ async function readTemplates(from: OldAccount, remarks: string[]): Promise<strin
 
 function uniqueBy<T>(items: readonly T[], keyOf: (item: T) => unknown, what: string, remarks: string[]): T[] {
   const found = new Map(items.map((item) => [keyOf(item), item]));
-  if (found.size < items.length) remarks.push(`${items.length - found.size} ${what}s are there twice, and once here.`);
+  if (found.size < items.length)
+    remarks.push(`${items.length - found.size} ${what}s are at the old server twice, and in Columba once.`);
   return [...found.values()];
 }

@@ -43,9 +43,9 @@ export async function refusedCertificate(url: string, { code, message }: NodeJS.
   const why = isWeak ? 'is too weak by the rules of today' : `is not trusted (${code})`;
   const ca = isWeak
     ? 'Trust this one alone, and allow its weakness, with --old-ca FILE --old-legacy-tls'
-    : 'Name its authority, or itself where it is self-signed, with --old-ca FILE';
+    : 'Name its authority, or the certificate itself if it is self-signed, with --old-ca FILE';
   const shown = await certificateOf(new URL(url));
-  return `The certificate of the old server ${why}${shown === null ? '' : `: ${shown}`}. ${ca}, or take any certificate with --old-insecure-certificate.`;
+  return `The certificate of the old server ${why}${shown === null ? '' : `: ${shown}`}. ${ca}, or accept any certificate with --old-insecure-certificate.`;
 }
 
 const LOOK_MS_MAX = 5_000;

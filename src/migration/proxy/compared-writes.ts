@@ -43,7 +43,7 @@ export function createComparedWrites(
     const storing = writes.begin(account, `${call.group}.${call.operation}`, sealed, 'asked');
     const id = await within(settings.clock, STORE_MS_MAX, storing.catch(failed), undefined, { background: true });
     if (typeof id === 'bigint') return id;
-    failed(new Error('The database did not take a write in time. If the proxy is killed now, Columba may lack it.'));
+    failed(new Error('The database did not store a write in time. If the proxy is killed now, Columba may lack it.'));
     storing.then((late) => writes.remove(account, late)).catch(failed);
     return undefined;
   }

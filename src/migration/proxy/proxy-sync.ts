@@ -30,7 +30,7 @@ export function createProxySync({ stages, writes, ...dependencies }: ProxySyncSe
       if (account === undefined) return;
       // While writes wait, the old server's lists would be older than ours.
       if ((await writes.counts(account)).waiting > 0) {
-        if (options.everything) throw conflict('The old server is still to get writes of this account.');
+        if (options.everything) throw conflict('Writes of this account still wait for the old server.');
         return;
       }
       // An account that was not imported is not kept up to date.

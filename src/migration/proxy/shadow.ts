@@ -108,7 +108,7 @@ export function createShadow(settings: ShadowSettings): Shadow {
     const ours = await applied(settings, answered);
     // Another process has applied it.
     if (ours === null) return decide(answered, { outcome: 'skipped', ours });
-    if (!ours) return decide(answered, { outcome: 'failed', ours: null, example: 'Columba did not take a write' });
+    if (!ours) return decide(answered, { outcome: 'failed', ours: null, example: 'Columba did not accept a write' });
     const comparison = await comparing.compare(call, old, ours);
     decide(answered, { outcome: comparison.outcome, ours, comparison });
     // Messages that arrived between the two deletes were deleted only here, so they are copied.

@@ -54,7 +54,7 @@ export function decisionLines(plan: MigrationPlan, report: MigrationReport): str
       ? [`  And ${plural(accounts.length - ACCOUNTS_SHOWN_MAX, 'account')} more: columba migrate accounts lists all.`]
       : []),
     `Clients: ${clients.clients} seen, ${clients.silent} of them not for 7 days. User_ids without an account in Columba: ${clients.unknownUserIds}.`,
-    `Writes that one of the servers is still to get: ${report.waitingWrites.total}.`,
+    `Writes that wait for one of the servers: ${report.waitingWrites.total}.`,
     '',
     'Rules:',
     ...report.rules.map(({ name, isMet, detail }) => `  ${isMet ? 'yes' : 'NO '}  ${RULES[name]}: ${detail}`),

@@ -241,7 +241,9 @@ export function notesOf({
       : [`${who} not seen for ${SILENT_DAYS} days: columba migrate clients --silent ${SILENT_DAYS}`]),
     ...(unknownUserIds === 0
       ? []
-      : [`${unknown} no account here. Copy it, or erase what is nobody's: columba migrate forget-clients --unknown`]),
+      : [
+          `${unknown} no account in Columba. Copy it, or erase clients of unknown user_ids: columba migrate forget-clients --unknown`,
+        ]),
     ...(hasMore ? ['Only the first accounts were looked at.'] : []),
   ];
 }

@@ -66,7 +66,7 @@ const shownMs = (ms: number | null): string => (ms === null ? '–' : ms.toFixed
  */
 export const reportMain = (report: MigrationReport, decision: Html = html``): Html => html`<h1>Migration report</h1>
 <p class="lead"><strong>${report.isSafe ? 'Safe' : 'Not safe yet'}</strong> by the last ${report.days} days, at ${instantOf(report.at)}.
-Default stage: ${report.defaultStage}. Writes that one of the servers is still to get: ${report.waitingWrites.total}.</p>
+Default stage: ${report.defaultStage}. Writes that wait for one of the servers: ${report.waitingWrites.total}.</p>
 ${decision}
 <h2 class="details">Rules</h2>
 <table><thead><tr><th scope="col">Rule</th><th scope="col">Met</th><th scope="col">Found</th></tr></thead><tbody>${report.rules.map(

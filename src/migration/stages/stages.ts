@@ -273,7 +273,7 @@ const STUCK_MS = 30_000;
 function checkTaken(waiting: { total: bigint; oldest: bigint | null } | undefined, now: number): void {
   if (waiting?.oldest == null || now - Number(waiting.oldest) < STUCK_MS) return;
   throw conflict(
-    `The old server does not take ${waiting.total} writes that a client was told of. Try again when both sides have them.`,
+    `The old server does not accept ${waiting.total} writes that were acknowledged to clients. Try again when both servers have them.`,
   );
 }
 

@@ -152,7 +152,7 @@ function rulesOf(found: Found, { check, since }: VerdictInput, callsMin: number)
       ),
     },
     { name: 'different', isMet: different === 0, detail: `${different} of ${compared} answers` },
-    { name: 'failed', isMet: failed === 0, detail: `${failed} errors of ours in ${compared} calls` },
+    { name: 'failed', isMet: failed === 0, detail: `${failed} errors of Columba in ${compared} calls` },
     {
       name: 'lag',
       isMet: lagShare < LAG_SHARE_MAX,
@@ -163,7 +163,7 @@ function rulesOf(found: Found, { check, since }: VerdictInput, callsMin: number)
     {
       name: 'latency',
       isMet: ourP95Ms !== null && oldP95Ms !== null && ourP95Ms <= oldP95Ms,
-      detail: `the 95th percentile is ${shownMs(ourP95Ms)} here and ${shownMs(oldP95Ms)} there`,
+      detail: `the 95th percentile is ${shownMs(ourP95Ms)} for Columba and ${shownMs(oldP95Ms)} for the old server`,
     },
   ];
 }
