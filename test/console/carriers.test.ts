@@ -203,6 +203,26 @@ onEveryEngine("the operator's carriers", (engine) => {
     assert.match(await tryIt(), /No route fits/);
   });
 
+  test('a route with more ways than a new form shows keeps all of them when it is saved', async (t) => {
+    const { api, client } = await opened(t);
+    const names = ['one', 'two', 'three', 'four', 'five', 'six'];
+    for (const name of names) await act(api, 'connector put', { params: { name }, body: { kind: 'loopback' } });
+    const ways = names.map((connector) => ({ connector }));
+    await act(api, 'outbound-route put', { params: { name: 'long' }, body: { ways } });
+    const here = '/console/outbound-routes/long';
+    const page = (await client.get(here)).text;
+    assert.match(page, /name="way6"/, 'one more can be added');
+    const fields = Object.fromEntries(names.map((connector, index) => [`way${index}`, connector]));
+    await client.post(here, { ...fields, mode: 'order' });
+    const { items } = (await act(api, 'outbound-route list', {})) as {
+      items: { ways: { connector: string }[] }[];
+    };
+    assert.deepEqual(
+      items[0]?.ways.map(({ connector }) => connector),
+      names,
+    );
+  });
+
   test('the spend guard of an account is set in the console, and what it holds is released or refused there', async (t) => {
     const { api, client } = await opened(t);
     const here = '/console/accounts/acme/guard';

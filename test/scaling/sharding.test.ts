@@ -107,6 +107,8 @@ const BEYOND: Readonly<Record<string, string>> = {
   'webhooks.settle': 'a webhook may be about all accounts',
   'webhooks.addAttempt': 'a webhook may be about all accounts',
   'webhooks.attemptsBefore': 'a webhook may be about all accounts',
+  'webhooks.eventsAfter': 'a webhook may be about all accounts',
+  'webhooks.eventsOfWebhookAfter': 'a webhook may be about all accounts',
   'webhooks.resend': 'a webhook may be about all accounts',
   'webhooks.deleteOld': 'a webhook may be about all accounts',
   'events.emit': 'a webhook may be about all accounts',
@@ -187,7 +189,8 @@ const EVERYWHERE = [
   'webhook_attempt: index (webhook_id, at, event_id, number)',
   'webhook_attempt: primary key (webhook_id, event_id, number)',
   'webhook_delivery: foreign key (webhook_id)',
-  'webhook_delivery: index (at)',
+  'webhook_delivery: index (at, webhook_id, event_id)',
+  'webhook_delivery: index (webhook_id, at, event_id)',
   'webhook_delivery: index (webhook_id, due_at)',
   'webhook_delivery: primary key (webhook_id, event_id)',
 ];

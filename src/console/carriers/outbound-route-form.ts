@@ -50,12 +50,15 @@ const texts = {
 export type Route = Item<typeof outboundRouteList>;
 type Way = Route['ways'][number];
 
+/** Empty fields for ways, so that one can be added. The action takes at most ten ways. */
 const WAYS_SHOWN = 4;
+const WAYS_MAX = 10;
 
 /** What the form shows: what was typed, or the stored route. */
 function shownRoute({ form }: PageRequest, route: Route | undefined, isAgain: boolean) {
   const of = (name: string, stored: string): string => (isAgain ? form.text(name) : stored);
-  const ways = Array.from({ length: WAYS_SHOWN }, (_, index) => {
+  const shown = Math.min(Math.max(WAYS_SHOWN, (route?.ways.length ?? 0) + 1), WAYS_MAX);
+  const ways = Array.from({ length: shown }, (_, index) => {
     const way: Way | undefined = route?.ways[index];
     return {
       connector: of(`way${index}`, way?.connector ?? ''),
@@ -143,7 +146,7 @@ const numberIn = (text: string): number => (/^-?\d{1,10}$/.test(text) ? Number(t
 
 /** What was typed, for the action. */
 export function bodyOf({ form }: PageRequest) {
-  const ways = Array.from({ length: WAYS_SHOWN }, (_, index) => index)
+  const ways = Array.from({ length: WAYS_MAX }, (_, index) => index)
     .filter((index) => form.text(`way${index}`) !== '')
     .map((index) => {
       const [price, weight, cost] = [
