@@ -11,9 +11,7 @@ export const SIGN_IN = Object.fromEntries(
 );
 /** Statements that only the file of their engine uses. */
 export const UNEXPORTED =
-  'database.encoding database.place schema.recordVersion schema.state sqlite.changesFrom sqlite.markCopy'.split(
-    ' ',
-  );
+  'database.encoding database.place schema.recordVersion schema.state sqlite.changesFrom sqlite.markCopy'.split(' ');
 export const RESTORE: Readonly<Record<string, string>> = {
   'idempotency.voidClaims': 'a key belongs to a token',
   'installation.put': 'there is one row for the installation',
