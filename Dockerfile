@@ -1,4 +1,4 @@
-# The service on SQLite in /data, or on PostgreSQL with COLUMBA_DATABASE. docs/DEPLOYMENT.md says how to run it.
+# The service on SQLite in /data, or on PostgreSQL with COLUMBA_DATABASE. docs/INSTALL.md says how to run it.
 # Tags are exact; whoever wants the same bytes each time adds the digest: debian:13.6-slim@sha256:…
 
 # npm is needed to install and not afterwards, so it stays in this stage.

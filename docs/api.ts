@@ -22,10 +22,10 @@ import { flagOf, settings } from '../src/config/settings.ts';
 const RECORDS: readonly RecordType[] = [AccountDetail, Contact, Group, ReceivedMessage, DeliveryStatus];
 const GROUPS: [string, Readonly<Record<string, Operation>>][] = Object.entries(contract);
 
-/** The text of API.md. */
+/** The text of CONTRACT.md. */
 export function apiReference(): string {
   return `${[
-    '# API',
+    '# The contract',
     'Made from `src/asmx/contract/contract.ts` by `node bin/node.cjs docs/api.ts`. Do not edit it by hand.',
     [
       'Names are case-sensitive; only those of parameters in GET and POST are not. `{base_url}` is where your Columba answers,',
@@ -151,11 +151,11 @@ function table(head: string[], rows: string[][]): string {
 const BEGIN = '<!-- The settings: made by docs/api.ts, do not edit them by hand. -->';
 const END = '<!-- End of the settings. -->';
 
-/** The text of OPERATIONS.md with the settings as they are now. */
+/** The text of SETTINGS.md with the settings as they are now. */
 export function withSettings(text: string): string {
   const [before, rest = ''] = text.split(BEGIN);
   const [, after] = rest.split(END);
-  if (after === undefined) throw new Error('OPERATIONS.md has no place for the settings.');
+  if (after === undefined) throw new Error('SETTINGS.md has no place for the settings.');
   const rows = Object.entries<Setting<unknown>>(settings).map(([name, { variable, fallback, meaning, hasFlag }]) => [
     `\`${variable}\``,
     hasFlag === false ? '' : `\`--${flagOf(name)}\``,
@@ -165,8 +165,8 @@ export function withSettings(text: string): string {
   return `${before}${BEGIN}\n\n${table(['variable', 'flag of serve', 'default', 'meaning'], rows)}\n\n${END}${after}`;
 }
 
-export const API = new URL('API.md', import.meta.url);
-export const OPERATIONS = new URL('OPERATIONS.md', import.meta.url);
+export const CONTRACT = new URL('CONTRACT.md', import.meta.url);
+export const SETTINGS = new URL('SETTINGS.md', import.meta.url);
 export const PROVIDER_SCHEMA = new URL('provider.schema.json', import.meta.url);
 
 /** The JSON Schema of provider files, for editors. */
@@ -174,7 +174,7 @@ export const providerSchema = (): string =>
   `${JSON.stringify({ title: 'A provider file of Columba', ...z.toJSONSchema(providerFile, { io: 'input' }) })}\n`;
 
 if (import.meta.main) {
-  writeFileSync(API, apiReference());
-  writeFileSync(OPERATIONS, withSettings(readFileSync(OPERATIONS, 'utf8')));
+  writeFileSync(CONTRACT, apiReference());
+  writeFileSync(SETTINGS, withSettings(readFileSync(SETTINGS, 'utf8')));
   writeFileSync(PROVIDER_SCHEMA, providerSchema());
 }

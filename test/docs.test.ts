@@ -6,7 +6,7 @@ import { dirname, join, normalize } from 'node:path';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
-import { API, apiReference, OPERATIONS, withSettings } from '../docs/api.ts';
+import { apiReference, CONTRACT, SETTINGS, withSettings } from '../docs/api.ts';
 import { addOperatorCommands } from '../src/commands/operator.ts';
 import { createProgram } from '../src/commands/program.ts';
 import { limits } from '../src/config/limits.ts';
@@ -54,12 +54,12 @@ const anchorsOf = (file: string): string[] =>
   );
 
 describe('generated documents', () => {
-  test('docs/API.md is up to date with docs/api.ts', () => {
-    assert.equal(readFileSync(API, 'utf8'), apiReference());
+  test('docs/CONTRACT.md is up to date with docs/api.ts', () => {
+    assert.equal(readFileSync(CONTRACT, 'utf8'), apiReference());
   });
 
-  test('the settings in docs/OPERATIONS.md are up to date with docs/api.ts', () => {
-    const text = readFileSync(OPERATIONS, 'utf8');
+  test('the settings in docs/SETTINGS.md are up to date with docs/api.ts', () => {
+    const text = readFileSync(SETTINGS, 'utf8');
     assert.equal(text, withSettings(text));
     for (const { variable } of Object.values(settings)) assert.ok(text.includes(`| \`${variable}\` `), variable);
   });
@@ -170,16 +170,16 @@ describe('the README', () => {
 });
 
 describe('numbers', () => {
-  test('the bounds in SECURITY.md are those of the source', () => {
-    const rows = tablesOf('SECURITY.md').get('Bounds') ?? [];
+  test('the bounds in docs/LIMITS.md are those of the source', () => {
+    const rows = tablesOf('docs/LIMITS.md').get('Bounds') ?? [];
     assert.ok(rows.length > 10);
     for (const [what, most = '', place = ''] of rows) {
       assert.equal(Number(most.replaceAll(',', '')), boundAt(place.replaceAll('`', '')), what);
     }
   });
 
-  test('SECURITY.md names every setting that is a limit, with the test that reaches it', () => {
-    const rows = tablesOf('SECURITY.md').get('Bounds') ?? [];
+  test('docs/LIMITS.md names every setting that is a limit, with the test that reaches it', () => {
+    const rows = tablesOf('docs/LIMITS.md').get('Bounds') ?? [];
     for (const { variable } of Object.values(limits)) {
       const [, , , tests = ''] = rows.find(([, , place]) => place === `setting \`${variable}\``) ?? [];
       assert.match(tests, /^`(?:test|proof)\/[\w/-]+\.test\.ts`/, variable);
@@ -202,8 +202,8 @@ describe('numbers', () => {
   });
 });
 
-describe('the import format in docs/OPERATIONS.md', () => {
-  const tables = tablesOf('docs/OPERATIONS.md');
+describe('docs/IMPORT-FORMAT.md', () => {
+  const tables = tablesOf('docs/IMPORT-FORMAT.md');
   const LISTS = ['userIDHashes', 'groups', 'contacts', 'blacklist', 'inbox', 'sent', 'scheduled'];
   const VALUES: Record<string, unknown> = {
     text: '+27825550100',

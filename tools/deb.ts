@@ -74,7 +74,7 @@ function makePackage(platform: string): void {
 function unit(): string {
   return readFileSync(join(root, 'examples', 'deploy', 'columba.service'), 'utf8')
     .replace(/^#[^\n]*\n#[^\n]*\n\n/, '')
-    .replace('Documentation=file:/opt/columba/docs/OPERATIONS.md', 'Documentation=man:columba(1)')
+    .replace('Documentation=file:/opt/columba/docs/INSTALL.md', 'Documentation=man:columba(1)')
     .replace('# The script becomes node, so node is the main process.\n', '')
     .replace('/opt/columba/columba serve', '/usr/lib/columba/columba serve')
     .replace('ProtectSystem=strict\n', 'ProtectSystem=strict\nReadWritePaths=-/var/backups/columba\n')

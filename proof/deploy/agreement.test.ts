@@ -20,7 +20,8 @@ import {
 
 const FILES = [
   'Dockerfile',
-  'docs/DEPLOYMENT.md',
+  'docs/INSTALL.md',
+  'docs/PROXIES.md',
   ...globSync('examples/deploy/**/{*.*,Dockerfile}', { cwd: ROOT }).sort(),
 ];
 const { version } = JSON.parse(read('package.json'));

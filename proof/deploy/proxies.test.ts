@@ -170,7 +170,7 @@ async function oldTls(port: string, tls: 'TLSv1' | 'TLSv1.1', address: string): 
   }
 }
 
-describe('docs/DEPLOYMENT.md', () => {
+describe('docs/PROXIES.md', () => {
   for (const file of [
     'nginx.conf',
     'nginx-old-tls.conf',
@@ -179,8 +179,8 @@ describe('docs/DEPLOYMENT.md', () => {
     'stunnel.conf',
     'Caddyfile',
   ]) {
-    test(`docs/DEPLOYMENT.md shows examples/deploy/${file} as it is`, () => {
-      assert.ok(read('docs/DEPLOYMENT.md').includes(`\n${read(`examples/deploy/${file}`)}\`\`\`\n`));
+    test(`docs/PROXIES.md shows examples/deploy/${file} as it is`, () => {
+      assert.ok(read('docs/PROXIES.md').includes(`\n${read(`examples/deploy/${file}`)}\`\`\`\n`));
     });
   }
 

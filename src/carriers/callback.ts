@@ -17,7 +17,7 @@ import { submitWithin } from './submit-within.ts';
 /**
  * A connector to a carrier that speaks JSON, signed by Standard Webhooks. Each part is one POST to
  * the carrier's URL, and the carrier posts receipts and incoming messages to us. See
- * docs/GATEWAYS.md.
+ * docs/CONNECTORS.md.
  */
 const secret = z.string().max(200).refine(isWebhookSecret, 'expected whsec_ and 16 to 64 bytes in base64');
 

@@ -8,7 +8,7 @@ import { limits } from './limits.ts';
 import { type Setting, setting, wholeNumber } from './setting.ts';
 
 /**
- * All settings in one table: environment variables, flags, `--help` and docs/OPERATIONS.md come
+ * All settings in one table: environment variables, flags, `--help` and docs/SETTINGS.md come
  * from it.
  */
 

@@ -156,7 +156,7 @@ describe('examples/monitoring', () => {
     const [host, port] = job.static_configs[0].targets[0].split(':');
     assert.equal(host, settings.metricsHost.fallback);
     assert.ok(
-      readFileSync(new URL('../../docs/OPERATIONS.md', import.meta.url), 'utf8').includes(
+      readFileSync(new URL('../../docs/MONITORING.md', import.meta.url), 'utf8').includes(
         `COLUMBA_METRICS_PORT=${port}`,
       ),
     );

@@ -4,7 +4,7 @@ import { RECEIPT_STATUSES } from '../connector.ts';
 
 /**
  * The form of a provider file, which describes how an HTTP provider is called, how its answers are
- * read, and what it calls back. docs/CARRIERS.md explains each part; the JSON Schema beside it is
+ * read, and what it calls back. docs/PROVIDERS.md explains each part; the JSON Schema beside it is
  * made from this. A file has no code, no expressions and no regular expressions.
  */
 

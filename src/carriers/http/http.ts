@@ -18,7 +18,7 @@ import { parseTemplate, render } from './template.ts';
 import { createTokens } from './token.ts';
 import { tryOut } from './trial.ts';
 
-/** A connector to an HTTP provider that a file describes. See docs/CARRIERS.md. */
+/** A connector to an HTTP provider that a file describes. See docs/PROVIDERS.md. */
 
 const ANSWER_BYTES_MAX = 64 * 1024;
 /** A request that its provider takes once is repeated after this time without an answer. */

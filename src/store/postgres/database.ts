@@ -67,7 +67,7 @@ export async function openPostgres(settings: PostgresSettings, clock: Clock): Pr
     transactionsAtOnce: TRANSACTIONS_AT_ONCE,
     snapshot: (work) => withConnection((connection) => connection.within(SNAPSHOT, work, NO_TIMEOUT_MS)),
     check,
-    scrub: async () => {}, // see docs/OPERATING.md
+    scrub: async () => {}, // see docs/PRIVACY.md
     place: () => withConnection(placeOf),
     backup: async () => {
       throw new Problem('bad-argument', 'Back up a PostgreSQL database with its own tools: pg_dump or pg_basebackup.');

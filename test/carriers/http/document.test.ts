@@ -6,16 +6,16 @@ import { providerFile, RESULTS } from '../../../src/carriers/http/form.ts';
 import { MESSAGE_NAMES } from '../../../src/carriers/http/template.ts';
 import { configOf, shippedFile } from '../../support/provider.ts';
 
-const document = readFileSync(new URL('../../../docs/CARRIERS.md', import.meta.url), 'utf8');
+const document = readFileSync(new URL('../../../docs/PROVIDERS.md', import.meta.url), 'utf8');
 
-describe('docs/CARRIERS.md', () => {
-  test('the example of docs/CARRIERS.md is accepted, and its examples have the results that it names', () => {
+describe('docs/PROVIDERS.md', () => {
+  test('the example of docs/PROVIDERS.md is accepted, and its examples have the results that it names', () => {
     const [, text = ''] = /```json\n(\{\n {2}"title"[\s\S]*?\n\})\n```/.exec(document) ?? [];
     const config = configOf(JSON.parse(text), 'https://provider.example');
     assert.deepEqual(Object.keys(config.secrets), ['password', 'callbackSecret']);
   });
 
-  test('docs/CARRIERS.md has a row for every shipped provider, with its settings and its secrets', () => {
+  test('docs/PROVIDERS.md has a row for every shipped provider, with its settings and its secrets', () => {
     for (const name of shippedProviders) {
       const { settings, secrets, callbacks } = providerFile.parse(shippedFile(name));
       const isInPath = callbacks.some(({ check }) => check.kind === 'secretPath');
@@ -28,7 +28,7 @@ describe('docs/CARRIERS.md', () => {
     }
   });
 
-  test('docs/CARRIERS.md explains every part of a file, every placeholder, every result and every field of the configuration', () => {
+  test('docs/PROVIDERS.md explains every part of a file, every placeholder, every result and every field of the configuration', () => {
     for (const part of Object.keys(providerFile.shape))
       assert.match(document, new RegExp(`\`\\${part}\`|\`${part}\``), part);
     for (const name of MESSAGE_NAMES) assert.ok(document.includes(`\`{${name}}\``), name);

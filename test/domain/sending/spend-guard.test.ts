@@ -12,7 +12,7 @@ import { MINUTE, message, openSending, START } from '../../support/sending.ts';
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 const TRY = { tryForMs: 2 * DAY };
-/** As docs/GATEWAYS.md proposes, for a fifth of the customers. */
+/** As docs/CONNECTORS.md proposes, for a fifth of the customers. */
 const RECOMMENDED: Guard = {
   countries: 'region',
   recipientDay: 10,

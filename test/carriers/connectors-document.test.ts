@@ -7,7 +7,7 @@ import { SCRIPTED_OUTCOMES } from '../../src/carriers/loopback.ts';
 import { smppConfig } from '../../src/carriers/smpp/config.ts';
 
 const read = (path: string): string => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
-const document = read('docs/GATEWAYS.md');
+const document = read('docs/CONNECTORS.md');
 
 interface Example {
   readonly connectors: readonly {
@@ -31,15 +31,15 @@ const groupsOf = (path: string): Map<string, Map<string, string>> =>
       }),
   );
 
-describe('docs/GATEWAYS.md', () => {
-  test('docs/GATEWAYS.md names every kind of connector, and every scripted outcome of the loopback with its meaning', () => {
+describe('docs/CONNECTORS.md', () => {
+  test('docs/CONNECTORS.md names every kind of connector, and every scripted outcome of the loopback with its meaning', () => {
     for (const kind of kindNames) assert.ok(document.includes(`| \`${kind}\` |`), kind);
     for (const [digits, { meaning }] of Object.entries(SCRIPTED_OUTCOMES)) {
       assert.ok(document.includes(`| ${digits} | ${meaning} |\n`), digits);
     }
   });
 
-  test('docs/GATEWAYS.md names every field of both configurations of Kannel, and every default', () => {
+  test('docs/CONNECTORS.md names every field of both configurations of Kannel, and every default', () => {
     for (const config of [kannelBoxConfig, kannelSendsmsConfig]) {
       for (const field of Object.keys(config.shape))
         assert.match(document, new RegExp(`\\| .*\`${field}\`.* \\|`), field);
@@ -53,10 +53,10 @@ describe('docs/GATEWAYS.md', () => {
   });
 });
 
-describe('the SMPP section of docs/GATEWAYS.md', () => {
+describe('the SMPP section of docs/CONNECTORS.md', () => {
   const least = { host: 'h', systemId: 'u', password: 'p' };
 
-  test('docs/GATEWAYS.md names every field and every quirk of SMPP, with its default', () => {
+  test('docs/CONNECTORS.md names every field and every quirk of SMPP, with its default', () => {
     for (const [field, value] of Object.entries({ ...smppConfig.shape, ...smppConfig.parse(least) })) {
       assert.match(document, new RegExp(`\\| .*\`${field}\`.* \\|`), field);
       if (typeof value === 'object' || value === '' || field in least) continue;
