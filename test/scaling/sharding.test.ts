@@ -4,6 +4,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
+import { distribution } from '../../src/store/schema/distribution.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { openStore, pathOf, TABLES } from '../support/opened-database.ts';
 import { type Index, type StatementText, strayingIndexes, strayings } from './locality.ts';
@@ -385,15 +386,8 @@ onEveryEngine('tables', (engine) => {
   });
 });
 
-describe('docs/SCALING.md', () => {
-  const text = readFileSync(new URL('../../docs/SCALING.md', import.meta.url), 'utf8');
-  const named = (pattern: RegExp) => [...text.matchAll(pattern)].map(([, table]) => table as string);
-
-  test('the commands of docs/SCALING.md distribute every table by account, and replicate those that must be unique everywhere', () => {
-    const whole = named(/create_reference_table\('(\w+)'\)/g);
-    const spread = named(/create_distributed_table\('(\w+)', 'account_id'/g);
-    assert.deepEqual(whole.sort(), WHOLE_TABLES);
-    assert.deepEqual([...whole, ...spread].sort(), [...TABLES].sort());
-    assert.ok(spread.indexOf('contact_group') < spread.indexOf('contact'), 'which refers to it');
-  });
+test('every table says how it is stored on a distributed database, and a table without its account is never spread', () => {
+  assert.deepEqual(Object.keys(distribution).sort(), [...TABLES, 'schema_version'].sort());
+  const whole = WHOLE_TABLES.filter((table) => distribution[table] === 'account' && table !== 'account');
+  assert.deepEqual(whole, []);
 });
