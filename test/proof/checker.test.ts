@@ -181,7 +181,7 @@ describe('the checker finds each planted fault', () => {
     const used = (captured: number): History['outcomes'] => [
       { token: 'a', list: 'sent', status: 'DELIVERED', captured },
     ];
-    found(checked(RIGHT, used(3)), /^a \(DELIVERED\): 3 credits are used, and the carrier took 2 to 2 parts$/);
+    found(checked(RIGHT, used(3)), /^a \(DELIVERED\): 3 credits are used, and the carrier took parts for 2 to 2$/);
     found(checked(RIGHT, used(1)), /^a \(DELIVERED\): 1 credits are used/);
   });
 

@@ -17,6 +17,10 @@ const TESTS_PER_LINE = 500;
 const SHOWN = 20;
 const startedAt = Date.now();
 
+/** The cause says more than the error of node:test around it, but where a whole process failed, that has its exit code. */
+const toldOf = (error: Error | undefined): string =>
+  inspect(error?.cause instanceof Error ? error.cause : error, { depth: 4 });
+
 export default async function* progress(events: AsyncIterable<Event>): AsyncGenerator<string> {
   const counts = { tests: 0, failed: 0 };
   const skipped = new Map<string, number>();
@@ -33,7 +37,7 @@ export default async function* progress(events: AsyncIterable<Event>): AsyncGene
     const place = relative(process.cwd(), file);
     if (nesting === 0) seconds.set(place, (seconds.get(place) ?? 0) + details.duration_ms / 1_000);
     const isOwn = type === 'test:fail' && !/subtests? failed/.test(details.error?.message ?? '');
-    if (isOwn) yield `\n✖ ${name} (${place})\n${inspect(details.error?.cause ?? details.error)}\n`;
+    if (isOwn) yield `\n✖ ${name} (${place})\n${toldOf(details.error)}\n`;
     if (isOwn) counts.failed += 1;
     if (details.type === 'suite') continue;
     counts.tests += 1;

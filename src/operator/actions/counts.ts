@@ -19,7 +19,7 @@ const AT = '2026-11-15T11:00:00.000Z';
 
 export const accountCounts = accountAction({
   name: 'account counts',
-  scope: 'metrics',
+  scope: 'messages:read',
   accountTokens: true,
   method: 'GET',
   path: '/accounts/{username}/counts',
