@@ -25,8 +25,12 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const folder = join(root, 'build');
 const { version, description } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 const ARCHITECTURES: Readonly<Record<string, string>> = { 'linux-x64': 'amd64', 'linux-arm64': 'arm64' };
-/** When the package was described last. dpkg-deb writes it into the archive. */
-const EPOCH = '1794960000';
+/** The versions and their days, newest first, as CHANGELOG.md has them. */
+const RELEASES = [
+  ...readFileSync(join(root, 'CHANGELOG.md'), 'utf8').matchAll(/^## (\d\S+) - (\d{4}-\d\d-\d\d)$/gm),
+].map(([, release = '', day = '']) => ({ release, epoch: Date.parse(`${day}T00:00:00Z`) / 1_000 }));
+/** The time of every file, which dpkg-deb writes into the archive. */
+const EPOCH = RELEASES.find(({ release }) => release === version)?.epoch ?? 0;
 
 const { positionals } = parseArgs({ allowPositionals: true });
 for (const platform of positionals.length > 0 ? positionals : [`linux-${process.arch}`]) makePackage(platform);
@@ -58,12 +62,11 @@ function makePackage(platform: string): void {
   put('DEBIAN/conffiles', '/etc/columba/columba.conf\n');
   for (const script of ['postinst', 'prerm', 'postrm']) put(`DEBIAN/${script}`, ours(script), 0o755);
   put('DEBIAN/control', control(architecture, installedKiB(tree)));
-  for (const path of ['.', ...globSync('**/*', { cwd: tree })])
-    utimesSync(join(tree, path), Number(EPOCH), Number(EPOCH));
+  for (const path of ['.', ...globSync('**/*', { cwd: tree })]) utimesSync(join(tree, path), EPOCH, EPOCH);
 
   const file = join(folder, `columba_${version}_${architecture}.deb`);
   execFileSync('dpkg-deb', ['--root-owner-group', '-Zxz', '-z1', '--build', tree, file], {
-    env: { ...process.env, SOURCE_DATE_EPOCH: EPOCH },
+    env: { ...process.env, SOURCE_DATE_EPOCH: String(EPOCH) },
     stdio: ['ignore', 'ignore', 'inherit'],
   });
   rmSync(tree, { recursive: true });
@@ -126,11 +129,14 @@ ${body.join('\n')}
 }
 
 function changelog(): string {
-  const at = new Date(Number(EPOCH) * 1_000).toUTCString().replace('GMT', '+0000');
-  return `columba (${version}) unstable; urgency=medium
+  const entries = RELEASES.map(({ release, epoch }) => {
+    const at = new Date(epoch * 1_000).toUTCString().replace('GMT', '+0000');
+    return `columba (${release}) unstable; urgency=medium
 
   * The changes are in CHANGELOG.md of the sources.
 
  -- The Columba project <packages@columba.example>  ${at}
 `;
+  });
+  return entries.join('\n');
 }

@@ -119,7 +119,7 @@ export function findCommand(
   print: (line: string) => void,
 ): Command {
   return new Command('find')
-    .description('find find the account behind a name in the log')
+    .description('find the account behind a name in the log')
     .requiredOption('--log-name <NAME>', 'the field "account" of a log line; needs COLUMBA_LOG_KEY')
     .action(async ({ logName: name }, command: Command) => {
       await withAccounts(command, async (list, logKey) => {

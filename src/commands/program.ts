@@ -59,7 +59,7 @@ export function createProgram(version: string): Command {
   withDatabase(add('export', 'write a snapshot of the accounts as JSON'))
     .option('--ndjson', 'one account a line')
     .option('--account <USERNAME>', 'only this one')
-    .option('--output <FILE>', 'write write to a file instead of standard output')
+    .option('--output <FILE>', 'write to a file instead of standard output')
     .option('--force', 'replace the file if it exists')
     .action(async (options, command) => {
       const { runExport } = await import('./data.ts');

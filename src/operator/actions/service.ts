@@ -140,7 +140,7 @@ export const status = action({
   }),
   example: {
     output: {
-      version: '0.1.0',
+      version: '0.2.0',
       at: '2026-11-15T12:00:00.000Z',
       database: { engine: 'sqlite', bytes: 409600, schemaVersion: 7 },
       accounts: 2,
