@@ -133,7 +133,7 @@ describe('a dialect learned from a different old server', () => {
 
   test('a learned dialect says what the recording does not show: words of other statuses, and the zone of times without one', () => {
     const entries = learned.uncertain.map(({ entry, reason }) => `${entry}: ${reason}`).join('\n');
-    assert.match(entries, /^statusWords\.QUEUED: no word was seen for this status*^statusWords\.EXPIRED: no word/ms);
+    assert.match(entries, /^statusWords\.QUEUED: no word was seen for this status.*^statusWords\.EXPIRED: no word/ms);
     assert.match(entries, /^dates\.timeZone: guessed from the newest message/m);
   });
 
