@@ -1,4 +1,6 @@
+import { BoundedMap } from '../base/bounded-map.ts';
 import type { Clock } from '../base/clock.ts';
+import { customerNetwork } from '../base/networks.ts';
 import { Problem } from '../base/problem.ts';
 import { type ConnectorRecord, createConnectors, type NewConnector } from '../domain/sending/connectors.ts';
 import { newWebhookSecret } from '../domain/webhooks/webhooks.ts';
@@ -44,6 +46,7 @@ export function createCarrierCallbacks(parts: CallbackParts): CarrierCallbacks {
   const connectors = createConnectors(parts.database, parts.clock.now);
   const configs = new Map(parts.ofFile.map(({ name, config }) => [name, config]));
   const known = new Map<string, Known>();
+  const refusals = createRefusals(parts.clock.now);
 
   /** Reads the table each time, so that a changed secret counts for the next request. */
   async function connectorOf(name: string): Promise<Connector | undefined> {
@@ -93,6 +96,8 @@ export function createCarrierCallbacks(parts: CallbackParts): CarrierCallbacks {
         if (!(thrown instanceof Problem) || thrown.kind !== 'denied') throw thrown;
         // A connector whose carrier signs bodies has read it.
         if (!request.bodyUsed) await compareNothing(request);
+        const waitSeconds = refusals.add(client);
+        if (waitSeconds !== null) return tooMany(waitSeconds);
         parts.denied?.(name, thrown.message, client);
         return refused();
       }
@@ -104,15 +109,48 @@ export function createCarrierCallbacks(parts: CallbackParts): CarrierCallbacks {
   };
 }
 
+const REFUSED_MAX = 100;
+const REFUSED_WINDOW_MS = 60_000;
+const NETWORKS_MAX = 10_000;
+
+/**
+ * Counts the refused requests of each network. A network with too many gets 429 for them, and they
+ * are not logged. Requests that are authentic still pass: anybody who has an account with a
+ * provider can make it call a wrong address, and must not keep its other calls out by that.
+ */
+function createRefusals(now: () => number) {
+  const counts = new BoundedMap<string, { readonly since: number; count: number }>(NETWORKS_MAX);
+  return {
+    /** The seconds to wait, if this is one too many; else null. */
+    add(client: string): number | null {
+      const network = customerNetwork(client) || client;
+      const at = now();
+      const before = counts.get(network);
+      const isOver = !before || Math.abs(at - before.since) >= REFUSED_WINDOW_MS;
+      const own = isOver ? { since: at, count: 0 } : before;
+      counts.set(network, own);
+      own.count++;
+      return own.count > REFUSED_MAX ? Math.ceil((own.since + REFUSED_WINDOW_MS - at) / 1_000) : null;
+    },
+  };
+}
+
 const NOWHERE = { url: 'https://nowhere.invalid/', timeoutMs: 100, allowPrivate: false };
 
 const DETAIL =
   'There is no connector with this name, or the request does not prove that it comes from the carrier. The log of the service says which.';
 
-const refused = (): Response =>
-  new Response(JSON.stringify({ status: 401, detail: DETAIL }), {
-    status: 401,
-    headers: { 'Content-Type': 'application/problem+json', 'Cache-Control': 'no-store' },
+const refused = (): Response => problem(401, DETAIL);
+
+const tooMany = (waitSeconds: number): Response =>
+  problem(429, `More than ${REFUSED_MAX} requests of this network in a minute did not prove where they come from.`, {
+    'Retry-After': String(waitSeconds),
+  });
+
+const problem = (status: number, detail: string, more: Record<string, string> = {}): Response =>
+  new Response(JSON.stringify({ status, detail }), {
+    status,
+    headers: { 'Content-Type': 'application/problem+json', 'Cache-Control': 'no-store', ...more },
   });
 
 function absent(thrown: unknown): undefined {

@@ -114,6 +114,27 @@ onEveryEngine('carriers that call the web listener', (engine) => {
     }
   });
 
+  test('the 101st callback of a network in a minute that proves nothing gets 429 and no line in the log, and a genuine one still passes', async () => {
+    const api = await startOperatorApi(engine);
+    try {
+      const { address, clock, call, logged } = api;
+      await call('PUT', '/connectors/hook', { body: connectorBody(SECRET) });
+      const wrong = () => callback(address, MESSAGE, { at: clock.now, secret: NEW_SECRET });
+      for (let count = 1; count <= 100; count++) assert.equal((await wrong()).status, 401);
+      const lines = logged.length;
+      const refused = await wrong();
+      assert.equal(refused.status, 429);
+      assert.ok(Number(refused.headers.get('Retry-After')) > 0);
+      assert.equal((await fetch(`${address}/carriers/nobody/`)).status, 429, 'it does not tell which connectors exist');
+      assert.equal(logged.length, lines);
+      assert.equal((await callback(address, MESSAGE, { at: clock.now })).status, 204);
+      clock.now += 60_000;
+      assert.equal((await wrong()).status, 401, 'a minute later');
+    } finally {
+      await api.stop();
+    }
+  });
+
   for (const workers of ['1', '2']) {
     test(`with --workers ${workers} an acknowledged callback survives a kill of the process that accepted it`, async () => {
       const database = await engine.fresh('sample');
