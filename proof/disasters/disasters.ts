@@ -2,6 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Random } from '../../test/support/random.ts';
+import type { Disk } from './disks.ts';
 import { createMachine, type Machine, USER_ID } from './machine.ts';
 
 /**
@@ -118,15 +119,23 @@ interface Shared {
 
 export interface Campaign {
   readonly folder: string;
-  readonly env: Readonly<Record<string, string>>;
+  readonly disk: Disk;
+  readonly env?: Readonly<Record<string, string>>;
   readonly rounds: number;
   readonly random: Random;
   readonly told?: (line: string) => void;
 }
 
-export async function runDisasters({ folder, env, rounds, random, told = () => {} }: Campaign): Promise<Result> {
+export async function runDisasters({
+  folder,
+  disk,
+  env = {},
+  rounds,
+  random,
+  told = () => {},
+}: Campaign): Promise<Result> {
   const carrier = await startCarrier(random);
-  const machine = await createMachine(folder, carrier.url, env);
+  const machine = await createMachine(folder, carrier.url, disk, env);
   const faults: string[] = [];
   const [secondsMissing, secondsAway]: [number[], number[]] = [[], []];
   let [count, acknowledged, lost] = [0, 0, 0];
@@ -138,12 +147,13 @@ export async function runDisasters({ folder, env, rounds, random, told = () => {
     for (let round = 1; round <= rounds && faults.length === 0; round++) {
       const load = startLoad(machine, shared);
       await load.isUnderWay();
+      await machine.backUp();
       await sleep(random.below(LOAD_MS));
       const ending = load.end();
       const killedAt = await machine.lose();
       await ending;
       await machine.restore();
-      const stored = machine.stored();
+      const stored = await machine.stored();
       await machine.start();
       secondsAway.push((Date.now() - killedAt) / 1_000);
       const expected = [...kept, ...load.writes.filter(({ answeredAt }) => answeredAt <= killedAt)];

@@ -1,23 +1,25 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { freePort } from '../../test/support/free-port.ts';
+import type { Disk } from './disks.ts';
 
-/** A machine with a service whose SQLite database is backed up, and which can be lost with its disk. */
+/** A machine with a service whose database is backed up, and which can be lost with its disk. */
 export interface Machine {
   readonly api: string;
   readonly contract: string;
   readonly token: string;
   start(): Promise<void>;
-  /** kill -9, and the folder with the database is gone. Returns the time of the kill. */
+  /** Takes a backup where the service does not do that itself. */
+  backUp(): Promise<void>;
+  /** kill -9, and the database is gone. Returns the time of the kill. */
   lose(): Promise<number>;
   restore(): Promise<void>;
   /** The tokens of all messages, and the blocked numbers. */
-  stored(): Set<string>;
+  stored(): Promise<Set<string>>;
   /** Throws if the credits of an account do not add up. */
   checkLedger(): Promise<void>;
   end(): Promise<void>;
@@ -30,9 +32,12 @@ const SECRET = `whsec_${Buffer.alloc(24, 7).toString('base64')}`;
 const CREATED = '2026-01-01T00:00:00Z';
 const START_MAX_MS = 120_000;
 
-export async function createMachine(folder: string, carrier: string, env: Readonly<Record<string, string>>) {
-  const data = join(folder, 'data');
-  const path = join(data, 'columba.db');
+export async function createMachine(
+  folder: string,
+  carrier: string,
+  disk: Disk,
+  env: Readonly<Record<string, string>>,
+): Promise<Machine> {
   const connectors = join(folder, 'connectors.json');
   const config = { url: carrier, secret: SECRET, allowPrivate: true, timeoutMs: 2_000 };
   const connector = { name: 'carrier', kind: 'callback', isDefault: true, config };
@@ -40,16 +45,17 @@ export async function createMachine(folder: string, carrier: string, env: Readon
   const [port, webPort] = [await freePort(), await freePort()];
   const settings = {
     ...env,
-    COLUMBA_DATABASE: `sqlite:${path}`,
     COLUMBA_CONNECTORS: connectors,
     COLUMBA_PORT: String(port),
     COLUMBA_WEB_PORT: String(webPort),
     COLUMBA_TURN_MAX_MS: '60000', // nobody is refused because the machine is busy
+    NODE_COMPILE_CACHE: join(folder, 'cache'), // each round starts the program twice
     PATH: process.env.PATH ?? '',
   };
   const launch = (args: readonly string[]) => {
     const options = ['--disable-warning=ExperimentalWarning', MAIN, ...args];
-    return spawn(process.execPath, options, { cwd: folder, env: settings, stdio: ['ignore', 'pipe', 'pipe'] });
+    const own = { ...settings, COLUMBA_DATABASE: disk.setting() };
+    return spawn(process.execPath, options, { cwd: folder, env: own, stdio: ['ignore', 'pipe', 'pipe'] });
   };
   const run = async (...args: string[]): Promise<string> => {
     const child = launch(args);
@@ -60,7 +66,6 @@ export async function createMachine(folder: string, carrier: string, env: Readon
     return output;
   };
 
-  mkdirSync(data);
   const account = {
     userID: USER_ID,
     username: USERNAME,
@@ -75,7 +80,7 @@ export async function createMachine(folder: string, carrier: string, env: Readon
   let service: ChildProcess | undefined;
   let log = '';
 
-  const machine: Machine = {
+  return {
     api: `http://127.0.0.1:${webPort}/operator/v1/accounts/${USERNAME}/messages`,
     contract: `http://127.0.0.1:${port}/api/account.asmx`,
     token,
@@ -97,25 +102,17 @@ export async function createMachine(folder: string, carrier: string, env: Readon
       const killedAt = Date.now();
       child.kill('SIGKILL');
       await once(child, 'close');
-      rmSync(data, { recursive: true });
-      mkdirSync(data);
+      await disk.lose();
       return killedAt;
     },
-    restore: async () => void (await run('restore')),
-    stored() {
-      const database = new DatabaseSync(path, { readOnly: true });
-      try {
-        const rows = database.prepare('select text as token from sent union select number from blocked_number').all();
-        return new Set(rows.map((row) => String(row.token)));
-      } finally {
-        database.close();
-      }
-    },
+    backUp: async () => disk.backUp?.(),
+    restore: () => disk.restore(run),
+    stored: disk.stored,
     checkLedger: async () => void (await run('check', '--ledger')),
     async end() {
       service?.kill('SIGKILL');
       if (service && service.exitCode === null && service.signalCode === null) await once(service, 'close');
+      await disk.end();
     },
   };
-  return machine;
 }

@@ -5,14 +5,21 @@ import { parseArgs } from 'node:util';
 import { createRandom } from '../../test/support/random.ts';
 import { BUCKET, startS3Store } from '../../test/support/s3-store.ts';
 import { type Result, runDisasters } from './disasters.ts';
+import { postgresDisk, sqliteDisk } from './disks.ts';
 
 /**
  * `npm run proof disasters -- --rounds 200`: half of them with a folder as the target of the backup,
- * half with a bucket. Prints the seed; `--seed` gives the same choices again. Exits with 1 if
+ * half with a bucket. `--engine postgres --rounds 40`: half of them with pg_basebackup, half with
+ * pg_dump. `--target NAME` takes one of the two alone. Prints the seed; `--seed` gives the same choices again. Exits with 1 if
  * something was submitted twice, lost out of order or counted wrong.
  */
 const { values } = parseArgs({
-  options: { rounds: { type: 'string' }, seed: { type: 'string' }, target: { type: 'string' } },
+  options: {
+    rounds: { type: 'string' },
+    seed: { type: 'string' },
+    target: { type: 'string' },
+    engine: { type: 'string' },
+  },
 });
 const rounds = Number(values.rounds ?? 200);
 const seed = Number(values.seed ?? Date.now() % 1_000_000_000);
@@ -41,22 +48,22 @@ print(`--seed ${seed} --rounds ${rounds}`);
 const folder = mkdtempSync(join(tmpdir(), 'columba-disasters-'));
 const store = await startS3Store();
 try {
-  const targets = {
-    folder: { COLUMBA_BACKUP: `file:${join(folder, 'target')}` },
-    bucket: { ...store.env, COLUMBA_BACKUP: `s3://${BUCKET}/columba` },
-  };
-  for (const [name, env] of Object.entries(targets)) {
+  const onSqlite = (env: Readonly<Record<string, string>>) => async (own: string) => ({ disk: sqliteDisk(own), env });
+  const onPostgres = (by: 'basebackup' | 'dump') => async (own: string) => ({ disk: await postgresDisk(own, by) });
+  const targets =
+    values.engine === 'postgres'
+      ? { basebackup: onPostgres('basebackup'), dump: onPostgres('dump') }
+      : {
+          folder: onSqlite({ COLUMBA_BACKUP: `file:${join(folder, 'target')}` }),
+          bucket: onSqlite({ ...store.env, COLUMBA_BACKUP: `s3://${BUCKET}/columba` }),
+        };
+  for (const [name, open] of Object.entries(targets)) {
     if (values.target !== undefined && values.target !== name) continue;
     const own = join(folder, name);
     mkdirSync(own);
     const share = values.target === undefined ? Math.ceil(rounds / 2) : rounds;
-    const result = await runDisasters({
-      folder: own,
-      env,
-      rounds: share,
-      random: createRandom('disasters', seed),
-      told: print,
-    });
+    const random = createRandom('disasters', seed);
+    const result = await runDisasters({ folder: own, ...(await open(own)), rounds: share, random, told: print });
     tell(name, result);
     if (result.faults.length > 0) process.exitCode = 1;
   }

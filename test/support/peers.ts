@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
+import { debianBinaries } from './postgres-server.ts';
 
 /** Programs of others that some tests need. Without one its tests are skipped, each by name and with the reason. */
 export interface Peer {
@@ -29,6 +30,7 @@ export const perlSmpp = () => peer('libnet-smpp-perl', ['perl'], ['-MNet::SMPP',
 // With Mono's wsdl come mcs, xsd and mono.
 export const mono = () => peer('mono-devel', ['wsdl'], []);
 // It makes a terminal.
+export const debianPostgres = (): Peer => ({ name: 'postgresql', command: debianBinaries() ?? null });
 export const script = () => peer('script of util-linux', ['script'], ['--version']);
 export const bash = () => peer('bash', ['bash'], ['--version']);
 export const zsh = () => peer('zsh', ['zsh'], ['--version']);
