@@ -9,6 +9,8 @@ import { actions } from '../operator/actions/all.ts';
 import type { Actor } from '../operator/actor.ts';
 import type { RawInput } from '../operator/input.ts';
 import { perform } from '../operator/perform.ts';
+import { type Act, CARRIER, playHistory } from './demo-history.ts';
+import { PRACTICE } from './demo-practice.ts';
 
 /**
  * What the demo needs in addition to its sample data: a token to send with, and a route for
@@ -36,9 +38,11 @@ export async function prepareDemo(services: Services): Promise<DemoSecrets> {
   await createRouting(database, now).put(route);
   const scopes = ['messages:read', 'messages:send', 'credits'];
   const { secret } = await addToken(database, { name: 'demo', account, scopes, expiresAt: null }, now());
+  await playHistory(services, actWith);
   await fillOperatorScreens(services);
   const operator = ownerOfOperator(await addOperator(database, 'demo', now()));
-  const customer = { kind: 'account', id: account, name: SAMPLE_USERNAME } as const;
+  const { username: name } = PRACTICE;
+  const customer = { kind: 'account', id: await accountId(database, name), name } as const;
   const pathOf = async (owner: typeof operator) =>
     `/console/sign-in/${(await issueLink(database, owner, now())).token}`;
   return { token: secret, customerLink: await pathOf(customer), operatorLink: await pathOf(operator) };
@@ -46,17 +50,19 @@ export async function prepareDemo(services: Services): Promise<DemoSecrets> {
 
 const DEMO: Actor = { kind: 'command', name: 'demo', tokenId: null, address: null, scopes: [], account: null };
 
+const actWith: Act = async (services, name, given) => {
+  const action = actions.find((each) => each.name === name);
+  if (!action) throw new Error(`there is no action ${name}`);
+  await perform(services, action, { params: {}, query: {}, body: {}, upload: new Uint8Array(), ...given }, DEMO);
+};
+
 /** Makes sure that each of the operator's screens has something to show. */
 async function fillOperatorScreens(services: Services): Promise<void> {
   const { database, now, extensions } = services;
-  const act = async (name: string, given: Partial<RawInput>) => {
-    const action = actions.find((each) => each.name === name);
-    if (!action) throw new Error(`there is no action ${name}`);
-    await perform(services, action, { params: {}, query: {}, body: {}, upload: new Uint8Array(), ...given }, DEMO);
-  };
+  const act = (name: string, given: Partial<RawInput>) => actWith(services, name, given);
   // A message to a number that has no route.
   await createCarrierEvents(database, now, null).incoming({
-    connector: 'loopback',
+    connector: CARRIER,
     gatewayId: null,
     sender: '+27825550207',
     destination: '31999',
@@ -79,7 +85,7 @@ async function fillOperatorScreens(services: Services): Promise<void> {
 }
 
 export const welcome = (address: string, web: string | undefined, secrets: DemoSecrets): string => `
-Columba is serving an account of sample data, which is gone when it stops.
+Columba is serving sample data, which is gone when it stops.
 
   Pages   ${address}/
 ${web === undefined ? '' : `  API     ${web}/operator/\n`}  Try     curl '${address}/api/inbox.asmx/Unread?user_id=${SAMPLE_USER_ID}&max_count=2'
