@@ -174,7 +174,7 @@ const operator: readonly PlantedFault[] = [
     'operator/api',
   ),
   fault(
-    'operator/actions/batches.ts',
+    'operator/actions/many-messages.ts',
     'if (sendAt <= now()) throw',
     'if (sendAt < now() - 1e12) throw',
     'operator/sending',

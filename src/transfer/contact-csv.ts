@@ -90,6 +90,30 @@ export async function* sentCsv(messages: AsyncIterable<readonly SentMessage[]>):
   ]);
 }
 
+/** A message of a batch; without a status it is scheduled. */
+interface BatchLine {
+  readonly id: bigint;
+  readonly recipient: string | null;
+  readonly text: string | null;
+  readonly status: string | null;
+  readonly at: number;
+  readonly updatedAt: number | null;
+  readonly resentAs: bigint | null;
+}
+
+export async function* batchCsv(messages: AsyncIterable<readonly BatchLine[]>): AsyncGenerator<string> {
+  yield CSV_START + csvLine(['id', 'recipient', 'status', 'at', 'updatedAt', 'resentAs', 'text']);
+  yield* lines(messages, ({ id, recipient, status, at, updatedAt, resentAs, text }) => [
+    id.toString(),
+    recipient ?? '',
+    status ?? 'SCHEDULED',
+    new Date(at).toISOString(),
+    updatedAt === null ? '' : new Date(updatedAt).toISOString(),
+    resentAs?.toString() ?? '',
+    text ?? '',
+  ]);
+}
+
 /** Writes each page of rows as one piece of text. */
 async function* lines<T>(pages: AsyncIterable<readonly T[]>, cellsOf: (row: T) => string[]): AsyncGenerator<string> {
   for await (const rows of pages) if (rows.length > 0) yield rows.map((row) => csvLine(cellsOf(row))).join('');

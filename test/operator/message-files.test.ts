@@ -36,7 +36,7 @@ onEveryEngine('messages as files', (engine) => {
     await of('acme', 'message record', { body });
     assert.equal(await text('message export', acme), `${header}'1,'@order,${AT},${AT},'0825550201,SUBMITTED,'-1+1\r\n`);
     const id = await accountId(database, 'acme');
-    const row = { account: id, ...body, status: 'SUBMITTED', sentAt: 0, updatedAt: 0, isMarked: 0 };
+    const row = { account: id, ...body, status: 'SUBMITTED', sentAt: 0, updatedAt: 0, batch: null, isMarked: 0 };
     const rows = Array.from({ length: 1_000 }, (_, index) => ({ ...row, id: BigInt(index + 2) }));
     await database.transaction(id, (queries) => queries.runAll(addSent, rows));
     const lines = (await text('message export', acme)).trimEnd().split('\r\n');

@@ -119,6 +119,6 @@ export async function leave(
   const texts = { reference: null, recipient: null, text: 'out', status: 'ENROUTE', sentAt: 5, updatedAt: 5 };
   await queries.runAll(
     outboxSql.addSent,
-    numbers.map((id) => ({ account, id: BigInt(id), isMarked, ...texts })),
+    numbers.map((id) => ({ account, id: BigInt(id), isMarked, batch: null, ...texts })),
   );
 }

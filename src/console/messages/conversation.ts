@@ -3,7 +3,7 @@ import type { Problem } from '../../base/problem.ts';
 import { randomBytes } from '../../base/random.ts';
 import type { Conversation } from '../../domain/search/conversations.ts';
 import type { FoundMessage, Position } from '../../domain/search/search.ts';
-import { inboxChangeMany } from '../../operator/actions/batches.ts';
+import { inboxChangeMany } from '../../operator/actions/many-messages.ts';
 import { messageSend } from '../../operator/actions/sending.ts';
 import { contactNames, conversationWith } from '../contacts/contact-names.ts';
 import { icon } from '../icons.ts';

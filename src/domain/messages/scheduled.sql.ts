@@ -76,9 +76,9 @@ export const deleteScheduledOf = statement<Some, HeldRow>(
   'delete from scheduled where account_id = :account and message_id {among :ids} returning message_id, held_parts',
 );
 /** Removes scheduled messages that are claimed, because they become sent messages. */
-export const takeScheduled = statement<Some, ScheduledRow>(
+export const takeScheduled = statement<Some, ScheduledRow & { batch_id: bigint | null }>(
   'outbox.takeScheduled',
-  `delete from scheduled where account_id = :account and message_id {among :ids} returning ${columns}`,
+  `delete from scheduled where account_id = :account and message_id {among :ids} returning ${columns}, batch_id`,
 );
 export const setRecipient = statement<Message & { recipient: string }>(
   'outbox.setRecipient',
@@ -93,9 +93,10 @@ export const addScheduled = statement<
     heldParts: number;
     scheduledAt: number;
     createdAt: number;
+    batch: bigint | null;
   }
 >(
   'outbox.addScheduled',
-  `insert into scheduled (account_id, message_id, reference, recipient, text, number_key, held_parts, scheduled_at, created_at)
-   values (:account, :id, :reference, :recipient, :text, :key, :heldParts, :scheduledAt, :createdAt)`,
+  `insert into scheduled (account_id, message_id, reference, recipient, text, number_key, held_parts, scheduled_at, created_at, batch_id)
+   values (:account, :id, :reference, :recipient, :text, :key, :heldParts, :scheduledAt, :createdAt, :batch)`,
 );

@@ -25,6 +25,8 @@ export interface NewScheduled extends ScheduledMessage {
   /** The form of the recipient by which the blacklist finds it; null without a recipient. */
   readonly key: string | null;
   readonly heldParts: number;
+  /** The batch that it was accepted with. */
+  readonly batch?: bigint | null;
 }
 
 export type Scheduled = ReturnType<typeof createScheduled>;
@@ -80,8 +82,9 @@ export async function takeScheduled(
   queries: Queries,
   account: AccountKey,
   ids: readonly bigint[],
-): Promise<ScheduledMessage[]> {
-  return (await queries.all(sql.takeScheduled, { account, ids: elementsOf(ids) })).map(toScheduled);
+): Promise<(ScheduledMessage & { readonly batch: bigint | null })[]> {
+  const rows = await queries.all(sql.takeScheduled, { account, ids: elementsOf(ids) });
+  return rows.map((row) => ({ ...toScheduled(row), batch: row.batch_id }));
 }
 
 export async function addScheduled(
@@ -91,7 +94,7 @@ export async function addScheduled(
 ): Promise<void> {
   await queries.runAll(
     sql.addScheduled,
-    messages.map((each) => ({ account, ...each })),
+    messages.map((each) => ({ account, batch: null, ...each })),
   );
 }
 

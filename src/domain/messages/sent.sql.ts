@@ -79,9 +79,10 @@ interface NewSent extends Message {
   sentAt: number;
   updatedAt: number;
   isMarked: number;
+  batch: bigint | null;
 }
-const insertSent = `insert into sent (account_id, message_id, reference, recipient, text, status, sent_at, updated_at, is_marked)
-   values (:account, :id, :reference, :recipient, :text, :status, :sentAt, :updatedAt, :isMarked)`;
+const insertSent = `insert into sent (account_id, message_id, reference, recipient, text, status, sent_at, updated_at, is_marked, batch_id)
+   values (:account, :id, :reference, :recipient, :text, :status, :sentAt, :updatedAt, :isMarked, :batch)`;
 
 export const addSent = statement<NewSent>('outbox.addSent', insertSent);
 /** Adds a message, or changes the one with this id. A mark stays while the status is the same. */

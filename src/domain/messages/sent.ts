@@ -80,7 +80,7 @@ export function createSent(database: Database, now: () => number) {
       database.transaction(account, async (queries) => {
         const id = await takeIds(queries, account, 'message');
         const updatedAt = now();
-        await queries.run(sql.addSent, { account, id, ...message, updatedAt, isMarked: 0 });
+        await queries.run(sql.addSent, { account, id, ...message, updatedAt, isMarked: 0, batch: null });
         const change = { status: message.status, at: updatedAt, detail: null };
         await queries.run(sql.addHistory, { account, id, position: 1n, ...change });
         await countMessages({ queries, account, at: updatedAt }, { accepted: 1, statuses: [message.status] });
@@ -146,13 +146,21 @@ async function addStatus(
 /** Adds messages that are due now. Their history begins with QUEUED. */
 export async function addQueued(
   transaction: Transaction,
-  messages: readonly Pick<SentMessage, 'id' | 'reference' | 'recipient' | 'text'>[],
+  messages: readonly (Pick<SentMessage, 'id' | 'reference' | 'recipient' | 'text'> & { batch: bigint | null })[],
 ): Promise<void> {
   const { queries, account, at } = transaction;
   const state = { status: 'QUEUED', sentAt: at, updatedAt: at, isMarked: 0 };
   await queries.runAll(
     sql.addSent,
-    messages.map(({ id, reference, recipient, text }) => ({ account, id, reference, recipient, text, ...state })),
+    messages.map(({ id, reference, recipient, text, batch }) => ({
+      account,
+      id,
+      reference,
+      recipient,
+      text,
+      batch,
+      ...state,
+    })),
   );
   const entry = { position: 1n, status: 'QUEUED', at, detail: null };
   await queries.runAll(
@@ -182,7 +190,7 @@ export async function putSent(
 
 const rowOf =
   (account: bigint) =>
-  ({ marked, ...message }: SentMessage) => ({ account, ...message, isMarked: marked ? 1 : 0 });
+  ({ marked, ...message }: SentMessage) => ({ account, ...message, isMarked: marked ? 1 : 0, batch: null });
 
 // Rows of one page of all messages.
 const PAGE = 1_000;
@@ -272,14 +280,14 @@ export async function setStatuses(
   await emitStatuses(transaction, 'message.status', changed);
 }
 
-/** Adds a line to the history without changing the status. */
-export async function addHistoryLine(
+/** Adds lines to the histories of messages without changing their statuses. */
+export async function addHistoryLines(
   queries: Pick<Queries, 'run'>,
   account: AccountKey,
-  id: bigint,
-  { status, at, detail }: StatusChange,
+  lines: readonly (StatusChange & { readonly id: bigint })[],
 ): Promise<void> {
-  await queries.run(sql.appendHistory, { account, rows: recordsOf([[id, 1, status, at, detail]]) });
+  const rows = recordsOf(lines.map(({ id, status, at, detail }) => [id, 1, status, at, detail]));
+  await queries.run(sql.appendHistory, { account, rows });
 }
 
 export const toSent = (row: sql.SentRow): SentMessage => ({

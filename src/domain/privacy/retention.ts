@@ -1,6 +1,7 @@
 import type { Database, Queries } from '../../store/database.ts';
 import { allAccounts } from '../accounts/accounts.ts';
 import { carryForward, countMovementsBefore } from '../accounts/ledger.ts';
+import { removeEmptyBatches } from '../messages/batches.ts';
 import { countUnroutedBefore, deleteUnroutedBefore } from '../receiving/unrouted.ts';
 import type { Extension, RetentionRule } from './extension.ts';
 import * as sql from './retention.sql.ts';
@@ -147,7 +148,9 @@ const OF_ACCOUNT: Readonly<Record<'inbox' | 'sent' | 'ledger', AccountRule>> = {
     count: async (queries, account, before) => total(await queries.first(sql.countSent, { account, before })),
     async remove(database, account, before, limit) {
       await database.run(sql.deleteAttempts, { account, before, limit });
-      return database.run(sql.deleteSent, { account, before, limit });
+      const gone = await database.run(sql.deleteSent, { account, before, limit });
+      if (gone === 0) await removeEmptyBatches(database, account, before, limit);
+      return gone;
     },
   },
   ledger: {

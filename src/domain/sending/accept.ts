@@ -8,6 +8,7 @@ import type { Database, Queries, Transaction, TransactionQueries } from '../../s
 import { takeIds } from '../accounts/ids.ts';
 import { balancesOf, move } from '../accounts/ledger.ts';
 import { blacklistedOf } from '../contacts/blacklist.ts';
+import { batchOf, putBatch } from '../messages/batches.ts';
 import { addScheduled } from '../messages/scheduled.ts';
 import { addQueued } from '../messages/sent.ts';
 import type { OutboundRoute } from '../outbound/choose.ts';
@@ -34,6 +35,8 @@ export interface NewMessages {
   /** The answer to a STOP or HELP word, which the blacklist does not hold back. */
   readonly isAnswer?: boolean;
   readonly carrierFields?: CarrierFields;
+  /** The batch that the messages join. Without it, several messages are a new batch. */
+  readonly batch?: bigint | null;
 }
 export interface AcceptedMessage {
   /** Null in a dry run. */
@@ -55,6 +58,8 @@ export interface RefusedRecipient {
 export interface Acceptance {
   readonly accepted: readonly AcceptedMessage[];
   readonly refused: readonly RefusedRecipient[];
+  /** The batch of the messages; null for a single message, and in a dry run of a new batch. */
+  readonly batch: bigint | null;
   readonly parts: number;
   /** The credits held now; in a dry run those that would be held. */
   readonly credits: bigint;
@@ -96,7 +101,7 @@ export function createAccepting(
       const read = await readMessages(given.recipients, settings.region);
       const { free } = await balancesOf(database, account);
       const planned = await planOf(database, account, settings, { ...given, read }, now(), true);
-      return acceptanceOf(planned, free, null);
+      return acceptanceOf(planned, free, null, given.batch ?? null);
     },
 
     async accept(account: AccountKey, settings: SendingAccount, given: NewMessages): Promise<Acceptance> {
@@ -106,9 +111,13 @@ export function createAccepting(
         const planned = await planOf(queries, account, settings, { ...given, read }, now(), false);
         const { credits } = planned;
         if (credits > 0n && balances.free < credits) throw notEnough(credits, balances.free);
-        const first = planned.planned.length > 0 ? await hold(queries, account, given, planned, tryForMs) : null;
+        const { planned: messages } = planned;
+        if (given.batch) await batchOf(queries, account, given.batch);
+        const first = messages.length > 0 ? await takeIds(queries, account, 'message', messages.length) : null;
+        const batch = given.batch ?? (messages.length > 1 ? first : null);
+        if (first !== null) await hold(queries, account, { ...given, batch }, planned, { first, tryForMs });
         await tellOf({ queries, account, at: planned.at }, planned);
-        return acceptanceOf(planned, balances.free, first);
+        return acceptanceOf(planned, balances.free, first, batch);
       });
     },
   };
@@ -275,16 +284,20 @@ function checkSendAt(sendAt: number | null, at: number): void {
   }
 }
 
-/** Writes the messages and holds their credits. Returns the first of their ids. */
+/** Writes the messages and holds their credits. */
 async function hold(
   queries: TransactionQueries,
   account: AccountKey,
   given: NewMessages,
-  { at, dueAt, planned }: Plan,
-  tryForMs: number,
-): Promise<bigint> {
-  const first = await takeIds(queries, account, 'message', planned.length);
+  { at, dueAt, planned, refused, parts, credits }: Plan,
+  { first, tryForMs }: { readonly first: bigint; readonly tryForMs: number },
+): Promise<void> {
   const isScheduled = dueAt > at;
+  const { batch = null } = given;
+  if (batch !== null) {
+    const counts = { accepted: planned.length, refused: refused.length, parts, credits };
+    await putBatch({ queries, account, at }, { batch, name: given.reference, dueAt, ...counts });
+  }
   const messages = planned.map((message, index) => ({ ...message, id: first + BigInt(index) }));
   const { reference, notAfter, isAnswer = false } = given;
   const carrierFields = storedFields(given.carrierFields ?? {});
@@ -294,12 +307,13 @@ async function hold(
   if (isScheduled && going.length > 0) {
     const rows = going.map(({ id, recipient, text, credits }) => {
       const key = writtenKey(recipient);
-      return { id, reference, recipient, text, key, heldParts: Number(credits), scheduledAt: dueAt, createdAt: at };
+      const times = { scheduledAt: dueAt, createdAt: at };
+      return { id, reference, recipient, text, key, heldParts: Number(credits), batch, ...times };
     });
     await addScheduled(queries, account, rows);
   }
   if (queued.length > 0) {
-    const rows = queued.map(({ id, recipient, text }) => ({ id, reference, recipient, text }));
+    const rows = queued.map(({ id, recipient, text }) => ({ id, reference, recipient, text, batch }));
     await addQueued({ queries, account, at }, rows);
   }
   const times = { dueAt, isAnswer: isAnswer ? 1 : 0, notAfter, expiresAt: notAfter ?? dueAt + tryForMs, carrierFields };
@@ -319,15 +333,15 @@ async function hold(
       way,
       route,
       price,
+      batch,
     })),
   );
   for (const way of new Set(going.map((each) => each.way))) await queries.run(sql.raiseWork, { account, way, dueAt });
   const sides = { kind: 'hold', from: 'free', to: 'held' } as const;
   await move(
     { queries, account, at },
-    messages.map(({ id, credits }) => ({ ...sides, amount: credits, messageId: id })),
+    messages.map(({ id, credits: amount }) => ({ ...sides, amount, messageId: id })),
   );
-  return first;
 }
 
 /** Plans one message for each recipient. Recipients that cannot get a message are refused. */
@@ -371,6 +385,7 @@ function acceptanceOf(
   { planned, refused, parts, credits, dueAt, isShifted, isPast }: Plan,
   free: bigint,
   firstId: bigint | null,
+  batch: bigint | null,
 ): Acceptance {
   const characters = new Set<string>();
   for (const { beyondGsm7 } of planned) {
@@ -386,6 +401,7 @@ function acceptanceOf(
       ...routedOf(message),
     })),
     refused,
+    batch,
     parts,
     credits,
     creditsMissing: firstId !== null || available >= credits ? 0n : credits - available,

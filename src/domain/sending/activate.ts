@@ -62,6 +62,7 @@ export function activateSchedule(
           route: null,
           price: null,
           carrierFields: null,
+          batch: null,
         };
         await queries.run(sql.add, { account, id, ...kind, ...credits, ...times });
         await queries.run(sql.raiseWork, { account, way: '', dueAt });

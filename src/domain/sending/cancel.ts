@@ -5,7 +5,8 @@ import { pages } from '../../store/cursor.ts';
 import type { Database, Queries, Transaction, TransactionQueries } from '../../store/database.ts';
 import { elementsOf } from '../../store/json.ts';
 import { balancesOf, releaseHeld } from '../accounts/ledger.ts';
-import { takeOneScheduled } from '../messages/scheduled.ts';
+import { batchOf, scheduledOfBatch, sentOfBatch, waitingOf as waitingOfBatch } from '../messages/batches.ts';
+import { deleteScheduledAmong, takeOneScheduled } from '../messages/scheduled.ts';
 import { sentOf } from '../messages/sent.ts';
 import * as sql from './dispatch.sql.ts';
 import { endRefused } from './end.ts';
@@ -112,7 +113,44 @@ export function createCancellation(database: Database, now: () => number) {
         }
         return { cancelled, creditsReturned };
       }),
+
+    /**
+     * Cancels at most `limit` messages of a batch that have not left. `left` counts those that still
+     * wait afterwards, such as messages that are being submitted at this moment.
+     */
+    cancelBatch: (account: AccountKey, batch: bigint, limit: number): Promise<CancelledBatch> =>
+      database.transaction(account, (queries) => cancelOfBatch({ queries, account, at: now() }, batch, limit)),
   };
+}
+
+export interface CancelledBatch {
+  readonly cancelled: number;
+  readonly creditsReturned: bigint;
+  readonly left: number;
+}
+
+async function cancelOfBatch(transaction: Transaction, batch: bigint, limit: number): Promise<CancelledBatch> {
+  const { queries, account } = transaction;
+  await batchOf(queries, account, batch);
+  const ids = (await scheduledOfBatch(queries, account, batch, limit, null)).map(({ id }) => id);
+  const taken = ids.length === 0 ? [] : await deleteScheduledAmong(queries, account, ids);
+  let creditsReturned = taken.length === 0 ? 0n : await releaseHeld(transaction, taken, CANCELLED.reason);
+  let cancelled = taken.length;
+  for (let after: bigint | null = null; cancelled < limit; ) {
+    const queued = await sentOfBatch(queries, account, batch, ['QUEUED'], limit - cancelled, after);
+    const rows = await waitingOf(
+      queries,
+      account,
+      queued.map(({ id }) => id),
+    );
+    const before = await balancesOf(queries, account);
+    await endWaiting(transaction, rows, CANCELLED);
+    creditsReturned += (await balancesOf(queries, account)).free - before.free;
+    cancelled += rows.length;
+    after = queued.at(-1)?.id ?? null;
+    if (after === null) break;
+  }
+  return { cancelled, creditsReturned, left: waitingOfBatch(await batchOf(queries, account, batch)) };
 }
 
 /** Cancels a message that has left the schedule. Returns the released credits. */

@@ -42,6 +42,8 @@ const fields = {
   price: 'long?',
   /** Fields for the carrier, as a JSON text, besides those of the account. */
   carrierFields: 'text?',
+  /** The batch that the message was accepted with. */
+  batchId: 'long?',
 } as const;
 export type DispatchRow = RowOf<typeof fields> & { state: DispatchState };
 type One = { account: AccountKey };
@@ -241,13 +243,14 @@ export const add = statement<
     route: string | null;
     price: bigint | null;
     carrierFields: string | null;
+    batch: bigint | null;
   }
 >(
   'sending.add',
   `insert into dispatch (account_id, message_id, state, due_at, is_scheduled, held, parts, sender, recipient, is_answer,
-     not_after, expires_at, way, route_name, price, reason, carrier_fields, first_due_at)
+     not_after, expires_at, way, route_name, price, reason, carrier_fields, batch_id, first_due_at)
    values (:account, :id, :state, :dueAt, :isScheduled, :held, :parts, :sender, :recipient, :isAnswer,
-     :notAfter, :expiresAt, :way, :route, :price, :reason, :carrierFields, :dueAt)`,
+     :notAfter, :expiresAt, :way, :route, :price, :reason, :carrierFields, :batch, :dueAt)`,
   { affects: 'none' },
 );
 export const of = statement<Some, DispatchRow>(

@@ -2,6 +2,7 @@ import type { Transaction } from '../../store/database.ts';
 import { accountRecordsOf, elementsOf } from '../../store/json.ts';
 import { emitStatuses } from '../accounts/events.ts';
 import { move, releaseHeld } from '../accounts/ledger.ts';
+import { addUsed } from '../messages/batches.ts';
 import { setStatusOf } from '../messages/sent.ts';
 import * as attemptSql from './attempts.sql.ts';
 import { knownParts, statusesByReceipts } from './attempts.ts';
@@ -88,16 +89,21 @@ async function settleCredits(
   messages: readonly EndedMessage[],
   reason: string,
 ): Promise<void> {
-  const decided = messages.map(({ row: { message_id: id, held }, captured }) => ({
+  const decided = messages.map(({ row: { message_id: id, held, batch_id: batch }, captured }) => ({
     id,
     held,
+    batch,
     captured: captured < held ? captured : held,
   }));
   const sides = { kind: 'capture', from: 'held', to: 'used' } as const;
   const captures = decided
     .filter(({ captured }) => captured > 0n)
     .map(({ id, captured }) => ({ ...sides, amount: captured, messageId: id }));
-  if (captures.length > 0) await move(transaction, captures);
+  if (captures.length > 0) {
+    await move(transaction, captures);
+    const used = decided.map(({ batch, captured: amount }) => ({ batch, amount }));
+    await addUsed(transaction.queries, transaction.account, used);
+  }
   const rest = decided
     .filter(({ held, captured }) => held > captured)
     .map(({ id, held, captured }) => ({ message_id: id, held_parts: held - captured }));

@@ -1,5 +1,6 @@
 import type { AccountKey } from '../../store/caller.ts';
 import type { Database } from '../../store/database.ts';
+import { moveBatches } from '../messages/batches.ts';
 import * as sql from './dispatch.sql.ts';
 import { afterQuietHours } from './quiet-hours.ts';
 
@@ -40,6 +41,7 @@ export const reschedule = (
       if (row) ways.add(row.way);
       moved += 1;
     }
+    if (moved > 0) await moveBatches(queries, account, [...new Set(ids)], dueAt);
     for (const way of ways) await queries.run(sql.raiseWork, { account, way, dueAt });
     return { moved, tooLate };
   });

@@ -2,9 +2,13 @@ import { conflict } from '../../base/problem.ts';
 import type { AccountKey } from '../../store/caller.ts';
 import type { Queries } from '../../store/database.ts';
 import { elementsOf } from '../../store/json.ts';
-import { addHistoryLine } from '../messages/sent.ts';
+import { setResent } from '../messages/batches.ts';
+import { addHistoryLines } from '../messages/sent.ts';
 import { isFinal } from '../messages/statuses.ts';
 import { of } from './dispatch.sql.ts';
+
+/** A message with one of these statuses has ended and was not delivered. */
+export const FAILED_STATUSES = ['UNDELIVERABLE', 'EXPIRED', 'REJECTED'] as const;
 
 /** Sending a message again makes a new message. The history of each names the other. */
 const FROM = 'sent again, from ';
@@ -30,17 +34,29 @@ export async function requireEnded(
   );
 }
 
-/** Links the two messages. Call it in the transaction that accepts the new one. */
+/** A message that was sent again, and the new one. */
+export interface ResentPair {
+  readonly original: { readonly id: bigint; readonly status: string };
+  readonly added: { readonly id: bigint; readonly isScheduled: boolean };
+}
+
+/** Links messages with those that repeat them. Call it in the transaction that accepts the new ones. */
 export async function linkResent(
-  queries: Pick<Queries, 'run'>,
+  queries: Queries,
   account: AccountKey,
-  original: { readonly id: bigint; readonly status: string },
-  added: { readonly id: bigint; readonly isScheduled: boolean },
+  pairs: readonly ResentPair[],
   at: number,
 ): Promise<void> {
-  const line = (id: bigint, status: string, detail: string) =>
-    addHistoryLine(queries, account, id, { status, at, detail });
-  await line(original.id, original.status, `${AS}${added.id}`);
-  // A scheduled message has no history before its time comes.
-  if (!added.isScheduled) await line(added.id, 'QUEUED', `${FROM}${original.id}`);
+  if (pairs.length === 0) return;
+  await setResent(
+    queries,
+    account,
+    pairs.map(({ original, added }) => ({ id: original.id, as: added.id })),
+  );
+  const lines = pairs.flatMap(({ original, added }) => [
+    { id: original.id, status: original.status, at, detail: `${AS}${added.id}` },
+    // A scheduled message has no history before its time comes.
+    ...(added.isScheduled ? [] : [{ id: added.id, status: 'QUEUED', at, detail: `${FROM}${original.id}` }]),
+  ]);
+  await addHistoryLines(queries, account, lines);
 }

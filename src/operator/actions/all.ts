@@ -14,6 +14,7 @@ import { fileActions } from './files.ts';
 import { groupActions } from './groups.ts';
 import { guardActions } from './guard.ts';
 import { inboxActions } from './inbox.ts';
+import { manyMessageActions } from './many-messages.ts';
 import { messageActions } from './messages.ts';
 import { operatorActions } from './operators.ts';
 import { outboundRouteActions } from './outbound-routes.ts';
@@ -42,6 +43,7 @@ export const actions: readonly Action[] = [
   blacklistActions,
   inboxActions,
   messageActions,
+  manyMessageActions,
   batchActions,
   sendingActions,
   guardActions,

@@ -58,6 +58,9 @@ const acceptance = z.strictObject({
       detail: z.string(),
     }),
   ),
+  batch: rowId
+    .nullable()
+    .describe('The batch of the messages; null for a single message, and in a dry run of a new batch.'),
   parts: z.int(),
   credits: credits.describe('Credits held for the accepted messages; in a dry run, those that would be held.'),
   creditsMissing: credits.describe('In a dry run: credits that the account lacks.'),
@@ -83,6 +86,7 @@ const withoutContent = (result: z.output<typeof acceptance>): z.output<typeof ac
 const ACCEPTED = {
   accepted: [{ id: '4001', recipient: '+27825550201', parts: 1, encoding: 'gsm7' }],
   refused: [],
+  batch: null,
   parts: 1,
   credits: '1',
   creditsMissing: '0',
@@ -113,6 +117,11 @@ const sendBody = z.strictObject({
     .nullable()
     .optional()
     .describe('Number or name that the recipient sees; the default of the connector if it is not given.'),
+  batch: rowId
+    .optional()
+    .describe(
+      'The batch that the messages join, which an earlier answer named. Without it, several messages are a new batch.',
+    ),
   carrierFields: carrierFields
     .optional()
     .describe("Fields that a carrier demands, such as India's `templateId`, besides those of the account."),
@@ -124,20 +133,22 @@ async function sendingAccount(services: AccountServices): Promise<SendingAccount
   return { timeZone, quietHours, disabledAt, tag, region: await domainOf(services).region(services.account.id) };
 }
 
-async function enabledAccount(services: AccountServices): Promise<SendingAccount> {
+export async function enabledAccount(services: AccountServices): Promise<SendingAccount> {
   const account = await sendingAccount(services);
   requireEnabled(account);
   return account;
 }
 
-const acceptingOf = ({ database, now, tryForMs }: AccountServices) => createAccepting(database, now, { tryForMs });
+export const acceptingOf = ({ database, now, tryForMs }: AccountServices) =>
+  createAccepting(database, now, { tryForMs });
 
 function readMessages(body: z.output<typeof sendBody>): NewMessages {
-  const { recipients, texts, sendAt = null, notAfter = null, reference = null, sender = null } = body;
+  const { recipients, texts, sendAt = null, notAfter = null, reference = null, sender = null, batch = null } = body;
   if ((body.text === undefined) === (texts === undefined)) throw badField('text', 'expected either text or texts');
   if (texts && texts.length !== recipients.length) throw badField('texts', 'expected one text for each recipient');
   const given = recipients.map((number, index) => ({ number, text: texts?.[index] ?? body.text ?? '' }));
-  return { recipients: given, sender, reference, sendAt, notAfter, carrierFields: body.carrierFields ?? {} };
+  const fields = body.carrierFields ?? {};
+  return { recipients: given, sender, reference, sendAt, notAfter, carrierFields: fields, batch };
 }
 
 /** The command that helps if local numbers were refused because there is no region. */
@@ -226,7 +237,7 @@ export const messageResend = accountAction({
     const [refused] = result.refused;
     if (refused) throw conflict(`The message cannot be sent again: ${refused.detail}.`);
     const added = { id: result.accepted[0]?.id ?? 0n, isScheduled: result.isShifted };
-    await linkResent(services.database, services.account.id, { id, status }, added, services.now());
+    await linkResent(services.database, services.account.id, [{ original: { id, status }, added }], services.now());
     return mayRead(actor) ? shown(result) : withoutContent(shown(result));
   },
 });

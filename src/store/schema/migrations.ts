@@ -3,6 +3,7 @@ import type { Queries } from '../database.ts';
 import { render, type SqlDialect, statement } from '../statement.ts';
 import { sqliteAccountChange } from './account-change.ts';
 import { accountVersionColumn, postgresAccountVersion, sqliteAccountVersion } from './account-version.ts';
+import { batchTables, postgresBatches, sqliteBatches } from './batches.ts';
 import { dispatchOrder, postgresDispatchOrder, sqliteDispatchOrder } from './dispatch-order.ts';
 import { hourCountTables } from './hour-counts.ts';
 import { idCounterTable } from './id-counter.ts';
@@ -255,6 +256,7 @@ export const migrations: readonly Migration[] = [
     `,
   },
   { version: 36, name: 'counts by the hour', sql: hourCountTables },
+  { version: 37, name: 'batches', sql: batchTables, own: { sqlite: sqliteBatches, postgres: postgresBatches } },
 ];
 
 /**
