@@ -66,6 +66,8 @@ export interface Row {
    * say the word.
    */
   readonly fresh?: string | undefined;
+  /** Whether the row has no checkbox, because it stands for something else than the other rows. */
+  readonly isFixed?: boolean;
 }
 
 export interface TableOptions {
@@ -95,9 +97,15 @@ export function table({ caption, columns, rows, canSelect = false, live }: Table
 /** The rows alone, for the script. */
 export const tableRows = (columns: readonly string[], rows: readonly Row[], canSelect = false): Html[] =>
   rows.map(
-    ({ key, cells, name = '', fresh }) => html`<tr data-key="${key}"${fresh ? html` class="fresh"` : ''}>${
+    ({
+      key,
+      cells,
+      name = '',
+      fresh,
+      isFixed = false,
+    }) => html`<tr data-key="${key}"${fresh ? html` class="fresh"` : ''}>${
       canSelect
-        ? html`<td class="pick"><input type="checkbox" name="id" value="${key}" aria-label="${texts.select(name)}"></td>`
+        ? html`<td class="pick">${isFixed ? '' : html`<input type="checkbox" name="id" value="${key}" aria-label="${texts.select(name)}">`}</td>`
         : ''
     }${cells.map((cell, index) => cellOf(index === 0 && fresh ? marked(cell, fresh) : cell, index, columns[index] ?? '', index === cells.length - 1))}</tr>
 `,

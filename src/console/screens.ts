@@ -27,6 +27,7 @@ import { importRoutes } from './contacts/import.ts';
 import { templateRoutes } from './contacts/templates.ts';
 import { eventRoutes } from './events.ts';
 import type { IconName } from './icons.ts';
+import { batchRoutes } from './messages/batch.ts';
 import { composeRoutes } from './messages/compose.ts';
 import { conversationRoutes } from './messages/conversation.ts';
 import { inboxRoutes } from './messages/inbox.ts';
@@ -55,6 +56,7 @@ const ofCustomer: readonly Screen[] = [
   { routes: searchRoutes },
   { routes: sentRoutes, key: 'sent', name: 'Sent', icon: 'send' },
   { routes: messageRoutes },
+  { routes: batchRoutes },
   { routes: scheduledRoutes, key: 'scheduled', name: 'Scheduled', icon: 'calendar' },
   { routes: composeRoutes },
   { routes: contactRoutes, key: 'contacts', name: 'Contacts', icon: 'people', group: 'People' },

@@ -96,7 +96,7 @@ onEveryEngine('filters of the console', (engine) => {
   test('lists without a filter or without a choice of all act only on the rows that they offer', async (t) => {
     const { api, client } = await opened(t);
     const scheduled = await client.get('/console/scheduled');
-    assert.doesNotMatch(scheduled.text, /class="filters"/);
+    assert.doesNotMatch(scheduled.text, /class="tabs"/);
     assert.match(scheduled.text, /all 2 that match/);
     assert.match(
       (await actOnAll(client, '/console/scheduled', { act: 'delete' })).text,

@@ -122,7 +122,7 @@ onEveryEngine('batches', (engine) => {
     assert.deepEqual(await counts(batch), { ...NONE, submitted: 2, cancelled: 4 });
     const again = await of('acme', 'batch cancel', { params: { id: batch } });
     assert.deepEqual(again, { cancelled: 0, creditsReturned: '0', left: 0 });
-    assert.equal((await refusal('batch cancel', { params: { username: 'acme', id: '1' + batch } })).kind, 'not-found');
+    assert.equal((await refusal('batch cancel', { params: { username: 'acme', id: `1${batch}` } })).kind, 'not-found');
   });
 
   test('only failed messages are sent again, and only once', async (t) => {

@@ -65,15 +65,17 @@ export const holdsSearch = ({ q, from, to }: MessageFilter, at: number, texts: r
   (q === '' || texts.some((text) => text?.toLowerCase().includes(q)));
 
 /** The row above a list of messages: its states as tabs, the other fields folded, and its file. */
-export const filterForm = (request: PageRequest, texts: MessageFilterTexts): Html => {
+export const filterForm = (request: PageRequest, texts: MessageFilterTexts, hasFile = true): Html => {
   const { query } = request;
   const isFiltered = FIELDS.some((name) => (query.get(name) ?? '') !== '');
   const fields = [
     searchField(request, texts.search),
     fieldRow([filterField(request, 'from', texts.from, 'date'), filterField(request, 'to', texts.to, 'date')]),
   ];
-  const before = tabs(request, { name: 'state', label: texts.state, choices: texts.states });
-  return filters(request, fields, { before, after: csvLink(request, isFiltered), kept: ['state'] });
+  const hasStates = texts.states.length > 1;
+  const before = hasStates ? tabs(request, { name: 'state', label: texts.state, choices: texts.states }) : '';
+  const after = hasFile ? csvLink(request, isFiltered) : '';
+  return filters(request, fields, { before, after, kept: hasStates ? ['state'] : [] });
 };
 
 /** The fields of the filter, for the form that acts on all that match. */

@@ -3,7 +3,7 @@ import { type Html, html } from '../../base/html.ts';
 import { snapshotOf } from '../../domain/accounts/ids.ts';
 import type { ScheduledMessage } from '../../domain/messages/scheduled.ts';
 import { messageCancelMany, messageReschedule } from '../../operator/actions/many-messages.ts';
-import type { Cursor } from '../../store/cursor.ts';
+import { type Cursor, LAST_ID } from '../../store/cursor.ts';
 import { actOnRows, idBatches, selectableList } from '../bulk.ts';
 import { contactNames } from '../contacts/contact-names.ts';
 import { addressWith, noticeOf, pager, type Row, tableRows } from '../lists.ts';
@@ -12,12 +12,31 @@ import { button, head, linkButton, num, person } from '../parts.ts';
 import { readCursor, scan } from '../scan.ts';
 import { listTexts } from '../texts.ts';
 import { clamped, instantOf, localTime, time } from '../words.ts';
+import { firstTextsOf, scheduledRow } from './batch-row.ts';
+import {
+  filteredList,
+  filterForm,
+  holdsSearch,
+  isFilter,
+  keptFilter,
+  type MessageFilter,
+  readFilter,
+} from './message-filter.ts';
+import { type Entry, scheduledEntries } from './mixed-list.ts';
 
 /** Messages that wait for their time, which can be cancelled or moved. */
 
 const texts = {
   title: 'Scheduled',
   columns: ['To', 'Text', 'Reference', 'Credits held', 'When'],
+  search: 'Search in numbers, texts and references',
+  state: 'State',
+  states: [['', 'All']] as readonly (readonly [string, string])[],
+  from: 'From day',
+  to: 'To day',
+  noMatch: 'No scheduled message matches.',
+  noMatchHint: 'Shorten the search, or choose a longer time.',
+  lead: 'What was scheduled for several people together is one row; open it to see or cancel all of it.',
   message: (recipient: string) => `the message to ${recipient}`,
   cancel: 'Cancel…',
   move: 'Change the time',
@@ -50,12 +69,22 @@ const texts = {
 const COUNTED_MAX = 1_000;
 const UNUSED = { reference: null, recipient: null, text: null, createdAt: 0 };
 
-const scanScheduled = ({ domain, account }: PageRequest, after: Cursor | undefined, rowsMax?: number) =>
+/** Scheduled messages that match, soonest first, each by itself. */
+const scanScheduled = (
+  { domain, account }: PageRequest,
+  filter: MessageFilter,
+  after: Cursor | undefined,
+  rowsMax?: number,
+) =>
   scan<ScheduledMessage>({
     page: (limit, cursor) =>
       domain.scheduled.soonest(account.id, limit, cursor && { ...UNUSED, scheduledAt: cursor.at, id: cursor.id }),
     cursorOf: ({ scheduledAt, id }) => ({ at: scheduledAt, id }),
-    after,
+    isWanted: isFilter(filter)
+      ? (message) => holdsSearch(filter, message.scheduledAt, [message.recipient, message.text, message.reference])
+      : undefined,
+    isBeyond: ({ scheduledAt }) => filter.to !== null && scheduledAt >= filter.to,
+    after: after ?? (filter.from === null ? undefined : { at: filter.from - 1, id: LAST_ID }),
     ...(rowsMax === undefined ? {} : { rowsMax }),
   });
 
@@ -84,25 +113,44 @@ async function rowsOf(request: PageRequest, messages: readonly ScheduledMessage[
   return rows;
 }
 
+/** Batches as one row between single messages. A filter looks at each message instead. */
+async function mixedRows(request: PageRequest, entries: readonly Entry<ScheduledMessage>[]): Promise<Row[]> {
+  const batches = entries.flatMap((entry) => (entry.kind === 'batch' ? [entry.batch] : []));
+  const first = await firstTextsOf(request, batches);
+  const messages = entries.flatMap((entry) => (entry.kind === 'single' ? [entry.message] : []));
+  const singles = new Map((await rowsOf(request, messages)).map((row) => [row.key, row]));
+  return entries.flatMap((entry) =>
+    entry.kind === 'batch'
+      ? [scheduledRow(request, entry.batch, first.get(entry.id))]
+      : (singles.get(entry.id.toString()) ?? []),
+  );
+}
+
 const show = async (request: PageRequest): Promise<View> => {
   const { query, base, zone, services, account, now } = request;
   const snapshot = await snapshotOf(services.database, account.id, 'message');
-  const found = await scanScheduled(request, readCursor(query.get('after')));
-  const rows = await rowsOf(request, found.rows);
+  const filter = readFilter(request, texts, (name) => query.get(name) ?? '');
+  const after = readCursor(query.get('after'));
+  const found = isFilter(filter) ? await scanScheduled(request, filter, after) : null;
+  const mixed = await (found ?? scheduledEntries(request, after));
+  const rows = found
+    ? await rowsOf(request, found.rows)
+    : await mixedRows(request, mixed.rows as Entry<ScheduledMessage>[]);
   if (query.get('part') === 'rows') return { kind: 'fragment', html: html`${tableRows(texts.columns, rows, true)}` };
-  const counted = (await scanScheduled(request, undefined, COUNTED_MAX)).rows.length;
+  const counted = (await scanScheduled(request, filter, undefined, COUNTED_MAX)).rows.length;
   const list = selectableList({
     texts,
     action: `${base}/scheduled`,
     rows,
-    isFiltered: false,
+    isFiltered: isFilter(filter),
+    kept: keptFilter(request),
     all: listTexts.onAll(counted >= COUNTED_MAX ? `${grouped(counted)}+` : counted),
     snapshot,
     buttons: html`${button(texts.cancel, { act: 'delete', look: 's danger' })}${moveFields(now, zone)}`,
     step: linkButton(`${base}/compose`, texts.write, { icon: 'pen' }),
     live: query.has('after') ? undefined : { url: addressWith(request, { part: 'rows' }), mode: 'replace' },
   });
-  const main = html`${head(texts.title)}${noticeOf(request, texts.notices)}${list}${pager(request, found)}`;
+  const main = html`${head(texts.title, texts.lead)}${noticeOf(request, texts.notices)}${filterForm(request, texts, false)}${list}${pager(request, mixed)}`;
   return page(texts.title, main, { current: 'scheduled' });
 };
 
@@ -113,7 +161,9 @@ ${button(texts.move, { act: 'move', look: 's' })}`;
 const act = async (request: PageRequest): Promise<View> => {
   const { form, base, account, zone, now } = request;
   const isMove = form.text('act') === 'move';
-  const back = `${base}/scheduled`;
+  const action = `${base}/scheduled`;
+  const filter = readFilter(request, texts, (name) => form.raw(name));
+  const back = filteredList(action, request);
   const at = isMove ? instantOf(form.text('when'), zone) : null;
   if (isMove && (at === null || at <= now)) return noticed(back, 'badTime');
   const params = { username: account.username };
@@ -121,6 +171,7 @@ const act = async (request: PageRequest): Promise<View> => {
   return actOnRows(request, {
     title: isMove ? texts.moving : texts.acting,
     back,
+    action,
     current: 'scheduled',
     notice: (done) => (isMove ? (done === 0 && tooLate > 0 ? 'tooLate' : 'move') : 'cancel'),
     ...(isMove ? {} : { ask: (total: number) => ({ question: texts.question(total), submit: texts.submit(total) }) }),
@@ -134,7 +185,10 @@ const act = async (request: PageRequest): Promise<View> => {
       return done.moved;
     },
     batches: (snapshot) =>
-      idBatches((after, rowsMax) => scanScheduled(request, after, rowsMax), snapshot, { once: isMove }),
+      idBatches((after, rowsMax) => scanScheduled(request, filter, after, rowsMax), snapshot, {
+        isSearch: isFilter(filter),
+        once: isMove,
+      }),
   });
 };
 

@@ -17,6 +17,7 @@ import { get, noticed, type PageRequest, page, post, type View } from '../page-r
 import { button, head, linkButton, num, person } from '../parts.ts';
 import { justAfter, readCursor, type Scanned, SEARCHED_ROWS_MAX, scan } from '../scan.ts';
 import { clamped, time } from '../words.ts';
+import { firstTextsOf, sentRow } from './batch-row.ts';
 import {
   filteredDownload,
   filteredList,
@@ -28,12 +29,14 @@ import {
   type MessageFilter,
   readFilter,
 } from './message-filter.ts';
+import { type Entry, sentEntries } from './mixed-list.ts';
 import { isFailed, isResting, statusCell } from './status-cell.ts';
 
 /** Sent messages and their statuses. */
 
 const texts = {
   title: 'Sent',
+  lead: 'What was sent to several people together is one row; open it to see each of them.',
   columns: ['To', 'Text', 'State', 'Reference', 'Parts', 'Sent'],
   search: 'Search in numbers, texts and references',
   state: 'State',
@@ -123,10 +126,14 @@ function scanNew(request: PageRequest, filter: MessageFilter, after: Cursor | un
 }
 
 /** Counts these messages, exactly as far as a search goes. `shown` is the page of the list. */
-async function countNew(request: PageRequest, filter: MessageFilter, shown: Scanned<SentMessage>): Promise<bigint> {
+async function countNew(
+  request: PageRequest,
+  filter: MessageFilter,
+  shown: Scanned<SentMessage> | null,
+): Promise<bigint> {
   const { domain, account, query } = request;
   if (isPlain(filter)) return domain.sent.countUnmarked(account.id);
-  const isWhole = shown.next === null && !query.has('after');
+  const isWhole = shown?.next === null && !query.has('after');
   const { rows } = isWhole ? shown : await scanNew(request, filter, undefined, SEARCHED_ROWS_MAX);
   return BigInt(rows.filter(({ marked }) => !marked).length);
 }
@@ -155,12 +162,30 @@ async function rowsOf(request: PageRequest, messages: readonly SentMessage[]): P
   });
 }
 
+/** Batches as one row between single messages. A filter looks at each message instead. */
+async function mixedRows(request: PageRequest, entries: readonly Entry<SentMessage>[]): Promise<Row[]> {
+  const batches = entries.flatMap((entry) => (entry.kind === 'batch' ? [entry.batch] : []));
+  const unnamed = await firstTextsOf(
+    request,
+    batches.filter(({ name }) => name === null),
+  );
+  const messages = entries.flatMap((entry) => (entry.kind === 'single' ? [entry.message] : []));
+  const singles = new Map((await rowsOf(request, messages)).map((row) => [row.key, row]));
+  return entries.flatMap((entry) =>
+    entry.kind === 'batch'
+      ? [sentRow(request, entry.batch, unnamed.get(entry.id))]
+      : (singles.get(entry.id.toString()) ?? []),
+  );
+}
+
 const show = async (request: PageRequest): Promise<View> => {
   const { query, base, services, account } = request;
   const filter = readFilter(request, texts, (name) => query.get(name) ?? '');
   const snapshot = await snapshotOf(services.database, account.id, 'message');
-  const found = await scanSent(request, filter, readCursor(query.get('after')));
-  const rows = await rowsOf(request, found.rows);
+  const after = readCursor(query.get('after'));
+  const found = isFilter(filter) ? await scanSent(request, filter, after) : null;
+  const mixed = await (found ?? sentEntries(request, after));
+  const rows = found ? await rowsOf(request, found.rows) : await mixedRows(request, mixed.rows as Entry<SentMessage>[]);
   if (query.get('part') === 'rows') return { kind: 'fragment', html: html`${tableRows(texts.columns, rows, true)}` };
   const list = selectableList({
     texts,
@@ -174,7 +199,7 @@ const show = async (request: PageRequest): Promise<View> => {
     step: linkButton(`${base}/compose`, texts.write, { icon: 'pen' }),
     live: query.has('after') ? undefined : { url: addressWith(request, { part: 'rows' }), mode: 'replace' },
   });
-  const main = html`${head(texts.title)}${noticeOf(request, texts.notices)}${filterForm(request, texts)}${list}${pager(request, found)}`;
+  const main = html`${head(texts.title, texts.lead)}${noticeOf(request, texts.notices)}${filterForm(request, texts)}${list}${pager(request, mixed)}`;
   return page(texts.title, main, { current: 'sent' });
 };
 

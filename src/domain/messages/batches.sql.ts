@@ -13,7 +13,8 @@ const FIELDS = {
   parts: 'number',
   credits: 'long',
   used: 'long',
-  scheduled: 'number',
+  /** Messages that wait for their time. */
+  inSchedule: 'number',
   queued: 'number',
   submitted: 'number',
   delivered: 'number',
@@ -93,7 +94,7 @@ export const removeEmpty = statement<One & { before: number; limit: number }>(
   'batches.removeEmpty',
   `delete from batch where account_id = :account and batch_id in
      (select batch_id from batch where account_id = :account and due_at < :before
-        and scheduled + queued + submitted + delivered + failed + resent + cancelled + unknown = 0
+        and in_schedule + queued + submitted + delivered + failed + resent + cancelled + unknown = 0
       order by due_at, batch_id {limit :limit})`,
   { affects: 'none' },
 );
@@ -156,10 +157,13 @@ export const soonestSingle = statement<
    order by scheduled_at, message_id {limit :limit}`,
 );
 /** The batches of messages, where they have one. */
-export const ofMessage = statement<One & { id: bigint }, { batch_id: bigint | null; resent_as: bigint | null }>(
-  'batches.ofMessage',
-  `select batch_id, resent_as from sent where account_id = :account and message_id = :id
-   union all select batch_id, null from scheduled where account_id = :account and message_id = :id`,
+export const ofSent = statement<One & { id: bigint }, { batch_id: bigint | null; resent_as: bigint | null }>(
+  'batches.ofSent',
+  'select batch_id, resent_as from sent where account_id = :account and message_id = :id',
+);
+export const ofScheduled = statement<One & { id: bigint }, { batch_id: bigint | null }>(
+  'batches.ofScheduled',
+  'select batch_id from scheduled where account_id = :account and message_id = :id',
 );
 export const setResent = statement<One & { rows: string }>(
   'batches.setResent',

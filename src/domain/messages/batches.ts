@@ -4,8 +4,8 @@ import { type Cursor, cursorAfter, cursorBefore, FIRST, FIRST_ID, LAST } from '.
 import type { Queries, Transaction } from '../../store/database.ts';
 import { accountRecordsOf, elementsOf } from '../../store/json.ts';
 import * as sql from './batches.sql.ts';
-import { type ScheduledMessage, toScheduled } from './scheduled.ts';
-import { type SentMessage, toSent } from './sent.ts';
+import { type ScheduledMessage, scheduledOf, toScheduled } from './scheduled.ts';
+import { type SentMessage, sentTexts, toSent } from './sent.ts';
 
 /** What was sent together, with the counts of its messages. Its id is that of its first message. */
 export type Batch = sql.BatchValues;
@@ -37,7 +37,7 @@ export async function batchOf(queries: Queries, account: AccountKey, batch: bigi
 }
 
 /** Messages that have not been submitted: scheduled, or due and waiting. */
-export const waitingOf = ({ scheduled, queued }: Batch): number => scheduled + queued;
+export const waitingOf = ({ inSchedule, queued }: Batch): number => inSchedule + queued;
 
 /** Messages that have left the schedule. */
 export const leftOf = ({ queued, submitted, delivered, failed, resent, cancelled, unknown }: Batch): number =>
@@ -45,7 +45,22 @@ export const leftOf = ({ queued, submitted, delivered, failed, resent, cancelled
 
 /** Cancelled messages: those that were due, and those that were still scheduled and are deleted. */
 export const withdrawnOf = (batch: Batch): number =>
-  batch.cancelled + Math.max(0, batch.accepted - batch.scheduled - leftOf(batch));
+  batch.cancelled + Math.max(0, batch.accepted - batch.inSchedule - leftOf(batch));
+
+/** The text of the first message of each batch, which may have been deleted. */
+export async function firstTexts(
+  queries: Queries,
+  account: AccountKey,
+  batches: readonly bigint[],
+): Promise<ReadonlyMap<bigint, string>> {
+  const texts = new Map<bigint, string>();
+  for (const { id, text } of await sentTexts(queries, account, batches)) if (text !== null) texts.set(id, text);
+  for (const id of batches) {
+    const text = texts.has(id) ? null : (await scheduledOf(queries, account, id))?.text;
+    if (text) texts.set(id, text);
+  }
+  return texts;
+}
 
 /** Newest first, from the position `after` on. */
 export async function newestBatches(
@@ -75,7 +90,7 @@ export async function batchesAmong(queries: Queries, account: AccountKey, ids: r
 
 const toMember = (row: sql.MemberRow): BatchMessage => ({ ...toSent(row), resentAs: row.resent_as });
 
-/** Sent messages of a batch with one of these statuses, by their ids; `after` is the last one before. */
+/** Sent messages of a batch with one of these statuses, by their ids, after the message `after`. */
 export async function sentOfBatch(
   queries: Queries,
   account: AccountKey,
@@ -131,8 +146,9 @@ export async function batchOfMessage(
   account: AccountKey,
   id: bigint,
 ): Promise<{ readonly batch: bigint | null; readonly resentAs: bigint | null }> {
-  const row = await queries.first(sql.ofMessage, { account, id });
-  return { batch: row?.batch_id ?? null, resentAs: row?.resent_as ?? null };
+  const sent = await queries.first(sql.ofSent, { account, id });
+  const row = sent ?? (await queries.first(sql.ofScheduled, { account, id }));
+  return { batch: row?.batch_id ?? null, resentAs: sent?.resent_as ?? null };
 }
 
 /** Notes which messages were sent again, so that the counts of their batches leave them out. */

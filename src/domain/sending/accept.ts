@@ -1,8 +1,7 @@
-import { createPauses } from '../../base/event-loop.ts';
 import { badField, conflict } from '../../base/problem.ts';
 import { type CarrierFields, storedFields } from '../../sms/carrier-fields.ts';
-import { e164, impossibleDetail, writtenKey } from '../../sms/numbers.ts';
-import { charactersBeyondGsm7, type Encoding, PARTS_MAX, splitText } from '../../sms/parts.ts';
+import { impossibleDetail, writtenKey } from '../../sms/numbers.ts';
+import { type Encoding, PARTS_MAX } from '../../sms/parts.ts';
 import { type AccountKey, accountIdOf } from '../../store/caller.ts';
 import type { Database, Queries, Transaction, TransactionQueries } from '../../store/database.ts';
 import { takeIds } from '../accounts/ids.ts';
@@ -17,6 +16,7 @@ import { sendingRules } from '../outbound/routes.ts';
 import * as sql from './dispatch.sql.ts';
 import { divided } from './end.ts';
 import { afterQuietHours } from './quiet-hours.ts';
+import { type ReadMessage, readMessages } from './read-messages.ts';
 import { type ChosenWay, chooseWays, NEVER_TRIED, tryDownOf } from './ways.ts';
 
 /**
@@ -125,18 +125,6 @@ export function createAccepting(
 
 export type Accepting = ReturnType<typeof createAccepting>;
 
-interface MeasuredText {
-  readonly text: string;
-  readonly parts: number;
-  readonly encoding: Encoding;
-  /** The characters that make the text UCS-2. */
-  readonly beyondGsm7: readonly string[];
-}
-interface ReadMessage extends MeasuredText {
-  readonly number: string;
-  /** The number in E.164; null if the number cannot exist. */
-  readonly recipient: string | null;
-}
 interface GivenMessages extends NewMessages {
   readonly read: readonly ReadMessage[];
 }
@@ -148,29 +136,6 @@ interface PlannedMessage extends PossibleMessage, ChosenWay {
   readonly stop: Stop | null;
 }
 
-/**
- * Other calls are served after each step: reading 1,000 numbers takes 25 ms, and a text of 10,000
- * characters takes 4 ms.
- */
-const STEP_MS = 10;
-
-async function readMessages(recipients: NewMessages['recipients'], region: string | null): Promise<ReadMessage[]> {
-  const pause = createPauses(STEP_MS);
-  const texts = new Map<string, MeasuredText>();
-  const read: ReadMessage[] = [];
-  for (const { number, text } of recipients) {
-    const measured = texts.get(text) ?? measure(text);
-    texts.set(text, measured);
-    read.push({ ...measured, number, recipient: e164(number, region) });
-    await pause();
-  }
-  return read;
-}
-
-function measure(text: string): MeasuredText {
-  const { encoding, parts } = splitText(text);
-  return { text, encoding, parts: parts.length, beyondGsm7: encoding === 'gsm7' ? [] : charactersBeyondGsm7(text) };
-}
 interface Plan {
   readonly at: number;
   readonly dueAt: number;

@@ -115,8 +115,8 @@ export function createCancellation(database: Database, now: () => number) {
       }),
 
     /**
-     * Cancels at most `limit` messages of a batch that have not left. `left` counts those that still
-     * wait afterwards, such as messages that are being submitted at this moment.
+     * Cancels at most `limit` messages of a batch that have not left. `left` counts those that
+     * still wait afterwards, such as messages that are being submitted at this moment.
      */
     cancelBatch: (account: AccountKey, batch: bigint, limit: number): Promise<CancelledBatch> =>
       database.transaction(account, (queries) => cancelOfBatch({ queries, account, at: now() }, batch, limit)),

@@ -40,7 +40,7 @@ export interface ResentPair {
   readonly added: { readonly id: bigint; readonly isScheduled: boolean };
 }
 
-/** Links messages with those that repeat them. Call it in the transaction that accepts the new ones. */
+/** Links messages with those that repeat them, in the transaction that accepts the new ones. */
 export async function linkResent(
   queries: Queries,
   account: AccountKey,

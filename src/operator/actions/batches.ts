@@ -1,30 +1,16 @@
 import { z } from 'zod';
 import { counted } from '../../base/counted.ts';
-import {
-  type Batch,
-  type BatchMessage,
-  batchOf,
-  newestBatches,
-  scheduledOfBatch,
-  sentOfBatch,
-} from '../../domain/messages/batches.ts';
-import type { ScheduledMessage } from '../../domain/messages/scheduled.ts';
+import { type Batch, batchOf, newestBatches, sentOfBatch } from '../../domain/messages/batches.ts';
 import { type Forecast, forecastOf } from '../../domain/sending/forecast.ts';
 import { FAILED_STATUSES, linkResent } from '../../domain/sending/resend.ts';
 import { batchCsv } from '../../transfer/contact-csv.ts';
-import {
-  type AccountServices,
-  type Action,
-  accountAction,
-  accountListAction,
-  downloadAction,
-  pageOf,
-} from '../action.ts';
+import { type Action, accountAction, accountListAction, downloadAction, pageOf } from '../action.ts';
+import { BATCH_STATES, type BatchMember, batchPages, type MemberPosition, membersOf } from '../batch-members.ts';
 import { domainOf } from '../domain.ts';
 import { accountParams, credits, instant, rowId, username } from '../schemas.ts';
 import { acceptingOf, enabledAccount } from './sending.ts';
 
-/** Messages that were accepted together. Their counts are kept, so a large batch costs no more than a small one. */
+/** Messages that were accepted together. A large batch is shown as quickly as a small one. */
 
 const count = (description: string) => z.int().describe(description);
 const batch = z.strictObject({
@@ -47,8 +33,9 @@ const batch = z.strictObject({
   used: credits.describe('Credits that were used so far. What is not used is free again when a message ends.'),
 });
 
-const shown = ({ batchId, startedAt: _, lastAt: __, ...counts }: Batch): z.output<typeof batch> => ({
+const shown = ({ batchId, inSchedule, startedAt: _, lastAt: __, ...counts }: Batch): z.output<typeof batch> => ({
   id: batchId,
+  scheduled: inSchedule,
   ...counts,
 });
 
@@ -140,27 +127,6 @@ export const batchShow = accountAction({
   },
 });
 
-/** The statuses of each count of a batch. */
-const STATES = {
-  queued: ['QUEUED'],
-  submitted: ['SUBMITTED', 'ENROUTE', 'ACCEPTED'],
-  delivered: ['DELIVERED'],
-  failed: FAILED_STATUSES,
-  cancelled: ['DELETED'],
-  unknown: ['UNKNOWN'],
-} as const;
-const ALL = Object.values(STATES).flat();
-export const BATCH_STATES = [
-  'scheduled',
-  'queued',
-  'submitted',
-  'delivered',
-  'failed',
-  'cancelled',
-  'unknown',
-] as const;
-export type BatchState = (typeof BATCH_STATES)[number];
-
 const member = z.strictObject({
   id: rowId,
   recipient: z.string().nullable(),
@@ -170,44 +136,6 @@ const member = z.strictObject({
   updatedAt: instant.nullable(),
   resentAs: rowId.nullable().describe('The newer message that repeats this one.'),
 });
-const memberOfSent = ({ id, recipient, text, status, sentAt, updatedAt, resentAs }: BatchMessage) => ({
-  id,
-  recipient,
-  text,
-  status,
-  at: sentAt,
-  updatedAt,
-  resentAs,
-});
-const memberOfScheduled = ({ id, recipient, text, scheduledAt }: ScheduledMessage) => ({
-  ...{ id, recipient, text, at: scheduledAt },
-  ...{ status: null, updatedAt: null, resentAs: null },
-});
-
-type Position = ['sent' | 'scheduled', bigint];
-
-/** Messages of a batch by their ids: those that were sent, then those that are scheduled. */
-async function membersOf(
-  { database, account }: Pick<AccountServices, 'database' | 'account'>,
-  id: bigint,
-  state: BatchState | undefined,
-  limit: number,
-  after: Position | null,
-): Promise<z.output<typeof member>[]> {
-  const members: z.output<typeof member>[] = [];
-  if (state !== 'scheduled' && after?.[0] !== 'scheduled') {
-    const statuses = state === undefined ? ALL : STATES[state];
-    members.push(
-      ...(await sentOfBatch(database, account.id, id, statuses, limit, after?.[1] ?? null)).map(memberOfSent),
-    );
-  }
-  const isWithScheduled = state === undefined || state === 'scheduled';
-  if (!isWithScheduled || members.length >= limit) return members;
-  const last = after?.[0] === 'scheduled' ? after[1] : null;
-  const waiting = await scheduledOfBatch(database, account.id, id, limit - members.length, last);
-  return [...members, ...waiting.map(memberOfScheduled)];
-}
-
 export const batchMessages = accountListAction({
   name: 'batch messages',
   scope: 'messages:read',
@@ -242,7 +170,7 @@ export const batchMessages = accountListAction({
   run: async (services, { params: { id }, query: { state }, page: { limit, after } }) => {
     await batchOf(services.database, services.account.id, id);
     const rows = await membersOf(services, id, state, limit + 1, after);
-    const position = (row: z.output<typeof member>): Position => [row.status === null ? 'scheduled' : 'sent', row.id];
+    const position = (row: BatchMember): MemberPosition => [row.status === null ? 'scheduled' : 'sent', row.id];
     return pageOf(rows, limit, (row) => row, position);
   },
 });
@@ -348,23 +276,6 @@ export const batchResend = accountAction({
     return { resent: accepted.length, refused: open.length - accepted.length, batch: done.batch, next };
   },
 });
-
-const EXPORTED_AT_ONCE = 500;
-
-/** The messages of a batch, page by page. */
-export async function* batchPages(
-  services: Pick<AccountServices, 'database' | 'account'>,
-  id: bigint,
-  state: BatchState | undefined,
-): AsyncGenerator<z.output<typeof member>[]> {
-  for (let after: Position | null = null; ; ) {
-    const rows: z.output<typeof member>[] = await membersOf(services, id, state, EXPORTED_AT_ONCE, after);
-    yield rows;
-    const last = rows.at(-1);
-    if (rows.length < EXPORTED_AT_ONCE || !last) return;
-    after = [last.status === null ? 'scheduled' : 'sent', last.id];
-  }
-}
 
 export const batchExport = downloadAction({
   name: 'batch export',

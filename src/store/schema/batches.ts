@@ -24,7 +24,7 @@ export const batchTables = `
     parts bigint not null,
     credits bigint not null,
     used bigint not null default 0,
-    scheduled bigint not null default 0,
+    in_schedule bigint not null default 0,
     queued bigint not null default 0,
     submitted bigint not null default 0,
     delivered bigint not null default 0,
@@ -80,10 +80,10 @@ export const sqliteBatches = `
     update batch set ${each((bucket) => `- ${isIn(bucket, 'old')}`)} where ${ofBatch('old')};
   end;
   create trigger batch_scheduled_insert after insert on scheduled when new.batch_id is not null begin
-    update batch set scheduled = scheduled + 1 where ${ofBatch('new')};
+    update batch set in_schedule = in_schedule + 1 where ${ofBatch('new')};
   end;
   create trigger batch_scheduled_delete after delete on scheduled when old.batch_id is not null begin
-    update batch set scheduled = scheduled - 1 where ${ofBatch('old')};
+    update batch set in_schedule = in_schedule - 1 where ${ofBatch('old')};
   end;
 `;
 
@@ -95,11 +95,11 @@ const apply = (sign: '+' | '-', rows: string): string =>
   `update batch set ${names.map((bucket) => `${bucket} = batch.${bucket} ${sign} changed.${bucket}`).join(', ')}
      from (${counted(rows)}) as changed where batch.account_id = changed.account_id and batch.batch_id = changed.batch_id;`;
 const applyScheduled = (sign: '+' | '-', rows: string): string =>
-  `update batch set scheduled = batch.scheduled ${sign} changed.total
+  `update batch set in_schedule = batch.in_schedule ${sign} changed.total
      from (select account_id, batch_id, count(*) as total from ${rows} where batch_id is not null group by account_id, batch_id) as changed
      where batch.account_id = changed.account_id and batch.batch_id = changed.batch_id;`;
 
-/** A row that is updated a thousand times in one transaction gets slower each time, so once per statement. */
+/** Once per statement: a row that is updated often in one transaction gets slower each time. */
 export const postgresBatches = `
   ${postgresTrigger(
     'batch_sent_insert',

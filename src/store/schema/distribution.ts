@@ -31,6 +31,7 @@ export const distribution: Readonly<Record<string, Distribution>> = {
   dispatch_account: 'account',
   attempt: 'account',
   account_hour: 'account',
+  batch: 'account',
   spend_guard: 'account',
   spend_count: 'account',
   user_id_use: 'account',

@@ -1,0 +1,125 @@
+import { counted, grouped } from '../../base/counted.ts';
+import { type Html, html } from '../../base/html.ts';
+import { type Batch, firstTexts, leftOf, waitingOf, withdrawnOf } from '../../domain/messages/batches.ts';
+import { icon } from '../icons.ts';
+import type { Row } from '../lists.ts';
+import type { PageRequest } from '../page-request.ts';
+import { chip, named, num, wide } from '../parts.ts';
+import { type Cell, clamped, messageText, time } from '../words.ts';
+
+/** What was sent together, as one row of a list: its name, how far it is, and what became of it. */
+
+const texts = {
+  people: (count: number) => (count === 1 ? '1 person' : `${grouped(count)} people`),
+  send: 'Send',
+  delivered: (count: number) => `${grouped(count)} delivered`,
+  failed: (count: number) => `${grouped(count)} not delivered`,
+  resent: (count: number) => `${grouped(count)} sent again`,
+  onWay: (count: number) => `${grouped(count)} on their way`,
+  waiting: (count: number) => `${grouped(count)} waiting`,
+  unknown: (count: number) => `${grouped(count)} not known`,
+  cancelled: (count: number) => `${grouped(count)} cancelled or deleted`,
+  states: {
+    scheduled: 'Scheduled',
+    sending: 'Sending',
+    underWay: 'On its way',
+    cancelled: 'Cancelled',
+    done: 'Done',
+  },
+} as const;
+
+/** The counts of a batch in words, those that are not 0. */
+export function countsSaid(batch: Batch): string {
+  const { delivered, failed, resent, submitted, unknown } = batch;
+  const said: [number, (count: number) => string][] = [
+    [delivered, texts.delivered],
+    [failed, texts.failed],
+    [resent, texts.resent],
+    [submitted, texts.onWay],
+    [waitingOf(batch), texts.waiting],
+    [unknown, texts.unknown],
+    [withdrawnOf(batch), texts.cancelled],
+  ];
+  return said
+    .filter(([count]) => count > 0)
+    .map(([count, words]) => words(count))
+    .join(', ');
+}
+
+/** The parts of a batch as a bar; the counts stand beside it. */
+export function meter(batch: Batch): Html {
+  const { accepted, delivered, failed, resent, submitted, unknown } = batch;
+  const width = (count: number): string => ((100 * count) / Math.max(1, accepted)).toFixed(2);
+  const bars: Html[] = [];
+  let at = 0;
+  for (const [look, count] of [
+    ['f-good', delivered],
+    ['f-wait', submitted + unknown],
+    ['f-bad', failed + resent],
+  ] as const) {
+    if (count > 0) bars.push(html`<rect class="${look}" x="${width(at)}" width="${width(count)}" height="4"/>`);
+    at += count;
+  }
+  return html`<svg class="meter" viewBox="0 0 100 4" preserveAspectRatio="none" role="img" aria-label="${countsSaid(batch)}">${bars}</svg>`;
+}
+
+/** The state of a batch: what needs somebody, else how far it is. */
+export function batchChip(batch: Batch): Cell {
+  const { failed, queued, submitted, inSchedule, delivered, unknown } = batch;
+  if (queued > 0 || (inSchedule > 0 && leftOf(batch) > 0)) return chip('wait', 'pulse', texts.states.sending);
+  if (inSchedule > 0) return chip('', 'calendar', texts.states.scheduled);
+  if (submitted > 0) return chip('wait', 'move', texts.states.underWay);
+  if (failed > 0) return chip('bad', 'cross', texts.failed(failed));
+  if (unknown > 0) return chip('off', 'question', texts.unknown(unknown));
+  if (delivered === 0 && withdrawnOf(batch) > 0) return chip('off', 'cross', texts.states.cancelled);
+  return chip('good', 'ticks', texts.states.done);
+}
+
+export const peopleSaid = texts.people;
+
+/** The name of a batch; without one, its first text stands for it. */
+export const batchName = (batch: Batch, text: string | undefined): Html =>
+  batch.name === null ? messageText(text ?? texts.send, 60) : html`<bdi>${batch.name}</bdi>`;
+
+export const firstTextsOf = (
+  { services, account }: PageRequest,
+  batches: readonly Batch[],
+): Promise<ReadonlyMap<bigint, string>> =>
+  firstTexts(
+    services.database,
+    account.id,
+    batches.map(({ batchId }) => batchId),
+  );
+
+const whoCell = ({ base }: PageRequest, batch: Batch, text: string | undefined): Cell =>
+  named(
+    html`<a class="open" href="${base}/batches/${String(batch.batchId)}">${icon('people')} ${batchName(batch, text)}</a>`,
+    texts.people(batch.accepted),
+  );
+
+/** For the list of sent messages. */
+export const sentRow = (request: PageRequest, batch: Batch, text: string | undefined): Row => ({
+  key: `b${batch.batchId}`,
+  isFixed: true,
+  cells: [
+    whoCell(request, batch, text),
+    wide(html`${meter(batch)}<span class="small num">${countsSaid(batch)}</span>`),
+    batchChip(batch),
+    html``,
+    num(batch.parts),
+    time(batch.dueAt, request.zone),
+  ],
+});
+
+/** For the list of scheduled messages. */
+export const scheduledRow = (request: PageRequest, batch: Batch, text: string | undefined): Row => ({
+  key: `b${batch.batchId}`,
+  isFixed: true,
+  cells: [
+    whoCell(request, batch, text),
+    clamped(text ?? null),
+    html`<span class="num">${counted(batch.inSchedule, 'message')}</span>`,
+    num(batch.credits - batch.used),
+    time(batch.dueAt, request.zone),
+  ],
+});
