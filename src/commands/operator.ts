@@ -21,6 +21,7 @@ const MEANINGS: Readonly<Record<string, string>> = {
   account: 'create, show and change accounts',
   'account-token': 'bearer tokens of an account',
   audit: 'the record of who changed what',
+  batch: 'messages of an account that were accepted together',
   blacklist: 'numbers to which an account must not send',
   connector: 'connectors to carriers',
   contact: 'contacts of an account',
