@@ -3,19 +3,18 @@ import { type Html, html } from '../../base/html.ts';
 import { Problem } from '../../base/problem.ts';
 import { randomBytes } from '../../base/random.ts';
 import { FINAL_STATUSES } from '../../domain/messages/statuses.ts';
-import { type Attempt, attemptsOf } from '../../domain/sending/attempts.ts';
-import { linkedMessage } from '../../domain/sending/resend.ts';
+import { type Story, storyOf } from '../../domain/sending/story.ts';
 import type { Output } from '../../operator/action.ts';
 import { messageCancel, messageShow } from '../../operator/actions/messages.ts';
 import { messageResend } from '../../operator/actions/sending.ts';
 import { partsOf, splitText } from '../../sms/parts.ts';
 import { contactNames } from '../contacts/contact-names.ts';
-import { icon } from '../icons.ts';
-import { asking, noticeOf, table } from '../lists.ts';
+import { asking, noticeOf } from '../lists.ts';
 import { get, noticed, type PageRequest, page, post, type View } from '../page-request.ts';
-import { backLink, button, fact, facts, head, linkButton, note, panel, tablePanel } from '../parts.ts';
+import { backLink, button, fact, facts, head, linkButton, note, panel } from '../parts.ts';
 import { messageText, time } from '../words.ts';
-import { isFailed, isResting, statusCell, statusHint, statusLook, statusWords } from './status-cell.ts';
+import { partTable, timeline, whySaid } from './message-story.ts';
+import { isResting, statusCell } from './status-cell.ts';
 
 /** One message that was sent or is scheduled, with everything that happened to it. */
 
@@ -38,15 +37,6 @@ const texts = {
   scheduledAt: 'To be sent',
   notAfter: 'Do not send after',
   createdAt: 'Written',
-  history: 'What happened',
-  attempts: 'Attempts',
-  attemptColumns: ['Attempt', 'Part', 'Connector', 'Carrier’s id', 'State', 'When'],
-  attemptStates: {
-    submitting: 'on its way to the carrier',
-    accepted: 'the carrier has it',
-    refused: 'refused',
-    'unknown-outcome': 'unknown outcome: no answer',
-  } as Readonly<Record<string, string>>,
   conversation: 'Conversation',
   resend: 'Send again',
   blacklist: 'Blacklist…',
@@ -75,9 +65,13 @@ const show = async (request: PageRequest): Promise<View> => {
     if (thrown instanceof Problem && thrown.kind === 'not-found') return gone(request);
     throw thrown;
   }
-  const attempts = await attemptsOf(request.services.database, request.account.id, BigInt(message.id));
+  const told = await storyOf(request.services.database, request.account.id, {
+    id: BigInt(message.id),
+    acceptedAt: Date.parse(message.history[0]?.at ?? message.createdAt ?? message.sentAt ?? ''),
+    history: message.history.map(({ status, at, detail }) => ({ status, at: Date.parse(at), detail })),
+  });
   const name = (await contactNames(request, [message.recipient]))(message.recipient);
-  const shown = html`${title(request, message, name)}${story(request, message, attempts)}`;
+  const shown = html`${title(request, message, name)}${storyShown(request, message, told)}`;
   if (request.query.get('part') === 'rows') return { kind: 'fragment', html: shown };
   const isMoving = message.state === 'scheduled' || !isResting(message.status ?? '');
   const live = isMoving ? html` data-live="${request.path}?part=rows" data-mode="whole"` : '';
@@ -105,28 +99,9 @@ function title(
   );
 }
 
-/** The history of a message that was sent again links to the other one. */
-function reason(base: string, detail: string | null): Html {
-  const other = linkedMessage(detail);
-  return other === null ? html`${detail ?? ''}` : html`<a href="${base}/messages/${other}">${detail ?? ''}</a>`;
-}
-
-function story(request: PageRequest, message: Message, attempts: readonly Attempt[]): Html {
-  const { zone, base } = request;
-  const { text, status, history } = message;
-  const events = history.map(({ status: each, at, detail }) => {
-    const [tone, shape] = statusLook(each);
-    return html`<li class="${tone}">${icon(shape)}<div class="row"><strong>${statusWords(each)}</strong><span class="push small quiet">${time(at, zone)}</span></div>${
-      detail === null || detail === '' ? '' : html`<p class="said">${reason(base, detail)}</p>`
-    }</li>`;
-  });
-  const isBad = message.state !== 'scheduled' && isFailed(status ?? '');
-  const why =
-    status === null ? '' : isBad ? note('wait', statusHint(status)) : html`<p class="quiet">${statusHint(status)}</p>`;
-  return html`${why}<div class="cols"><div class="stack">${
-    events.length === 0 ? '' : panel({ title: texts.history, content: html`<ol class="timeline">${events}</ol>` })
-  }${attemptTable(attempts, zone)}</div>
-<div class="stack">${panel({ title: texts.text, content: html`<p class="bubble">${messageText(text)}</p>` })}${panel({ title: texts.facts, content: factsOf(zone, message) })}</div></div>`;
+function storyShown({ zone, base }: PageRequest, message: Message, told: Story): Html {
+  return html`${whySaid(message.status, told, base, zone)}<div class="cols"><div class="stack">${timeline(told, base, zone)}${partTable(told, zone)}</div>
+<div class="stack">${panel({ title: texts.text, content: html`<p class="bubble">${messageText(message.text)}</p>` })}${panel({ title: texts.facts, content: factsOf(zone, message) })}</div></div>`;
 }
 
 function factsOf(zone: string, { id, text, reference, heldCredits, state, notAfter, createdAt }: Message): Html {
@@ -140,22 +115,6 @@ function factsOf(zone: string, { id, text, reference, heldCredits, state, notAft
     fact(texts.reference, reference ?? '–'),
     fact(texts.id, html`<code data-copy>${id}</code>`),
   ]);
-}
-
-function attemptTable(attempts: readonly Attempt[], zone: string): Html {
-  if (attempts.length === 0) return html``;
-  const rows = attempts.map(({ attempt, part, connector, gatewayId, state, submittedAt }) => ({
-    key: `${attempt}/${part}`,
-    cells: [
-      html`${attempt}`,
-      html`${part}`,
-      html`${connector}`,
-      html`${gatewayId ?? '–'}`,
-      html`${texts.attemptStates[state] ?? state}`,
-      time(submittedAt, zone),
-    ],
-  }));
-  return tablePanel(texts.attempts, table({ caption: texts.attempts, columns: texts.attemptColumns, rows }));
 }
 
 function buttons({ base }: PageRequest, { id, recipient, state, status }: Message): Html {

@@ -67,6 +67,12 @@ export const newestMovements = statement<TimePage, MovementRow>(
   `select ${columns} from movement where account_id = :account and (moved_at, movement_id) <= (:at, :id)
    order by moved_at desc, movement_id desc {limit :limit}`,
 );
+/** The movements of a message at these times, which are those of its history. */
+export const movementsOfMessage = statement<{ account: AccountKey; id: bigint; times: string }, MovementRow>(
+  'ledger.movementsOfMessage',
+  `select ${columns} from movement where account_id = :account and moved_at {among :times} and message_id = :id
+   order by movement_id`,
+);
 /** A page of the movements whose numbers start at `from`. */
 export const movementsFrom = statement<{ account: AccountKey; from: bigint; limit: number }, MovementRow>(
   'ledger.movementsFrom',

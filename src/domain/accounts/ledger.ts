@@ -240,6 +240,20 @@ async function discrepanciesOf(queries: Queries, account: bigint, username: stri
     .map((each) => ({ username, ...each }));
 }
 
+/**
+ * The movements of a message at these times. Movements are indexed by time, and those of a message
+ * have the times of its history.
+ */
+export const movementsOfMessage = async (
+  queries: Queries,
+  account: AccountKey,
+  id: bigint,
+  times: readonly number[],
+): Promise<Movement[]> => {
+  const rows = await queries.all(sql.movementsOfMessage, { account, id, times: elementsOf(times.map(BigInt)) });
+  return rows.map(toMovement);
+};
+
 /** Does not count openings and sums that were carried forward. */
 export const countMovementsBefore = async (queries: Queries, account: AccountKey, before: number): Promise<number> =>
   Number((await queries.first(sql.countMovementsBefore, { account, before }))?.total ?? 0n);

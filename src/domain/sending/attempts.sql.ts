@@ -18,6 +18,9 @@ const ATTEMPT_FIELDS = {
   /** What the receipts so far say. */
   status: 'text?',
   statusAt: 'instant?',
+  /** Why it was refused or has no answer, in the words of the carrier or in ours. */
+  reason: 'text?',
+  settledAt: 'instant?',
 } as const;
 
 export type AttemptValues = ValuesOf<typeof ATTEMPT_FIELDS>;
@@ -45,8 +48,9 @@ export const settle = statement<One & { rows: string }>(
        when settled.state = 'refused' and attempt.status in ('REJECTED', 'UNDELIVERABLE', 'EXPIRED', 'DELETED', 'UNKNOWN') then 'refused'
        when attempt.state = 'accepted' or (attempt.state = 'refused' and settled.state = 'unknown-outcome') then attempt.state
        else settled.state end,
-     gateway_id = coalesce(settled.gateway_id, attempt.gateway_id)
-   from {records :rows account_id bigint, message_id bigint, attempt bigint, part bigint, state text, gateway_id text} as settled
+     gateway_id = coalesce(settled.gateway_id, attempt.gateway_id), reason = coalesce(settled.reason, attempt.reason),
+     settled_at = settled.settled_at
+   from {records :rows account_id bigint, message_id bigint, attempt bigint, part bigint, state text, gateway_id text, reason text, settled_at bigint} as settled
    where {joined attempt.account_id :account} and attempt.account_id = settled.account_id and attempt.message_id = settled.message_id
      and attempt.attempt = settled.attempt and attempt.part = settled.part`,
   { affects: 'none' },

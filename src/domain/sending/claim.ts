@@ -277,7 +277,7 @@ function numbersOf(total: number, accepted: ReadonlySet<number>, wholeTexts: boo
   return Array.from({ length: total }, (_, index) => index + 1).filter((number) => !accepted.has(number));
 }
 
-const LEASE_OVER = 'the process that submitted it ended without an answer';
+export const LEASE_OVER = 'the process that submitted it ended without an answer';
 
 /**
  * Decides about leases that ran out, where nobody knows whether the carrier has the message. After

@@ -201,7 +201,7 @@ export async function escalate(
 
 /** A message whose answer could not be written waits for an operator, whatever happens later. */
 export const NOT_SETTLED = 'the answer of the carrier could not be settled';
-const LACKS_A_PART = 'the carrier lacks a part of it';
+export const LACKS_A_PART = 'the carrier lacks a part of it';
 
 /**
  * Decides about messages after a late answer or receipt. A message ends if a carrier has all of its

@@ -6,8 +6,8 @@ import { endRefused, requeue } from './end.ts';
 
 /** Messages that the spend guard holds: an operator releases or refuses each of them. */
 
-const RELEASED = 'released by an operator';
-const REFUSED = 'refused by an operator, after the spend guard held it';
+export const RELEASED = 'released by an operator';
+export const REFUSED = 'refused by an operator, after the spend guard held it';
 
 async function heldRow({ queries, account }: Transaction<bigint>, id: bigint): Promise<sql.DispatchRow> {
   const [row] = await queries.all(sql.of, { account, ids: elementsOf([id]) });

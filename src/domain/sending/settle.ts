@@ -1,4 +1,4 @@
-import type { Database, Queries, Transaction } from '../../store/database.ts';
+import type { Database, Transaction } from '../../store/database.ts';
 import { accountRecordsOf, elementsOf } from '../../store/json.ts';
 import { eachAccount } from '../../store/transactions.ts';
 import type { Refusal } from '../outbound/choose.ts';
@@ -100,7 +100,8 @@ export function createSettling(
       const { account_id: account, message_id: messageId, attempt, part } = found;
       await database.transaction(account, async (queries) => {
         const transaction = { queries, account, at: now() };
-        const written = [[messageId, attempt, part, answer.state, answer.gatewayId]];
+        const { state, gatewayId: known, rejection: reason } = answer;
+        const written = [[messageId, attempt, part, state, known, reason?.slice(0, REASON_MAX) ?? null, now()]];
         await queries.run(attemptSql.settle, { account, rows: accountRecordsOf(account, written) });
         const rows = await queries.all(sql.of, { account, ids: elementsOf([messageId]) });
         const { rejection, gatewayId } = answer;
@@ -118,7 +119,7 @@ export function createSettling(
       const account = settlements[0]?.message.account;
       if (account === undefined) return;
       await database.transaction(account, async (queries) => {
-        const { rows, current } = await settleAttempts(queries, account, settlements);
+        const { rows, current } = await settleAttempts({ queries, account, at: now() }, settlements);
         const messages = current.map(({ message }) => ({
           row: rows.get(message.id) as sql.DispatchRow,
           dueAt: NEVER,
@@ -130,12 +131,18 @@ export function createSettling(
   };
 }
 
+/** A longer reason of a carrier is cut. */
+const REASON_MAX = 200;
+
 /** Writes the result of each part. Returns the rows of `dispatch` and the results that count. */
-async function settleAttempts(queries: Queries, account: bigint, settlements: readonly Settlement[]) {
+async function settleAttempts({ queries, account, at }: Transaction<bigint>, settlements: readonly Settlement[]) {
   const ids = elementsOf(settlements.map(({ message }) => message.id));
   const rows = new Map((await queries.all(sql.of, { account, ids })).map((row) => [row.message_id, row]));
-  const parts = settlements.flatMap(({ message, parts: own }) =>
-    own.map((each) => [message.id, message.attempt, each.part, each.state, each.gatewayId]),
+  const parts = settlements.flatMap(({ message, parts: own, outcome }) =>
+    own.map(({ part, state, gatewayId }) => {
+      const reason = state === 'accepted' || !('reason' in outcome) ? null : outcome.reason.slice(0, REASON_MAX);
+      return [message.id, message.attempt, part, state, gatewayId, reason, at];
+    }),
   );
   await queries.run(attemptSql.settle, { account, rows: accountRecordsOf(account, parts) });
   // If the message was claimed again, it has another fence, and this answer comes too late.
@@ -148,7 +155,7 @@ async function settleOf(
   settlements: readonly Settlement[],
   { onGatewayIds, onWaiting, ways }: SettlingEvents,
 ): Promise<void> {
-  const { rows, current } = await settleAttempts(transaction.queries, transaction.account, settlements);
+  const { rows, current } = await settleAttempts(transaction, settlements);
   const rowOf = ({ message }: Settlement) => rows.get(message.id) as sql.DispatchRow;
   const moved = await failOver(
     transaction,

@@ -257,6 +257,14 @@ export const migrations: readonly Migration[] = [
   },
   { version: 36, name: 'counts by the hour', sql: hourCountTables },
   { version: 37, name: 'batches', sql: batchTables, own: { sqlite: sqliteBatches, postgres: postgresBatches } },
+  {
+    version: 38,
+    name: 'words of carriers for each attempt',
+    sql: `
+      alter table attempt add column reason text;
+      alter table attempt add column settled_at bigint;
+    `,
+  },
 ];
 
 /**

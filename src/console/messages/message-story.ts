@@ -1,0 +1,170 @@
+import { counted, grouped } from '../../base/counted.ts';
+import { type Html, html } from '../../base/html.ts';
+import type { Movement } from '../../domain/accounts/ledger.ts';
+import type { Attempt } from '../../domain/sending/attempts.ts';
+import { linkedMessage } from '../../domain/sending/resend.ts';
+import type { Queued, Story, StoryEvent, Words } from '../../domain/sending/story.ts';
+import type { IconName } from '../icons.ts';
+import { icon } from '../icons.ts';
+import { type Row, table } from '../lists.ts';
+import { note, panel, tablePanel } from '../parts.ts';
+import { durationSaid, type Tone, time } from '../words.ts';
+import { isFailed, statusHint, statusLook, statusWords } from './status-cell.ts';
+
+/** Why a message did not arrive, or what it waits for, and everything that happened to it. */
+
+const texts = {
+  why: 'Why it did not arrive',
+  next: 'What happens next',
+  history: 'What happened',
+  newestLast: 'oldest first',
+  doNow: 'What to do:',
+  our: 'Our reason:',
+  carrier: 'The carrier’s words:',
+  lastWords: 'Last answer:',
+  accepted: 'Accepted from you',
+  acceptedSaid: (credits: bigint) =>
+    credits === 0n ? 'Checked and stored.' : `Checked and stored, ${counted(credits, 'credit')} held.`,
+  credits: {
+    capture: (amount: bigint) => `${counted(amount, 'credit')} used.`,
+    release: (amount: bigint) => `${counted(amount, 'credit')} free again.`,
+    other: (amount: bigint) => `${counted(amount, 'credit')} moved.`,
+  },
+  attempt: (number: number, words: string) => `Attempt ${grouped(number)}: ${words}`,
+  attemptStates: {
+    submitting: 'on its way to the carrier',
+    accepted: 'the carrier took it',
+    refused: 'not taken',
+    'unknown-outcome': 'no answer, so its outcome is unknown',
+  } as Readonly<Record<string, string>>,
+  through: (connector: string, took: string) => `Through ${connector}${took === '' ? '' : `, answered after ${took}`}.`,
+  carrierId: 'The carrier’s id:',
+  ownRefusal: 'Columba did not hand it to a carrier.',
+  carrierRefusal: 'The carrier did not take or deliver it.',
+  queued: {
+    retry: (attempts: number) => `Attempt ${grouped(attempts)} was not successful. The next one is at`,
+    until: 'Columba tries until',
+    waiting: 'It waits to be submitted. Its turn is at',
+    scheduled: 'It waits for its time:',
+    submitting: 'It is being handed to the carrier at this moment.',
+    held: 'The spend guard of the account holds it, and nothing is sent. An operator releases or refuses it; ask yours.',
+    'unknown-outcome':
+      'The carrier did not answer, so nobody knows whether it has the message. A receipt may still come. Without one, the account’s settings decide at',
+    'needs-decision':
+      'Nobody knows whether the carrier has the message, so an operator decides. It is not sent again by itself, and its credits stay held until then.',
+  },
+  awaiting: 'The carrier has it. Its receipt is awaited for up to 72 hours; this page shows it as soon as it comes.',
+  attempts: 'Each part',
+  attemptColumns: ['Attempt', 'Part', 'Connector', 'Carrier’s id', 'Answer', 'Receipt', 'When'],
+  ours: 'ours',
+} as const;
+
+/** A number of another message in the words becomes a link. */
+function quoted(base: string, { text, isOurs }: Words): Html {
+  const other = linkedMessage(text);
+  if (other !== null) return html`<p class="said"><a href="${base}/messages/${other}">${text}</a></p>`;
+  const shown = html`<bdi>${text}</bdi>`;
+  return html`<p class="said">${isOurs ? texts.our : texts.carrier} ${isOurs ? shown : html`<code>${shown}</code>`}</p>`;
+}
+
+/** What needs to be known first: why, and what to do or what happens next. */
+export function whySaid(status: string | null, story: Story, base: string, zone: string): Html {
+  if (story.queued) return nextSaid(story.queued, base, zone);
+  if (status === null) return html``;
+  if (!isFailed(status)) {
+    const awaits = ['SUBMITTED', 'ENROUTE', 'ACCEPTED'].includes(status);
+    return html`<p class="quiet">${statusHint(status)}${awaits ? ` ${texts.awaiting}` : ''}</p>`;
+  }
+  const last = story.events.findLast(
+    (event) => event.kind !== 'accepted' && event.words !== null && linkedMessage(event.words.text) === null,
+  );
+  const words = last && last.kind !== 'accepted' ? last.words : null;
+  const who = words === null ? '' : words.isOurs ? texts.ownRefusal : texts.carrierRefusal;
+  return note(
+    status === 'UNKNOWN' ? 'wait' : 'bad',
+    html`<h2>${texts.why}</h2><p>${statusWords(status)}. ${who}</p>${words === null ? '' : quoted(base, words)}<p><strong>${texts.doNow}</strong> ${statusHint(status)}</p>`,
+  );
+}
+
+function nextSaid({ state, dueAt, expiresAt, attempts, isScheduled, words }: Queued, base: string, zone: string): Html {
+  const said = words === null ? '' : quoted(base, words);
+  const until = html`${texts.queued.until} ${time(expiresAt, zone)}.`;
+  const lead =
+    state === 'waiting'
+      ? isScheduled
+        ? html`${texts.queued.scheduled} ${time(dueAt, zone)}.`
+        : html`${attempts > 0 ? texts.queued.retry(attempts) : texts.queued.waiting} ${time(dueAt, zone)}. ${until}`
+      : state === 'unknown-outcome'
+        ? html`${texts.queued[state]} ${time(dueAt, zone)}.`
+        : html`${texts.queued[state]}`;
+  const isCalm = state === 'submitting' || (state === 'waiting' && attempts === 0);
+  return note(isCalm ? '' : 'wait', html`<h2>${texts.next}</h2><p>${lead}</p>${said}`);
+}
+
+const creditsSaid = (movements: readonly Movement[]): string =>
+  movements
+    .map(({ kind, amount }) =>
+      (kind === 'capture' || kind === 'release' ? texts.credits[kind] : texts.credits.other)(amount),
+    )
+    .join(' ');
+
+const ATTEMPT_LOOKS: Readonly<Record<string, readonly [Tone, IconName]>> = {
+  submitting: ['', 'clock'],
+  accepted: ['good', 'tick'],
+  refused: ['wait', 'again'],
+  'unknown-outcome': ['wait', 'question'],
+};
+
+function step(event: StoryEvent, base: string, zone: string): Html {
+  const line = (look: readonly [Tone, IconName], title: string, more: Html) =>
+    html`<li class="${look[0]}">${icon(look[1])}<div class="row"><strong>${title}</strong><span class="push small quiet">${time(event.at, zone)}</span></div>${more}</li>`;
+  const small = (words: string) => (words === '' ? '' : html`<p class="small quiet">${words}</p>`);
+  if (event.kind === 'accepted')
+    return line(['good', 'tick'], texts.accepted, html`${small(texts.acceptedSaid(event.credits))}`);
+  const words = event.words === null ? '' : quoted(base, event.words);
+  if (event.kind === 'status') {
+    const title = statusWords(event.status);
+    return line(statusLook(event.status), title, html`${small(creditsSaid(event.credits))}${words}`);
+  }
+  const settledAt = event.parts.map((part) => part.settledAt).find((at) => at !== null);
+  const took = settledAt === undefined || settledAt === null ? '' : durationSaid(Math.max(0, settledAt - event.at));
+  const ids = event.parts.flatMap(({ gatewayId }) => (gatewayId === null ? [] : [gatewayId]));
+  const id = ids.length === 0 ? '' : html`<p class="said">${texts.carrierId} <code>${ids.join(', ')}</code></p>`;
+  const title = texts.attempt(event.attempt, texts.attemptStates[event.state] ?? event.state);
+  return line(
+    ATTEMPT_LOOKS[event.state] ?? ['', 'clock'],
+    title,
+    html`${small(texts.through(event.connector, took))}${words}${id}`,
+  );
+}
+
+export const timeline = ({ events }: Story, base: string, zone: string): Html =>
+  panel({
+    title: texts.history,
+    content: html`<ol class="timeline">${events.map((event) => step(event, base, zone))}</ol>`,
+    acts: html`<span class="small quiet">${texts.newestLast}</span>`,
+  });
+
+/** Each part of a message of several parts, with its answer and its receipt. */
+export function partTable({ events }: Story, zone: string): Html {
+  const parts = events.flatMap((event) => (event.kind === 'attempt' ? event.parts : []));
+  if (parts.length <= 1) return html``;
+  const rows = parts.map((part) => partRow(part, zone));
+  return tablePanel(texts.attempts, table({ caption: texts.attempts, columns: texts.attemptColumns, rows }));
+}
+
+const partRow = (
+  { attempt, part, connector, gatewayId, state, status, statusAt, submittedAt }: Attempt,
+  zone: string,
+): Row => ({
+  key: `${attempt}/${part}`,
+  cells: [
+    html`${attempt}`,
+    html`${part}`,
+    html`${connector}`,
+    html`${gatewayId ?? '–'}`,
+    html`${texts.attemptStates[state] ?? state}`,
+    status === null ? html`–` : html`${statusWords(status)} ${statusAt === null ? '' : time(statusAt, zone)}`,
+    time(submittedAt, zone),
+  ],
+});
