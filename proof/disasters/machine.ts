@@ -30,7 +30,7 @@ export const USER_ID = 'user_id of the disasters';
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 const SECRET = `whsec_${Buffer.alloc(24, 7).toString('base64')}`;
 const CREATED = '2026-01-01T00:00:00Z';
-const START_MAX_MS = 120_000;
+const START_MAX_MS = 300_000;
 
 export async function createMachine(
   folder: string,
@@ -49,6 +49,7 @@ export async function createMachine(
     COLUMBA_PORT: String(port),
     COLUMBA_WEB_PORT: String(webPort),
     COLUMBA_TURN_MAX_MS: '60000', // nobody is refused because the machine is busy
+    COLUMBA_DATABASE_TIMEOUT_MS: '60000',
     NODE_COMPILE_CACHE: join(folder, 'cache'), // each round starts the program twice
     PATH: process.env.PATH ?? '',
   };

@@ -94,6 +94,16 @@ export interface ReceivedReceipt {
   readonly at: number;
   /** A code of the carrier; never a number or a text of a message. */
   readonly detail: string | null;
+  /** The carrier sends one receipt for all parts of a message. */
+  readonly isForAllParts?: boolean;
+  /** The addresses and the text of the message, where the receipt has them. */
+  readonly about?: {
+    readonly recipient: string;
+    readonly sender: string;
+    /** Whether this sender is that of messages that name none. */
+    readonly isDefaultSender: boolean;
+    readonly textStart: string;
+  };
 }
 
 export interface IncomingMessage {

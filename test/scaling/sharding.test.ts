@@ -64,6 +64,9 @@ const BEYOND: Readonly<Record<string, string>> = {
   'receipts.dropBeyond': 'a held receipt names no account',
   'receipts.dropHeld': 'a held receipt names no account',
   'receipts.hold': 'a held receipt names no account',
+  'receipts.heldAbout': 'a held receipt names no account',
+  'receipts.compared': 'a held receipt names no account',
+  'receipts.unknownSubmissions': 'it looks for submissions without an answer, whosever they are',
   'receipts.heldMatches': 'a carrier names an attempt, not an account',
   'receipts.heldOf': 'a held receipt names no account',
   'receipts.matched': 'a carrier names an attempt, not an account',
@@ -145,6 +148,7 @@ const EVERYWHERE = [
   'held_incoming: index (held_at)',
   'held_incoming: primary key (group_hash)',
   'held_receipt: index (held_at)',
+  'held_receipt: index (held_at)', // that of receipts which name addresses
   'held_receipt: primary key (connector, gateway_id, attempt_id, status)',
   'idempotency: index (claimed_at)',
   'idempotency: index (token_id, claimed_at)',
@@ -247,7 +251,7 @@ describe('statements', () => {
     const spread = TABLES.filter((table) => !EVERYWHERE.some((each) => each.startsWith(`${table}:`)));
     assert.deepEqual(spread.length, TABLES.length - WHOLE_TABLES.length);
     const nobodyWaits =
-      /^(attempts\.byAttemptId|installation\.skipIds|outbox\.appendHistory|purge\.next|migrationTraffic\.(behindAccounts|dueWriteAccounts|countWrites)|queue\.\w+|receipts\.\w+|search\.\w+|sending\.\w+|spending\.\w+|totals\.\w+)$/;
+      /^(attempts\.byAttemptId|installation\.skipIds|outbox\.appendHistory|purge\.next|migrationTraffic\.(behindAccounts|dueWriteAccounts|countWrites)|queue\.\w+|receipts\.\w+|search\.\w+|senders\.\w+|sending\.\w+|spending\.\w+|totals\.\w+)$/;
     const calls = exported.filter(({ name }) => Object.hasOwn(BEYOND, name) && !nobodyWaits.test(name));
     // The version is read from the row of the account that was found: from one node.
     const ofCaller = '(select version from tally where tally.account_id = caller.account_id)';

@@ -81,4 +81,6 @@ export const CONNECTORS: Readonly<Record<string, string>> = {
   'sending.dueOfWay': 'it looks for messages of a connector that takes none, whosever they are',
   'spending.count': 'all rows of its list belong to the account that it is given',
   'spending.counted': 'all rows of its list belong to the account that it is given',
+  'senders.keep': 'all rows of its list belong to the account that it is given',
+  'senders.known': 'all rows of its list belong to the account that it is given',
 };

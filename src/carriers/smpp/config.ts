@@ -60,6 +60,7 @@ const quirks = z
     ),
     packedSevenBit: flag('Texts of GSM 7-bit come in packed into septets.'),
     ucs2LittleEndian: flag('UCS-2 has its low octet first, in both directions.'),
+    noReceiptForParts: flag('One receipt stands for all parts of a long text.'),
     enquireLinkUnanswered: flag('The SMSC never answers enquire_link, so only TCP tells that it is gone.'),
     idInHexUpper: flag('Ids of hexadecimal digits are stored in upper case, as the carrier writes them.'),
     doneDateLocal: zone.optional().describe('The time zone of the dates in receipts.'),
@@ -128,6 +129,10 @@ export const smppConfig = z
       })
       .default({})
       .describe('What a command_status means here, such as {"0x45": "permanent"}.'),
+    matchByAddress: z
+      .boolean()
+      .default(true)
+      .describe('A receipt with an unknown id settles the one submission without an answer that has its addresses.'),
     quirks: quirks.prefault({}),
     tracePdus: z.boolean().default(false).describe('Logs the header of every PDU.'),
   })

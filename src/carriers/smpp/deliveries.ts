@@ -21,10 +21,13 @@ export function createDeliveries(name: string, config: SmppConfig, { clock, log 
   const underWay = new Set<Promise<number>>();
   let events: CarrierEvents | undefined;
 
-  async function storeReceipt({ ids, status, at, detail }: ReadReceipt, to: CarrierEvents): Promise<void> {
+  async function storeReceipt(pdu: Pdu, read: ReadReceipt, to: CarrierEvents): Promise<void> {
+    const { ids, status, at, detail } = read;
     const [gatewayId = null, ...otherGatewayIds] = ids;
     const receipt = { connector: name, attemptId: null, gatewayId, otherGatewayIds, status, detail };
-    await to.receipt({ ...receipt, at: at ?? clock.now() });
+    const about = config.matchByAddress ? addressOf(pdu, read, config) : null;
+    const isForAllParts = config.quirks.noReceiptForParts;
+    await to.receipt({ ...receipt, isForAllParts, at: at ?? clock.now(), ...(about && { about }) });
   }
 
   async function storeMessage(pdu: Pdu, to: CarrierEvents, repeats: Repeats): Promise<void> {
@@ -43,7 +46,7 @@ export function createDeliveries(name: string, config: SmppConfig, { clock, log 
     if (!events) return STATUS.temporaryError;
     try {
       const receipt = readReceipt(pdu, config, clock.now());
-      if (receipt) await storeReceipt(receipt, events);
+      if (receipt) await storeReceipt(pdu, receipt, events);
       else await storeMessage(pdu, events, repeats);
       return STATUS.ok;
     } catch (thrown) {
@@ -66,6 +69,19 @@ export function createDeliveries(name: string, config: SmppConfig, { clock, log 
       };
     },
     stored: () => Promise.allSettled(underWay),
+  };
+}
+
+/** A receipt comes from the number that got the message. */
+function addressOf({ message }: Pdu, { textStart }: ReadReceipt, { defaultSender }: SmppConfig) {
+  if (!message) return null;
+  const { source, destination } = message;
+  const sender = destination.address;
+  return {
+    recipient: source.address,
+    sender,
+    isDefaultSender: sender === (defaultSender ?? '').replace(/^\+/, ''),
+    textStart,
   };
 }
 

@@ -1,6 +1,6 @@
 import { Problem } from '../../base/problem.ts';
 import { NO_PROGRESS, type Progress } from '../../base/progress.ts';
-import { numberEnd, type SameNumber, sameNumber } from '../../sms/numbers.ts';
+import { e164, numberEnd, type SameNumber, sameNumber } from '../../sms/numbers.ts';
 import { pages } from '../../store/cursor.ts';
 import type { Database, Queries, TransactionQueries } from '../../store/database.ts';
 import { accountNamed, allAccounts, effectiveRegion, lockAccount, type StoredAccount } from '../accounts/accounts.ts';
@@ -11,6 +11,7 @@ import { findErasedEntry } from '../contacts/erased-number.ts';
 import { deleteReceivedAmong, type InboxMessage, receivedOf } from '../messages/received.ts';
 import { deleteScheduledAmong, type ScheduledMessage, scheduledFor, scheduledOf } from '../messages/scheduled.ts';
 import { deleteSentAmong, type SentMessage, sentOf } from '../messages/sent.ts';
+import { forgetSender } from '../outbound/senders.ts';
 import type { WholeMessage } from '../receiving/incoming.ts';
 import { eraseUnrouted, findUnrouted, type UnroutedOfPerson } from '../receiving/unrouted.ts';
 import { indexChanges } from '../search/indexer.ts';
@@ -269,6 +270,7 @@ async function eraseFrom(queries: TransactionQueries, found: Found, number: stri
   });
   await each(movements, (ids) => eraseWords(queries, account, ids));
   await eraseEntries(queries, account, number, region, entries);
+  await forgetSender(queries, account, e164(number, region) ?? number);
   let returned = (await balancesOf(queries, account)).free - free;
   await each(scheduled, async (ids) => {
     const cancelled = await deleteScheduledAmong(queries, account, ids);

@@ -13,6 +13,7 @@ import { addQueued } from '../messages/sent.ts';
 import type { OutboundRoute } from '../outbound/choose.ts';
 import { ceilingStops, divideByCountry, type Guard, type GuardRule, type Stop, tellStops } from '../outbound/guard.ts';
 import { sendingRules } from '../outbound/routes.ts';
+import { pooledSenders } from '../outbound/senders.ts';
 import * as sql from './dispatch.sql.ts';
 import { divided } from './end.ts';
 import { afterQuietHours } from './quiet-hours.ts';
@@ -231,10 +232,12 @@ async function waysOf(
   if (id === undefined) throw new Error('the account of a request does not exist');
   const { routes, at, dueAt, isDryRun, sender } = when;
   const tryDown = isDryRun ? NEVER_TRIED : tryDownOf(queries, at);
-  return chooseWays(queries, routes, { account: id, tag: tag ?? null, sender, timeZone, dueAt }, messages, {
-    at,
-    tryDown,
-  });
+  const asking = { account: id, tag: tag ?? null, sender, timeZone, dueAt };
+  const ways = await chooseWays(queries, routes, asking, messages, { at, tryDown });
+  if (sender !== null) return ways;
+  const wanted = ways.map(({ route }, index) => ({ route, recipient: (messages[index] as PossibleMessage).recipient }));
+  const senders = await pooledSenders(queries, routes, wanted, { account: id, at, keeps: !isDryRun });
+  return ways.map((way, index) => ({ ...way, sender: senders[index] ?? null }));
 }
 
 /**

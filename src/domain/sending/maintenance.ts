@@ -2,6 +2,7 @@ import { isOutage } from '../../base/problem.ts';
 import type { Database, TransactionQueries } from '../../store/database.ts';
 import { elementsOf } from '../../store/json.ts';
 import { eachAccount } from '../../store/transactions.ts';
+import { compareAddresses, type Named } from './addressed.ts';
 import { removeUseless } from './attempts.sql.ts';
 import { type ConnectorRecord, createConnectors } from './connectors.ts';
 import { createExpiry } from './expire.ts';
@@ -66,6 +67,15 @@ export function createMaintenance(database: Database, incoming: IncomingMaintena
     return rows.length;
   }
 
+  /** A receipt without a known id that can only be about one submission gives it its id. */
+  const nameSubmission = ({ account_id: account, message_id: id, attempt, part, gatewayId }: Named): Promise<void> =>
+    skipping(() =>
+      database.transaction(account, async (queries) => {
+        await queries.run(sql.nameAttempt, { account, id, attempt, part, gatewayId });
+        await applyHeldReceipts({ queries, account, at: now() }, [id]);
+      }),
+    );
+
   /** Reports a failure of one account, so that the others continue. */
   async function skipping(work: () => Promise<void>): Promise<void> {
     try {
@@ -94,6 +104,7 @@ export function createMaintenance(database: Database, incoming: IncomingMaintena
       const taken = await database.first(sql.takeWatch, timesOf(now()));
       if (!taken || isStopping()) return undefined;
       const held = await matchHeld();
+      await compareAddresses(database, now(), nameSubmission);
       await database.run(sql.dropHeld, { before: now() - RECEIPT_HELD_MS });
       await database.run(sql.dropBeyond, { newer: receiptsHeldMax - 1 });
       const lookedTo = await watch.beginOf(taken.looked_to);

@@ -19,6 +19,8 @@ const HELD_FIELDS = {
   status: 'text',
   at: 'instant',
   detail: 'text?',
+  /** 1 if it is about all parts of its message. */
+  forAllParts: 'long',
 } as const;
 type HeldReceipt = ValuesOf<typeof HELD_FIELDS>;
 type HeldMatchRow = RowOf<typeof HELD_FIELDS> & Pick<AttemptRow, 'message_id' | 'attempt' | 'part' | 'submitted_at'>;
@@ -57,8 +59,8 @@ export const setAttemptStatuses = statement<One & { rows: string }>(
 /** Adds nothing for a receipt that is held already. */
 export const hold = statement<{ rows: string; now: number }>(
   'receipts.hold',
-  `insert into held_receipt (${held.names}, held_at) select ${held.namesOf('held')}, :now
-   from {records :rows connector text, gateway_id text, attempt_id text, status text, at bigint, detail text} as held
+  `insert into held_receipt (${held.names}, about, held_at) select ${held.namesOf('held')}, about, :now
+   from {records :rows connector text, gateway_id text, attempt_id text, status text, at bigint, detail text, for_all_parts bigint, about text} as held
    where true on conflict (connector, gateway_id, attempt_id, status) do nothing`,
   { affects: 'none' },
 );
@@ -81,6 +83,47 @@ export const removeHeld = statement<Pick<HeldReceipt, 'connector' | 'gatewayId' 
   'receipts.removeHeld',
   `delete from held_receipt where connector = :connector and gateway_id = :gatewayId and attempt_id = :attemptId
      and status = :status`,
+  { affects: 'none' },
+);
+/** Held receipts that name addresses and were not compared yet. */
+export const heldAbout = statement<
+  { before: number; limit: number },
+  { connector: string; gateway_id: string; about: string; held_at: bigint }
+>(
+  'receipts.heldAbout',
+  `select connector, gateway_id, about, held_at from held_receipt
+   where about is not null and held_at < :before order by held_at {limit :limit}`,
+);
+export const compared = statement<{ before: number; upTo: number }>(
+  'receipts.compared',
+  'update held_receipt set about = null where about is not null and held_at < :before and held_at <= :upTo',
+  { affects: 'none' },
+);
+/** Submissions with an unknown outcome whose messages wait for it, with what a receipt may name. */
+export const unknownSubmissions = statement<
+  { limit: number },
+  Pick<AttemptRow, 'account_id' | 'message_id' | 'attempt' | 'part' | 'connector' | 'submitted_at'> & {
+    parts: bigint;
+    sender: string | null;
+    recipient: string;
+    text: string;
+  }
+>(
+  'receipts.unknownSubmissions',
+  `select attempt.account_id, attempt.message_id, attempt.attempt, attempt.part, attempt.connector, attempt.submitted_at,
+     dispatch.parts, dispatch.sender, sent.recipient, sent.text
+   from dispatch cross join attempt cross join sent
+   where dispatch.state in ('unknown-outcome', 'needs-decision')
+     and attempt.account_id = dispatch.account_id and attempt.message_id = dispatch.message_id
+     and attempt.state = 'unknown-outcome' and attempt.gateway_id is null
+     and sent.account_id = dispatch.account_id and sent.message_id = dispatch.message_id {limit :limit}`,
+);
+/** The id that the carrier gave to a submission without an answer. */
+export const nameAttempt = statement<One & { id: bigint; attempt: bigint; part: bigint; gatewayId: string }>(
+  'receipts.nameAttempt',
+  `update attempt set gateway_id = :gatewayId
+   where account_id = :account and message_id = :id and attempt = :attempt and part = :part
+     and state = 'unknown-outcome' and gateway_id is null`,
   { affects: 'none' },
 );
 export const dropHeld = statement<{ before: number }>(

@@ -5,6 +5,7 @@ import { accountRecordsOf, elementsOf, recordsOf } from '../../store/json.ts';
 import { failuresOfEach } from '../../store/transactions.ts';
 import { type LastStatus, lastStatuses, type StatusChange, setStatuses } from '../messages/sent.ts';
 import { isFinal } from '../messages/statuses.ts';
+import { aboutText, type ReceiptAddress } from './addressed.ts';
 import { type PartAttempt, provesSubmission, statusOfParts, tellsMore } from './attempts.ts';
 import { countReceipts } from './connectors.ts';
 import { provePart } from './end.ts';
@@ -23,8 +24,12 @@ export interface NewReceipt {
   readonly at: number;
   /** A code of the carrier; never a number or a text. */
   readonly detail: string | null;
+  /** The carrier sends one receipt for all parts of a message. */
+  readonly isForAllParts?: boolean;
+  /** Whom it is about, for a submission whose id nobody knows because its answer is missing. */
+  readonly about?: ReceiptAddress;
 }
-interface MatchedReceipt extends Pick<NewReceipt, 'status' | 'at' | 'detail'> {
+interface MatchedReceipt extends Pick<NewReceipt, 'status' | 'at' | 'detail' | 'isForAllParts'> {
   /** Absent where a receipt is missing. */
   readonly connector?: string;
   /** The receipt as it came; absent for a held one. */
@@ -120,8 +125,9 @@ async function apply(
 }
 
 async function hold(database: Database, now: () => number, unmatched: readonly NewReceipt[]): Promise<void> {
-  const rows = unmatched.map(({ connector, gatewayId, attemptId, status, at, detail }) => [
+  const rows = unmatched.map(({ connector, gatewayId, attemptId, status, at, detail, isForAllParts, about }) => [
     ...[connector, gatewayId ?? '', attemptId ?? '', status, at, detail?.slice(0, DETAIL_LENGTH_MAX) ?? null],
+    ...[isForAllParts ? 1 : 0, about && gatewayId ? aboutText(about) : null],
   ]);
   await database.run(sql.hold, { rows: recordsOf(rows), now: now() });
   // The answers to their submissions may have been written in the meantime.
@@ -178,9 +184,9 @@ async function match(
   const matched = new Map<bigint, MatchedReceipt[]>();
   for (const [place, { account_id, message_id: messageId, attempt, part }] of [...best].sort(([a], [b]) => a - b)) {
     const source = batch[place] as NewReceipt;
-    const { status, at, detail } = source;
+    const { status, at, detail, connector, isForAllParts = false } = source;
     const own = matched.get(account_id) ?? [];
-    own.push({ messageId, attempt, part, status, at, detail, source, connector: source.connector });
+    own.push({ messageId, attempt, part, status, at, detail, source, connector, isForAllParts });
     matched.set(account_id, own);
   }
   return { matched, unmatched: batch.filter((_, place) => !best.has(place)) };
@@ -207,8 +213,9 @@ export async function applyHeldReceipts(
   for (const { connector, gateway_id: gatewayId, attempt_id: attemptId, status } of rows) {
     await queries.run(sql.removeHeld, { connector, gatewayId, attemptId, status });
   }
-  const receipts = rows.map(({ connector, message_id: messageId, attempt, part, status, at, detail }) => ({
+  const receipts = rows.map(({ connector, message_id: messageId, attempt, part, status, at, detail, ...row }) => ({
     connector,
+    isForAllParts: row.for_all_parts === 1n,
     messageId,
     attempt,
     part,
@@ -291,7 +298,7 @@ async function applyTo(transaction: Transaction<bigint>, receipts: readonly Matc
   const changed = new Map<string, readonly [bigint, bigint, bigint, string, number]>();
   const proofs: MatchedReceipt[] = [];
   const ended: EndedPart[] = [];
-  for (const receipt of receipts) {
+  for (const receipt of receipts.flatMap((each) => receiptsOfParts(each, messages))) {
     const message = messages.get(receipt.messageId);
     const key = `${receipt.attempt}/${receipt.part}`;
     const known = message?.attempts.get(key);
@@ -317,6 +324,15 @@ async function applyTo(transaction: Transaction<bigint>, receipts: readonly Matc
     await provePart(transaction, { messageId, attempt, part });
   }
   return ended;
+}
+
+/** One receipt for all parts counts for each part that the carrier has accepted. */
+function receiptsOfParts(receipt: MatchedReceipt, messages: ReadonlyMap<bigint, Changing>): MatchedReceipt[] {
+  if (!receipt.isForAllParts) return [receipt];
+  const others = [...(messages.get(receipt.messageId)?.attempts.values() ?? [])].filter(
+    ({ attempt, part, state }) => state === 'accepted' && (attempt !== receipt.attempt || part !== receipt.part),
+  );
+  return [receipt, ...others.map(({ attempt, part }) => ({ ...receipt, attempt, part }))];
 }
 
 async function readMessages(

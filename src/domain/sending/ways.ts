@@ -7,7 +7,6 @@ import {
   type OutboundRoute,
   orderedWays,
   type Refusal,
-  senderFor,
   stopOf,
   type Way,
   type WayState,
@@ -49,6 +48,7 @@ export interface ChosenWay {
   readonly price: bigint | null;
   /** Credits that are held: enough for the dearest way of the route. */
   readonly credits: bigint;
+  /** As the message names it: that of a pool is chosen afterwards. */
   readonly sender: string | null;
 }
 
@@ -94,23 +94,18 @@ export async function chooseWays(
     }
     const ordered = orderedWays(route, message.recipient);
     const tested = await testedWay(ordered, states, at, tryDown, asked);
-    chosen.push(chosenOf(route, tested ?? firstOpen(ordered, states, at) ?? ordered[0], message, { account, sender }));
+    chosen.push(chosenOf(route, tested ?? firstOpen(ordered, states, at) ?? ordered[0], message, sender));
   }
   return chosen;
 }
 
-function chosenOf(
-  route: OutboundRoute,
-  way: Way | undefined,
-  { recipient, parts }: Measured,
-  { account, sender }: Pick<Sender, 'account' | 'sender'>,
-): ChosenWay {
+function chosenOf(route: OutboundRoute, way: Way | undefined, { parts }: Measured, sender: string | null): ChosenWay {
   return {
     way: way?.connector ?? '',
     route: route.name,
     price: BigInt(way?.price ?? 1),
     credits: BigInt(parts) * BigInt(dearestPrice(route)),
-    sender: sender ?? senderFor(route, account, recipient),
+    sender,
   };
 }
 
@@ -128,7 +123,7 @@ export function triedWay(
   const ordered = route ? orderedWays(route, recipient) : [];
   const way = firstOpen(ordered, states, at) ?? ordered[0];
   const chosen: ChosenWay = route
-    ? chosenOf(route, way, { recipient, parts: 1 }, { account, sender })
+    ? chosenOf(route, way, { recipient, parts: 1 }, sender)
     : { way: '', route: null, price: null, credits: 1n, sender };
   return { message, route, ordered, chosen };
 }

@@ -3,6 +3,7 @@ import { badField } from '../../base/problem.ts';
 import { accountNamed, effectiveRegion } from '../../domain/accounts/accounts.ts';
 import { misfitOf, type OutboundRoute, PREFIX_LENGTH_MAX, stopOf } from '../../domain/outbound/choose.ts';
 import { createOutboundRoutes, type RouteCounts, sendingRules } from '../../domain/outbound/routes.ts';
+import { pooledSenders } from '../../domain/outbound/senders.ts';
 import { createConnectors } from '../../domain/sending/connectors.ts';
 import { QUIET_HOURS_FORM } from '../../domain/sending/quiet-hours.ts';
 import { triedWay, wayStates } from '../../domain/sending/ways.ts';
@@ -332,10 +333,12 @@ export const outboundRouteTry = action({
     const at = body.at ?? now();
     const asked = { sender: body.sender ?? null, recipient, at };
     const { message, route: found, ordered, chosen } = triedWay(routes, states, account, asked, now());
+    const asking = { account: account.id, at, keeps: false };
+    const [pooled = null] = await pooledSenders(database, routes, [{ recipient, route: chosen.route }], asking);
     return {
       route: found?.name ?? null,
       connector: found ? chosen.way : account.connector,
-      sender: chosen.sender,
+      sender: chosen.sender ?? pooled,
       creditsHeld: chosen.credits,
       ways: ordered.map(({ connector, price, cost }) => {
         const passedOver = stopOf(states.get(connector), now());

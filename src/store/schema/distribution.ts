@@ -34,6 +34,7 @@ export const distribution: Readonly<Record<string, Distribution>> = {
   batch: 'account',
   spend_guard: 'account',
   spend_count: 'account',
+  sender_choice: 'account',
   user_id_use: 'account',
   search_entry: 'account',
   search_change: 'account',

@@ -23,7 +23,14 @@ import { postgresSending, sendingTables, sqliteSending } from './sending.ts';
 import { signInTables, userIdUseTable } from './sign-in.ts';
 import { postgresTriggers, sqliteTriggers, tallyTables } from './tally.ts';
 import { postgresUnread, sqliteUnread, unreadTable } from './unread.ts';
-import { outboundRouteTables, postgresWaysOut, spendGuardTables, sqliteWaysOut, waysOut } from './ways-out.ts';
+import {
+  carrierMemory,
+  outboundRouteTables,
+  postgresWaysOut,
+  spendGuardTables,
+  sqliteWaysOut,
+  waysOut,
+} from './ways-out.ts';
 import { webhookTables } from './webhooks.ts';
 
 /**
@@ -265,6 +272,7 @@ export const migrations: readonly Migration[] = [
       alter table attempt add column settled_at bigint;
     `,
   },
+  { version: 39, name: 'senders that numbers know', sql: carrierMemory },
 ];
 
 /**

@@ -124,3 +124,25 @@ export const spendGuardTables = `
     where state in ('waiting', 'held') and is_scheduled = 0;
   create index dispatch_held on dispatch (account_id, message_id) where state = 'held';
 `;
+
+/**
+ * sender_choice: the sender of a pool that a number knows, by route. The key of a number is a hash.
+ *
+ * held_receipt.for_all_parts: 1 for a receipt of a carrier that sends one for all parts of a
+ * message. about: hashes of the addresses and the text of the receipt, as JSON, until it was
+ * compared with the messages whose outcome is unknown.
+ */
+export const carrierMemory = `
+  create table sender_choice (
+    account_id bigint not null references account on delete cascade,
+    route text {binary} not null,
+    number_hash text {binary} not null,
+    sender text not null,
+    used_at bigint not null,
+    primary key (account_id, route, number_hash)
+  ) {clustered};
+  create index sender_choice_by_time on sender_choice (account_id, used_at);
+  alter table held_receipt add column for_all_parts bigint not null default 0;
+  alter table held_receipt add column about text;
+  create index held_receipt_about on held_receipt (held_at) where about is not null;
+`;

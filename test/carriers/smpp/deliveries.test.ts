@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import type { ReceivedReceipt } from '../../../src/carriers/connector.ts';
 import { smppConfig } from '../../../src/carriers/smpp/config.ts';
 import { canonicalId, idsToMatch } from '../../../src/carriers/smpp/ids.ts';
 import { type ReadMessage, readMessage } from '../../../src/carriers/smpp/incoming.ts';
@@ -59,6 +60,28 @@ describe('receipts of an SMSC', () => {
     assert.deepEqual(ids('hexToDecimal', '1000000001', '3B9ACA01'), ['3b9aca01']);
     assert.deepEqual(ids('hexToDecimal', 'not-a-number'), ['not-a-number']);
     assert.deepEqual(ids('decimalToHex', 'f'.repeat(33)), ['f'.repeat(33)]);
+  });
+
+  test('a receipt that is passed on has the two numbers and the text of its message, and the quirk noReceiptForParts', async () => {
+    const received: ReceivedReceipt[] = [];
+    const deliver = async (more: object) => {
+      const { smsc } = await openSmpp(more, () => {}, { receipt: async (receipt) => void received.push(receipt) });
+      const [source, destination] = ['27825550201', 'Acme'].map((address) => ({ ton: 1, npi: 1, address }));
+      const text = 'id:1 stat:DELIVRD err:000 text:Hello';
+      const message = { ...NO_MESSAGE, source, destination, esmClass: 4, message: Buffer.from(text) } as never;
+      smsc.last.send({ command: COMMAND.deliverSm, sequence: 9, message });
+      await settled();
+    };
+    await deliver({ defaultSender: 'Acme' });
+    await deliver({ matchByAddress: false, quirks: { noReceiptForParts: true } });
+    const about = { recipient: '27825550201', sender: 'Acme', isDefaultSender: true, textStart: 'Hello' };
+    assert.deepEqual(
+      received.map((each) => [each.about, each.isForAllParts]),
+      [
+        [about, false],
+        [undefined, true],
+      ],
+    );
   });
 
   test('the word of a receipt wins if its TLV says otherwise', () => {

@@ -328,6 +328,17 @@ onEveryEngine('receipts', (engine) => {
     assert.equal(transactions.length, 2);
     for (const { id } of claims) assert.equal((await bench.show(id)).status, 'DELIVERED');
   });
+
+  test('one receipt for all parts delivers a message of three parts, before its answer and after it', async (t) => {
+    const bench = await opened(engine, t);
+    const { id, parts } = await bench.submitted(LONG, true);
+    await bench.receive({ gatewayId: `gw-${parts[2]?.attemptId}`, isForAllParts: true });
+    assert.equal((await bench.show(id)).status, 'DELIVERED');
+    const early = await bench.claimed(LONG);
+    await bench.receive({ gatewayId: `gw-${early.parts[0]?.attemptId}`, isForAllParts: true });
+    await bench.answered(early);
+    assert.equal((await bench.show(early.id)).status, 'DELIVERED');
+  });
 });
 
 function countTransactions(database: Awaited<ReturnType<typeof openSending>>['database']) {

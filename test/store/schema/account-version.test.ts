@@ -35,7 +35,7 @@ async function open(engine: Engine, t: TestContext) {
 
 /** Tables of accounts that no call of the contract shows. */
 const NOT_SHOWN = [
-  ...'attempt dispatch dispatch_account account_hour spend_count spend_guard gateway_message held_incoming held_receipt history'.split(
+  ...'attempt dispatch dispatch_account account_hour sender_choice spend_count spend_guard gateway_message held_incoming held_receipt history'.split(
     ' ',
   ),
   ...'id_counter incoming_once ledger movement operator_token receipt_watch recovery_code route'.split(' '),

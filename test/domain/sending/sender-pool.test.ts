@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createOutboundRoutes } from '../../../src/domain/outbound/routes.ts';
+import { createPersons } from '../../../src/domain/privacy/persons.ts';
+import { onEveryEngine } from '../../support/engines.ts';
+import { sql } from '../../support/opened-database.ts';
+import { MINUTE, message, openSending } from '../../support/sending.ts';
+
+const KNOWN = [{ name: 'a', urls: [] }];
+const ROUTE = {
+  ...{
+    name: 'r',
+    priority: 0,
+    username: null,
+    tag: null,
+    prefixes: [],
+    senders: [],
+    hours: null,
+    from: null,
+    until: null,
+  },
+  ways: [{ connector: 'a', weight: 1, price: 1, cost: null, ifRefused: [] }],
+  mode: 'order' as const,
+  onThrottle: 'wait' as const,
+};
+const senders = sql<Record<string, never>, { recipient: string; sender: string | null }>(
+  'select recipient, sender from dispatch order by message_id',
+);
+const choices = sql<Record<string, never>, { total: bigint }>('select count(*) as total from sender_choice');
+
+onEveryEngine('the senders of a pool', (engine) => {
+  test('a recipient keeps the sender that it knows when others join the pool, for 90 days after its last message, and a person who is erased leaves nothing', async (t) => {
+    const bench = await openSending(engine, t);
+    const routes = createOutboundRoutes(bench.database, bench.now);
+    const account = await bench.addAccount();
+    const to = Array.from({ length: 30 }, (_, index) => `+2782555${1000 + index}`);
+    const pool = (...senderPool: string[]) => routes.put({ ...ROUTE, senderPool }, KNOWN, 'https://sms.example');
+    const used = async () => {
+      await bench.accept(account, message({ to }));
+      return new Map(
+        (await bench.database.all(senders, {})).slice(-to.length).map((row) => [row.recipient, row.sender]),
+      );
+    };
+    const DAY = 24 * 60 * MINUTE;
+    await pool('+27825550100', '+27825550101');
+    const first = await used();
+    await pool('+27825550100', '+27825550101', '+27825550102', '+27825550103');
+    bench.clock.now += 60 * DAY;
+    assert.deepEqual(await used(), first);
+    bench.clock.now += 60 * DAY;
+    assert.deepEqual(await used(), first, 'the last message was 60 days ago');
+    await pool('+27825550101', '+27825550102', '+27825550103');
+    const without = await used();
+    for (const [number, sender] of first) {
+      if (sender === '+27825550101') assert.equal(without.get(number), sender);
+      else assert.notEqual(without.get(number), '+27825550100', 'it left the pool');
+    }
+    await pool('+27825550101', '+27825550102', '+27825550103', '+27825550104');
+    bench.clock.now += 91 * DAY;
+    assert.notDeepEqual(await used(), without, 'after 90 days nothing is known');
+    const known = async () => Number((await bench.database.first(choices, {}))?.total);
+    assert.equal(await known(), to.length);
+    await createPersons(bench.database, bench.now, null).erase(to[0] as string, null);
+    assert.equal(await known(), to.length - 1);
+  });
+});
