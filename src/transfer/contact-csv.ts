@@ -2,7 +2,16 @@ import type { ImportRow } from '../domain/contacts/contact-import.ts';
 import type { Contact } from '../domain/contacts/contacts.ts';
 import type { InboxMessage } from '../domain/messages/received.ts';
 import type { SentMessage } from '../domain/messages/sent.ts';
-import { CSV_START, type CsvColumn, type CsvRow, csvLine, readCsv, readFirstCells } from './csv.ts';
+import {
+  CSV_START,
+  type CsvColumn,
+  type CsvRow,
+  csvLine,
+  plainLine,
+  readCsv,
+  readFirstCells,
+  readRows,
+} from './csv.ts';
 
 /** Reads and writes contacts as CSV, and writes messages as CSV. */
 
@@ -18,9 +27,14 @@ export const CONTACT_COLUMNS: readonly CsvColumn[] = [
 ];
 
 /** `columns` names the headers of columns: `mobile:Cell,name:First name`. */
-export async function readContactRows(bytes: Uint8Array, columns: string | null): Promise<ImportRow[]> {
+export async function readContactRows(
+  bytes: Uint8Array,
+  columns: string | null,
+  hasHeader = true,
+): Promise<ImportRow[]> {
   const rows: ImportRow[] = [];
-  for await (const { row, cells } of readCsv(bytes, CONTACT_COLUMNS, columns)) rows.push(contactRow(row, cells));
+  for await (const { row, cells } of readCsv(bytes, CONTACT_COLUMNS, columns, hasHeader))
+    rows.push(contactRow(row, cells));
   return rows;
 }
 
@@ -117,4 +131,26 @@ export async function* batchCsv(messages: AsyncIterable<readonly BatchLine[]>): 
 /** Writes each page of rows as one piece of text. */
 async function* lines<T>(pages: AsyncIterable<readonly T[]>, cellsOf: (row: T) => string[]): AsyncGenerator<string> {
   for await (const rows of pages) if (rows.length > 0) yield rows.map((row) => csvLine(cellsOf(row))).join('');
+}
+
+/** Cells of a row by their index, or `left-out` for a row that is not imported. */
+export type Mend = ReadonlyMap<number, string> | 'left-out';
+
+/**
+ * The file with other texts in some cells and without some rows, as UTF-8 with commas. The rows
+ * keep their numbers.
+ */
+export async function mended(bytes: Uint8Array, mends: ReadonlyMap<number, Mend>): Promise<Uint8Array> {
+  const lines: string[] = [];
+  for await (const { row, record } of readRows(bytes)) {
+    while (lines.length < row - 1) lines.push('\r\n');
+    const mend = mends.get(row);
+    if (mend === undefined) lines.push(plainLine(record));
+    else if (mend === 'left-out') lines.push('\r\n');
+    else {
+      const width = Math.max(record.length, ...[...mend.keys()].map((index) => index + 1));
+      lines.push(plainLine(Array.from({ length: width }, (_, index) => mend.get(index) ?? record[index] ?? '')));
+    }
+  }
+  return Buffer.from(lines.join(''), 'utf8');
 }

@@ -30,11 +30,16 @@ export interface CsvColumn {
   readonly aliases: readonly string[];
 }
 
-/** Reads the rows of a file. `named` has the headers of columns: `mobile:Cell,name:First name`. */
+/**
+ * Reads the rows of a file. `named` has the headers of columns: `mobile:Cell,name:First name`; `#2`
+ * stands for the second column, and `-` for none. Without a header, the first row is one of the
+ * data, and all columns are named by their position.
+ */
 export async function* readCsv(
   bytes: Uint8Array,
   columns: readonly CsvColumn[],
   named: string | null,
+  hasHeader = true,
 ): AsyncGenerator<CsvRow> {
   let header: ReadonlyMap<string, number> | undefined;
   let width = 0;
@@ -42,10 +47,12 @@ export async function* readCsv(
     if (header) {
       checkWidth(row, record, width);
       yield { row, cells: cellsOf(record, header) };
-    } else {
-      header = headerOf(record, columns, readNames(named, columns), (name) => `${name}:Header`);
-      width = record.length;
+      continue;
     }
+    const names = readNames(named, columns);
+    header = headerOf(hasHeader ? record : [], columns, names, (name) => `${name}:Header`);
+    width = hasHeader ? record.length : RECORD_CELLS_MAX;
+    if (!hasHeader) yield { row, cells: cellsOf(record, header) };
   }
   if (!header) throw refusal('file', '#', 'it is empty');
 }
@@ -71,8 +78,8 @@ export async function* readFirstCells(bytes: Uint8Array): AsyncGenerator<{ row: 
   for await (const { row, record } of readRows(bytes)) yield { row, cell: unguarded(record[0] ?? '') };
 }
 
-/** All rows that are not empty. */
-async function* readRows(bytes: Uint8Array): AsyncGenerator<{ row: number; record: string[] }> {
+/** All rows that are not empty, as they are written. */
+export async function* readRows(bytes: Uint8Array): AsyncGenerator<{ row: number; record: string[] }> {
   if (bytes.length > CSV_BYTES_MAX) throw new Problem('too-large', `A file may have at most ${CSV_BYTES_MAX} bytes.`);
   const { text, delimiter } = withoutHint(await decode(bytes));
   let row = 0;
@@ -262,7 +269,7 @@ export function delimiterOf(text: string): string {
 function readNames(named: string | null, columns: readonly CsvColumn[]): ReadonlyMap<string, string> {
   const pairs = (named ?? '').split(',').filter((pair) => pair.trim() !== '');
   return new Map(
-    pairs.map((pair) => {
+    pairs.map((pair): [string, string] => {
       const [name = '', header = ''] = pair.split(/:(.*)/s).map((part) => part.trim());
       if (!columns.some((column) => column.name === name) || header === '') {
         throw refusal(
@@ -271,7 +278,7 @@ function readNames(named: string | null, columns: readonly CsvColumn[]): Readonl
           `expected pairs such as ${columns[0]?.name}:Header, with ${namesOf(columns)}`,
         );
       }
-      return [name, header.toLowerCase()];
+      return [name, header === '-' ? '' : header.toLowerCase()];
     }),
   );
 }
@@ -310,6 +317,11 @@ export function headerOf(
   for (const { name, required, aliases } of columns) {
     const given = named.get(name);
     if (given === '' && !required) continue;
+    const [, position] = POSITION.exec(given ?? '') ?? [];
+    if (position !== undefined) {
+      found.set(name, Number(position) - 1);
+      continue;
+    }
     const wanted = given === undefined ? [name.toLowerCase(), ...aliases] : [given];
     const indexes = headers.flatMap((header, index) => (wanted.includes(header) ? [index] : []));
     if (indexes.length > 1) throw wrong(`several columns may be ${name}; choose one with ${way(name)}`);
@@ -323,7 +335,8 @@ export function headerOf(
 }
 
 /** No column is called like a phone number: the first row is one of the data. */
-const LIKE_A_NUMBER = /^\+?[\d\s()./-]{7,}$/;
+export const LIKE_A_NUMBER = /^\+?[\d\s()./-]{7,}$/;
+const POSITION = /^#([1-9]\d{0,2})$/;
 
 // If the file is no CSV, its first row may be anything, so only its beginning is shown.
 const TITLES_SHOWN = 30;
@@ -354,5 +367,8 @@ export const CSV_START = '\uFEFF';
  */
 export const csvLine = (cells: readonly (string | bigint)[]): string =>
   `${cells.map((cell) => (typeof cell === 'bigint' ? String(cell) : quoted(guarded(cell)))).join()}\r\n`;
+
+/** Writes a line without apostrophes, for a file that is only read by Columba. */
+export const plainLine = (cells: readonly string[]): string => `${cells.map(quoted).join()}\r\n`;
 
 const quoted = (cell: string): string => (/[",;|\t\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell);

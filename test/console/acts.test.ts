@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { gzipSync } from 'node:zlib';
 import { accountId } from '../../src/domain/accounts/accounts.ts';
 import { createReceived } from '../../src/domain/messages/received.ts';
 import { joined } from '../../src/store/transactions.ts';
@@ -249,49 +248,6 @@ onEveryEngine('acts of the console', (engine) => {
     assert.equal(bad.status, 400);
     assert.match(bad.text, /value="Kept name"/);
     assert.match((await client.post('/console/groups/1/remove')).text, /Its \d+ contacts stay/);
-  });
-
-  test('the import of a long file shows its progress', async (t) => {
-    const { client } = await opened(t);
-    const lines = Array.from({ length: 2_500 }, (_, index) => `+2782${5_560_000 + index}`);
-    const kept = gzipSync(['mobile', ...lines].join('\n')).toString('base64');
-    const done = await client.post('/console/import', { kept, act: 'import' });
-    for (const step of ['1,000 of 2,500 rows checked', '2,000 of 2,500 rows written', '2,500 of 2,500 rows written']) {
-      assert.match(done.text, new RegExp(`<li>${step}`));
-    }
-    assert.match(done.text, /Imported: 2,500 contacts added/);
-  });
-
-  test('a file is checked before it is imported, with proposals for values that a spreadsheet has changed', async (t) => {
-    const { api, client } = await opened(t);
-    const data = new FormData();
-    data.set('file', new File(['Cell;First name\n2.78E+10;Broken\n+27825550888;Good\n'], 'contacts.csv'));
-    const page = await client.upload('/console/import', data);
-    assert.equal(page.status, 200, page.text);
-    assert.match(page.text, /The file has 2 rows/);
-    assert.match(page.text, /<th class="who" scope="row">2<.*digits are lost.*type the number again/s);
-    const [, kept = ''] = /name="kept" value="([^"]+)"/.exec(page.text) ?? [];
-    const file = kept.replace(/&#(\d+);/g, (_, code) => String.fromCharCode(Number(code)));
-    const refused = await client.post('/console/import', { kept: file, act: 'import' });
-    assert.match(refused.text, /role="alert"/);
-    const done = await client.post('/console/import', { kept: file, act: 'import', skip_bad: 'on' });
-    assert.match(done.text, /Imported: 1 contact added, 0 changed, 1 left out/);
-    const { items } = await act<{ items: unknown[] }>(api, 'contact list', {
-      params,
-      query: { mobile: '+27825550888' },
-    });
-    assert.equal(items.length, 1);
-  });
-
-  test('the import tells an empty file from a file that was not chosen', async (t) => {
-    const { client } = await opened(t);
-    const checked = async (file: File) => {
-      const data = new FormData();
-      data.set('file', file);
-      return client.upload('/console/import', data);
-    };
-    assert.match((await checked(new File([], 'contacts.csv'))).text, /<p>CSV file: it is empty</);
-    assert.match((await checked(new File([], ''))).text, /<p>Choose a file first\./);
   });
 
   test('the question whether to cancel messages calls the way back Go back, not Cancel', async (t) => {

@@ -3,52 +3,64 @@ import { gunzip, gzip } from 'node:zlib';
 import { counted, grouped } from '../../base/counted.ts';
 import { type Html, html } from '../../base/html.ts';
 import { Problem, toProblem } from '../../base/problem.ts';
+import { CONTACT_TEXT_LENGTH_MAX } from '../../domain/contacts/contacts.ts';
 import type { Output } from '../../operator/action.ts';
 import { contactImport } from '../../operator/actions/files.ts';
-import { CSV_BYTES_MAX, readHeader } from '../../transfer/csv.ts';
-import { fieldRow, hidden, problemNote, refusalOf, screen, select, table, check as tick } from '../lists.ts';
+import { CONTACT_FIELDS, type ContactField, guessColumns } from '../../transfer/contact-columns.ts';
+import { type Mend, mended } from '../../transfer/contact-csv.ts';
+import { CSV_BYTES_MAX, LIKE_A_NUMBER, readHeader, readRows } from '../../transfer/csv.ts';
+import { readWorkbook } from '../../transfer/workbook.ts';
+import type { Form } from '../form.ts';
+import { fieldRow, hidden, problemNote, type Row, refusalOf, screen, select, table, check as tick } from '../lists.ts';
 import { get, type PageRequest, post, type View } from '../page-request.ts';
 import { backLink, button, head, note, steps, tablePanel, tile } from '../parts.ts';
 import { reporting } from '../progress.ts';
+import { clamped } from '../words.ts';
 
 /**
- * Imports contacts from a CSV file in steps: read, check, import. The page itself carries the file
- * from step to step, so that any process can answer the next step, and nothing is stored of a file
- * that is not imported.
+ * Imports contacts from a CSV file or an Excel workbook in steps: read, mend, import. The page
+ * itself carries the file from step to step, as CSV, so that any process can answer the next step,
+ * and nothing is stored of a file that is not imported. What is mended in the page is written into
+ * that file.
  */
 
 const texts = {
   title: 'Import contacts',
-  steps: ['File', 'Columns and check', 'Done'],
+  steps: ['File', 'Columns and rows', 'Done'],
   back: 'Contacts',
   counted: 'The rows of the file',
-  file: 'CSV file',
+  file: 'CSV file or Excel workbook',
   fileHint:
-    'At most 10 MiB and 100,000 rows. Commas, semicolons, tabs or vertical bars; UTF-8, UTF-16 or Windows-1252. The first row names the columns.',
+    'At most 10 MiB and 100,000 rows. Of a workbook (.xlsx), the first sheet is read. Any usual separator and encoding of CSV will do.',
   read: 'Read the file',
   noFile: 'Choose a file first.',
   check: 'Check the file',
-  columns: 'Choose the columns',
+  columns: 'Columns',
   columnsLabel: 'Columns',
   fields: { mobile: 'Number', name: 'First name', surname: 'Surname', group: 'Group' },
-  byName: 'by its name, if there is one',
+  unused: 'not in the file',
+  position: (letter: string, example: string) =>
+    example === '' ? `Column ${letter}` : `Column ${letter} (${example})`,
+  noHeader: 'The first row is one of the data',
+  choose: 'Choose the column that has the numbers, then check again.',
   group: 'Group for rows that name no group',
   noGroup: 'no group',
   again: 'Check again',
-  counts: (rows: number) => `The file has ${counted(rows, 'row')}.`,
+  counts: (name: string, rows: number) => `${name === '' ? 'The file' : `“${name}”`} has ${counted(rows, 'row')}.`,
   added: 'to be added',
   changed: 'to be changed',
   unchanged: 'unchanged',
   duplicates: 'more than once in the file (the first row counts)',
-  bad: 'wrong',
+  bad: 'to be mended',
   groupsAdded: 'new groups',
-  errors: 'Rows that are wrong',
-  errorColumns: ['Row', 'Column', 'What is wrong', 'Proposal'],
-  lost: 'type the number again',
-  more: (count: number) => `and ${grouped(count)} more`,
-  skip: 'Leave out the wrong rows and import the others',
-  submit: 'Import',
-  refused: 'If a row is wrong, nothing is imported unless you leave the wrong rows out.',
+  mend: 'Rows to be mended',
+  mendColumns: ['Row', 'Who', 'In the file', 'Use instead', 'What is wrong'],
+  mendLabel: (field: string, row: number) => `${field} to use in row ${grouped(row)}`,
+  mendHint: 'Correct what is in the fields. A row whose number you leave empty is left out.',
+  more: (count: number) =>
+    `${counted(count, 'more row')} ${count === 1 ? 'is' : 'are'} wrong. Check again to see the next ones; otherwise they are left out.`,
+  still: (count: number) => `${counted(count, 'row')} ${count === 1 ? 'is' : 'are'} still wrong. Nothing was imported.`,
+  submit: (rows: number) => `Import ${counted(rows, 'row')}`,
   importing: 'The contacts are being imported …',
   done: (added: number, changed: number, bad: number) =>
     `Imported: ${counted(added, 'contact')} added, ${grouped(changed)} changed, ${grouped(bad)} left out.`,
@@ -57,12 +69,12 @@ const texts = {
 
 type Found = Output<typeof contactImport>;
 
-const FIELDS = ['mobile', 'name', 'surname', 'group'] as const;
 const LABELS = { file: texts.file, columns: texts.columnsLabel, group: texts.group };
 const COLUMNS_MAX = 100;
-const ERRORS_SHOWN = 200;
+const MENDED_AT_ONCE = 100;
+const EXAMPLE_LENGTH = 20;
 /** Enough for the file in base64 and the other fields. */
-const FORM_BYTES_MAX = Math.ceil((CSV_BYTES_MAX * 4) / 3) + 65_536;
+const FORM_BYTES_MAX = Math.ceil((CSV_BYTES_MAX * 4) / 3) + 131_072;
 
 /** Compresses in another thread, because 10 MiB of random bytes take more than 200 ms. */
 export const compressed = async (bytes: Uint8Array): Promise<string> =>
@@ -78,116 +90,231 @@ export async function decompressed(text: string): Promise<Uint8Array> {
 const fileForm = ({ base }: PageRequest, problem: Problem | null): View => {
   const main = html`${backLink(`${base}/contacts`, texts.back)}${head(texts.title)}${steps(texts.steps, 0)}${problemNote(problem, LABELS)}
 <section class="panel"><form class="in" method="post" action="${base}/import" enctype="multipart/form-data">
-<div class="field"><label for="file">${texts.file}</label><input id="file" name="file" type="file" accept=".csv,.txt,text/csv" required aria-describedby="file-hint"><p class="hint" id="file-hint">${texts.fileHint}</p></div>
+<div class="field"><label for="file">${texts.file}</label><input id="file" name="file" type="file" accept=".csv,.txt,.xlsx,text/csv" required aria-describedby="file-hint"><p class="hint" id="file-hint">${texts.fileHint}</p></div>
 <div class="row">${button(texts.read, { look: 'primary' })}</div></form></section>`;
   return screen(texts.title, 'contacts', main, problem);
 };
 
-/** The chosen columns, as `mobile:Cell,name:First name`. */
-const columnsOf = ({ form }: PageRequest): string =>
-  FIELDS.flatMap((name) =>
-    form.text(`column-${name}`) === '' ? [] : [`${name}:${form.text(`column-${name}`)}`],
-  ).join();
-
-function queryOf(request: PageRequest, isDryRun: boolean): Record<string, string> {
-  const { form } = request;
-  const columns = columnsOf(request);
-  return {
-    dry_run: String(isDryRun),
-    skip_bad: String(form.has('skip_bad') || isDryRun),
-    ...(columns === '' ? {} : { columns }),
-    ...(form.text('group') === '' ? {} : { group: form.text('group') }),
-  };
+/** The file as CSV, with what the page knows about it. */
+interface KeptFile {
+  readonly csv: Uint8Array;
+  readonly name: string;
+  /** The cells of the first row. */
+  readonly first: readonly string[];
+  readonly hasHeader: boolean;
+  readonly columns: Columns;
+  /** The rows that were left out until now. */
+  readonly leftOut: number;
 }
+/** The index of the column of each field. */
+type Columns = Partial<Record<ContactField, number>>;
+
+async function keptFile({ form }: PageRequest): Promise<KeptFile> {
+  const file = form.file('file');
+  if (!file) {
+    if (!form.has('kept')) throw new Problem('bad-argument', texts.noFile);
+    const mends = mendsOf(form);
+    const csv = await mended(await decompressed(form.raw('kept')), mends);
+    const before = /^\d{1,6}$/.test(form.text('leftOut')) ? Number(form.text('leftOut')) : 0;
+    const leftOut = before + [...mends.values()].filter((each) => each === 'left-out').length;
+    const first = (await readHeader(csv)).slice(0, COLUMNS_MAX);
+    const columns = columnsIn(form, (field) => `column-${field}`);
+    return { csv, name: form.text('fileName'), first, hasHeader: !form.has('noHeader'), columns, leftOut };
+  }
+  const sheet = await readWorkbook(file.bytes);
+  const csv = sheet?.csv ?? file.bytes;
+  const first = (await readHeader(csv)).slice(0, COLUMNS_MAX);
+  const hasHeader = !first.some((cell) => LIKE_A_NUMBER.test(cell));
+  const name = (sheet ? `${file.name}, ${sheet.name}` : file.name).slice(0, NAME_LENGTH_MAX);
+  return { csv, name, first, hasHeader, columns: hasHeader ? guessColumns(first) : guessByContent(first), leftOut: 0 };
+}
+const NAME_LENGTH_MAX = 100;
+
+/** Without a header: the first number, and the texts from the left. */
+function guessByContent(first: readonly string[]): Columns {
+  const mobile = first.findIndex((cell) => LIKE_A_NUMBER.test(cell));
+  const [name, surname] = first.flatMap((cell, index) => (/\p{L}/u.test(cell) ? [index] : []));
+  return { mobile, ...(name === undefined ? {} : { name }), ...(surname === undefined ? {} : { surname }) };
+}
+
+function columnsIn(form: Form, nameOf: (field: ContactField) => string): Columns {
+  const columns: Columns = {};
+  for (const field of CONTACT_FIELDS) {
+    const value = form.text(nameOf(field));
+    if (/^\d{1,2}$/.test(value)) columns[field] = Number(value);
+  }
+  return columns;
+}
+
+const MEND = /^mend-(\d{1,6})-(mobile|name|surname|group)$/;
+
+/** What was typed into the rows, at the columns that the page had then. */
+function mendsOf(form: Form): Map<number, Mend> {
+  const columns = columnsIn(form, (field) => `mapped-${field}`);
+  const mends = new Map<number, Mend>();
+  for (const [key, value] of form.fields) {
+    const [, number, field] = MEND.exec(key) ?? [];
+    const row = Number(number);
+    const column = columns[field as ContactField];
+    if (column === undefined) continue;
+    const known = mends.get(row);
+    if (known === 'left-out') continue;
+    if (field === 'mobile' && value.trim() === '') mends.set(row, 'left-out');
+    else mends.set(row, new Map([...(known ?? []), [column, value.trim()]]));
+  }
+  return mends;
+}
+
+/** The columns as the action takes them. Every field is named, so that it guesses none. */
+const queryOf = (
+  { form }: PageRequest,
+  { columns, hasHeader }: KeptFile,
+  isDryRun: boolean,
+): Record<string, string> => ({
+  dry_run: String(isDryRun),
+  skip_bad: 'true',
+  no_header: String(!hasHeader),
+  columns: CONTACT_FIELDS.map(
+    (field) => `${field}:${columns[field] === undefined ? '-' : `#${columns[field] + 1}`}`,
+  ).join(),
+  ...(form.text('group') === '' ? {} : { group: form.text('group') }),
+});
 
 const check = async (request: PageRequest): Promise<View> => {
   const { form, act, account } = request;
-  const file = form.file('file');
-  let upload: Uint8Array;
-  let headers: string[];
+  let file: KeptFile;
   try {
-    if (!file && !form.has('kept')) throw new Problem('bad-argument', texts.noFile);
-    upload = file?.bytes ?? (await decompressed(form.raw('kept')));
-    headers = (await readHeader(upload)).slice(0, COLUMNS_MAX);
+    file = await keptFile(request);
   } catch (thrown) {
     return fileForm(request, refusalOf(thrown));
   }
-  if (form.text('act') === 'import') return importNow(request, upload);
-  let problem: Problem | null = null;
-  let found: Found | null = null;
+  if (file.columns.mobile === undefined)
+    return checkPage(request, file, null, new Problem('bad-argument', texts.choose));
+  let found: Found;
   try {
-    found = await act.run(contactImport, {
-      params: { username: account.username },
-      query: queryOf(request, true),
-      upload,
-    });
+    const query = queryOf(request, file, true);
+    found = await act.run(contactImport, { params: { username: account.username }, query, upload: file.csv });
   } catch (thrown) {
-    problem = refusalOf(thrown);
+    return checkPage(request, file, null, refusalOf(thrown));
   }
-  return checkPage(request, upload, headers, found, problem);
+  if (form.text('act') !== 'import') return checkPage(request, file, found, null);
+  // Rows that the page has shown are not left out silently: they were to be mended.
+  const shown = mendsOf(form);
+  const still = new Set(found.errors.flatMap(({ row }) => (shown.has(row) ? [row] : []))).size;
+  if (still > 0) return checkPage(request, file, found, new Problem('bad-argument', texts.still(still)));
+  return importNow(request, file);
 };
 
 async function checkPage(
   request: PageRequest,
-  upload: Uint8Array,
-  headers: readonly string[],
+  file: KeptFile,
   found: Found | null,
   problem: Problem | null,
 ): Promise<View> {
   const { base, form, domain, account } = request;
+  const { csv, name, first, hasHeader, columns } = file;
   const groups = await domain.contacts.groups(account.id, 500, null);
-  // The action separates pairs by commas, so a header with a comma can only be found by its name.
-  const named = headers.filter((each) => each !== '' && !each.includes(','));
-  const choices: (readonly [string, string])[] = [['', texts.byName], ...named.map((each) => [each, each] as const)];
-  const mapping = FIELDS.map((name) =>
-    select({ name: `column-${name}`, label: texts.fields[name], value: form.text(`column-${name}`), choices }),
+  const choices = first.map(
+    (cell, index) => [String(index), hasHeader && cell !== '' ? cell : columnName(index, cell)] as const,
   );
-  const groupNames = groups.map(({ id, name }) => [String(id), name ?? String(id)] as const);
+  const mapping = CONTACT_FIELDS.map((field) =>
+    select({
+      name: `column-${field}`,
+      label: texts.fields[field],
+      value: String(columns[field] ?? ''),
+      choices: [['', texts.unused], ...choices],
+    }),
+  );
+  const groupNames = groups.map(({ id, name: groupName }) => [String(id), groupName ?? String(id)] as const);
   const groupChoices: (readonly [string, string])[] = [['', texts.noGroup], ...groupNames];
-  const canImport = found !== null && found.rows > found.bad;
-  const skip = found && found.bad > 0 ? html`${note('wait', texts.refused)}${tick('skip_bad', texts.skip)}` : '';
-  const main = html`${backLink(`${base}/contacts`, texts.back)}${head(texts.check)}${steps(texts.steps, 1)}${problemNote(problem, LABELS)}${found ? countsOf(found) : ''}
-<section class="panel"><header><h2>${texts.columns}</h2></header><form class="in" method="post" action="${base}/import" enctype="multipart/form-data">${hidden({ kept: await compressed(upload) })}
-${fieldRow([...mapping, select({ name: 'group', label: texts.group, value: form.text('group'), choices: groupChoices })])}${skip}
-<div class="row">${button(texts.again, { act: 'check' })}${canImport ? button(texts.submit, { act: 'import', look: 'primary' }) : ''}</div></form></section>
-${found ? errorsOf(found) : ''}`;
+  const mapped = CONTACT_FIELDS.flatMap((field) =>
+    columns[field] === undefined ? [] : [[`mapped-${field}`, String(columns[field])]],
+  );
+  const kept = {
+    kept: await compressed(csv),
+    fileName: name,
+    leftOut: String(file.leftOut),
+    ...Object.fromEntries(mapped),
+  };
+  const faults = found ? await faultRows(found, file) : [];
+  const rows = found
+    ? found.rows - found.bad + new Set(faults.flatMap(({ key, isReady }) => (isReady ? [key.split('/')[0]] : []))).size
+    : 0;
+  const main = html`${backLink(`${base}/contacts`, texts.back)}${head(texts.check)}${steps(texts.steps, 1)}${problemNote(problem, LABELS)}${found ? countsOf(name, found) : ''}
+<form class="stack" method="post" action="${base}/import" enctype="multipart/form-data">${hidden(kept)}
+${found && faults.length > 0 ? mendPanel(found, faults) : ''}
+<section class="panel"><header><h2>${texts.columns}</h2></header><div class="in">${fieldRow(mapping)}${fieldRow([select({ name: 'group', label: texts.group, value: form.text('group'), choices: groupChoices })])}${tick('noHeader', texts.noHeader, 'on', !hasHeader)}</div></section>
+<div class="cta"><span class="small">${faults.length > 0 ? texts.mendHint : ''}</span>${button(texts.again, { act: 'check' })}${rows > 0 ? button(texts.submit(rows), { act: 'import', look: 'primary' }) : ''}</div></form>`;
   return screen(texts.check, 'contacts', main, problem);
 }
 
-function countsOf(found: Found): Html {
+/** A spreadsheet's letters: A to Z, then AA. */
+const columnName = (index: number, example: string): string => {
+  const letter = index < 26 ? '' : String.fromCharCode(64 + Math.floor(index / 26));
+  return texts.position(`${letter}${String.fromCharCode(65 + (index % 26))}`, example.slice(0, EXAMPLE_LENGTH));
+};
+
+function countsOf(name: string, found: Found): Html {
   const names = ['added', 'changed', 'unchanged', 'duplicates', 'bad', 'groupsAdded'] as const;
-  return html`<p>${texts.counts(found.rows)}</p><ul class="tiles" aria-label="${texts.counted}">${names.map((name) => tile({ key: name, label: texts[name], figure: grouped(found[name]) }))}</ul>`;
+  return html`<p>${texts.counts(name, found.rows)}</p><ul class="tiles" aria-label="${texts.counted}">${names.map((each) => tile({ key: each, label: texts[each], figure: grouped(found[each]) }))}</ul>`;
 }
 
-function errorsOf({ errors, errorsLeftOut }: Found): Html {
-  if (errors.length === 0) return html``;
-  const rows = errors.slice(0, ERRORS_SHOWN).map(({ row, field, detail, proposal }) => ({
-    key: `${row}/${field}`,
-    cells: [
-      html`${row}`,
-      html`${field}`,
-      html`${detail}`,
-      html`${proposal ?? (/digits are lost/.test(detail) ? texts.lost : '')}`,
-    ],
-  }));
-  const more = errors.length - rows.length + errorsLeftOut;
-  return html`${tablePanel(texts.errors, table({ caption: texts.errors, columns: texts.errorColumns, rows }))}${more > 0 ? html`<p>${texts.more(more)}</p>` : ''}`;
+interface FaultRow extends Row {
+  /** Whether the row would be imported with what is proposed. */
+  readonly isReady: boolean;
+}
+
+/** Each wrong value with the person that it is about, and a field with the proposal. */
+async function faultRows({ errors }: Found, { csv, columns }: KeptFile): Promise<FaultRow[]> {
+  const shown = errors.slice(0, MENDED_AT_ONCE);
+  const wanted = new Set(shown.map(({ row }) => row));
+  const records = new Map<number, readonly string[]>();
+  if (wanted.size > 0) {
+    for await (const { row, record } of readRows(csv)) if (wanted.has(row)) records.set(row, record);
+  }
+  return shown.map((fault) => {
+    const cellOf = (field: ContactField) =>
+      (records.get(fault.row)?.[columns[field] ?? -1] ?? '').slice(0, VALUE_LENGTH_MAX);
+    const field = fault.field as ContactField;
+    const value = fault.proposal ?? (field === 'mobile' ? '' : proposedText(cellOf(field)));
+    const input = html`<input name="mend-${fault.row}-${field}" value="${value}" aria-label="${texts.mendLabel(texts.fields[field], fault.row)}"${field === 'mobile' ? html` inputmode="tel"` : ''} autocomplete="off">`;
+    return {
+      key: `${fault.row}/${field}`,
+      cells: [
+        html`${fault.row}`,
+        clamped(`${cellOf('name')} ${cellOf('surname')}`, 100),
+        html`<bdi>${cellOf(field)}</bdi>`,
+        input,
+        html`${fault.detail}`,
+      ],
+      isReady: value !== '' && errors.every((each) => each.row !== fault.row || each.proposal !== null),
+    };
+  });
+}
+const VALUE_LENGTH_MAX = 300;
+
+const proposedText = (text: string): string => text.replace(/\p{Cc}+/gu, ' ').slice(0, CONTACT_TEXT_LENGTH_MAX);
+
+function mendPanel({ errors, errorsLeftOut }: Found, faults: readonly FaultRow[]): Html {
+  const more = errors.length - faults.length + errorsLeftOut;
+  return html`${tablePanel(texts.mend, table({ caption: texts.mend, columns: texts.mendColumns, rows: faults }))}
+${more > 0 ? html`<p class="hint">${texts.more(more)}</p>` : ''}`;
 }
 
 /** An import may take some seconds, so the page says so before it begins. */
-const importNow = (request: PageRequest, upload: Uint8Array): View => ({
+const importNow = (request: PageRequest, file: KeptFile): View => ({
   kind: 'progress',
   title: texts.title,
-  pieces: importing(request, upload),
+  pieces: importing(request, file),
 });
 
-async function* importing(request: PageRequest, upload: Uint8Array): AsyncGenerator<Html> {
+async function* importing(request: PageRequest, file: KeptFile): AsyncGenerator<Html> {
   const { act, account, base } = request;
   yield head(texts.title, texts.importing);
   try {
-    const given = { params: { username: account.username }, query: queryOf(request, false), upload };
+    const given = { params: { username: account.username }, query: queryOf(request, file, false), upload: file.csv };
     const { added, changed, bad } = yield* reporting((progress) => act.run(contactImport, { ...given, progress }));
-    yield note('good', texts.done(added, changed, bad));
+    yield note('good', texts.done(added, changed, bad + file.leftOut));
   } catch (thrown) {
     yield problemNote(toProblem(thrown, ''), LABELS);
   }

@@ -1,7 +1,10 @@
 import { grouped } from '../../base/counted.ts';
 import { Problem } from '../../base/problem.ts';
 import { numberKey } from '../../sms/numbers.ts';
+import { guessColumns } from '../../transfer/contact-columns.ts';
 import { readContactRows, readNumberRows } from '../../transfer/contact-csv.ts';
+import { readHeader } from '../../transfer/csv.ts';
+import { readWorkbook } from '../../transfer/workbook.ts';
 import type { PageRequest } from '../page-request.ts';
 
 /** Joins the recipients that were typed, chosen and uploaded into one list without duplicates. */
@@ -9,7 +12,7 @@ import type { PageRequest } from '../page-request.ts';
 const texts = {
   tooMany: (max: number) => `A message goes to at most ${grouped(max)} numbers at once.`,
   noColumn:
-    'File with numbers: no column is called mobile, number or phone. Name it so, or leave only numbers in the file.',
+    'File with numbers: no column is called mobile, number or phone, also not in German, French, Spanish, Portuguese or Afrikaans. Name it so, or leave only numbers in the file.',
   line: (line: number) => `line ${grouped(line)}`,
   row: (row: number) => `row ${grouped(row)} of the file`,
   contact: (name: string) => `contact ${name}`,
@@ -87,10 +90,13 @@ async function fileOf({ form }: PageRequest): Promise<{ numbers: string[]; name:
 }
 
 /** Reads a file with a column of numbers, or with numbers alone. This page asks for no column. */
-async function rowsOf(bytes: Uint8Array): Promise<readonly { readonly row: number; readonly mobile: string }[]> {
+async function rowsOf(file: Uint8Array): Promise<readonly { readonly row: number; readonly mobile: string }[]> {
+  const bytes = (await readWorkbook(file))?.csv ?? file;
   const numbers = await readNumberRows(bytes);
   if (numbers) return numbers;
-  return readContactRows(bytes, null).catch((thrown) => {
+  const { mobile } = guessColumns(await readHeader(bytes));
+  const columns = mobile === undefined ? null : `mobile:#${mobile + 1},name:-,surname:-,group:-`;
+  return readContactRows(bytes, columns).catch((thrown) => {
     const isOfColumns = thrown instanceof Problem && thrown.details.errors?.[0]?.pointer === '?columns';
     throw isOfColumns ? new Problem('bad-argument', texts.noColumn) : thrown;
   });

@@ -5,6 +5,7 @@ import { type ContactImport, FAULTS_MAX, importContacts } from '../../domain/con
 import type { Contact } from '../../domain/contacts/contacts.ts';
 import { contactsCsv, inboxCsv, readContactRows, sentCsv } from '../../transfer/contact-csv.ts';
 import { CSV_BYTES_MAX } from '../../transfer/csv.ts';
+import { readWorkbook } from '../../transfer/workbook.ts';
 import { type Action, accountAction, downloadAction } from '../action.ts';
 import { domainOf } from '../domain.ts';
 import { accountParams, line, queryFlag, rowId } from '../schemas.ts';
@@ -69,11 +70,12 @@ export const contactImport = accountAction({
   accountTokens: true,
   method: 'POST',
   path: '/accounts/{username}/contacts/import',
-  summary: 'Import contacts from a CSV file.',
+  summary: 'Import contacts from a CSV file or an Excel workbook.',
   description:
     'The first row names the columns: mobile, name, surname, group. Commas, semicolons, tabs or vertical bars separate cells. ' +
     'A row updates the contact with the same number, and the same group if the row names one, or adds a contact. An empty cell changes nothing. ' +
-    'A group that does not exist is created. If a row is wrong, the whole file is refused, unless `skip_bad` is given.',
+    'A group that does not exist is created. If a row is wrong, the whole file is refused, unless `skip_bad` is given. ' +
+    'Of an Excel workbook (.xlsx), the first visible sheet is read.',
   params: accountParams,
   query: z.strictObject({
     dry_run: queryFlag.describe('Only reports what would happen, and changes nothing.'),
@@ -81,7 +83,12 @@ export const contactImport = accountAction({
     group: rowId.optional().describe('The group of rows that name no group.'),
     columns: line(500)
       .optional()
-      .describe('The names that the columns have in the file, such as mobile:Cell,name:First name.'),
+      .describe(
+        'The names that the columns have in the file, such as mobile:Cell,name:First name. `#2` stands for the second column, and `-` for none.',
+      ),
+    no_header: queryFlag.describe(
+      'The first row is one of the data. `columns` then names the columns by their position, such as mobile:#1,name:#2.',
+    ),
   }),
   upload: { mediaType: 'text/csv', bytesMax: CSV_BYTES_MAX },
   output: imported,
@@ -112,8 +119,12 @@ export const contactImport = accountAction({
     },
   },
   command: { say: said },
-  run: async (services, { query: { dry_run: dryRun, skip_bad: skipBad, group = null, columns = null }, upload }) => {
-    const rows = await readContactRows(upload, columns);
+  run: async (
+    services,
+    { query: { dry_run: dryRun, skip_bad: skipBad, no_header: noHeader, group = null, columns = null }, upload },
+  ) => {
+    const csv = (await readWorkbook(upload))?.csv ?? upload;
+    const rows = await readContactRows(csv, columns, !noHeader);
     const region = await domainOf(services).region(services.account.id);
     const options = { dryRun, skipBad, group, region, progress: services.progress ?? NO_PROGRESS };
     return shown(await importContacts(services.database, services.account.id, rows, options), dryRun);
