@@ -87,7 +87,7 @@ onEveryEngine('connectors', (engine) => {
     const totals = {
       ...(await readSendingCounts(database, now, countUnrouted)),
       unknownOutcome: 1,
-      due: 1,
+      waiting: 1,
       oldestDueMs: 600_000,
     };
     assert.deepEqual(sendingFaults(totals), [
