@@ -232,13 +232,17 @@ onEveryEngine('many connections', (engine) => {
   });
 });
 
+/** Work in the background pauses for less, a refused caller waits for longer. */
+const PAUSE_MS_MAX = 50;
+
 /** A service whose refusals are held back by the test. */
-async function startHolding(engine: Engine, sleep: (ms: number) => Promise<void>, settings: Partial<Config> = {}) {
+async function startHolding(engine: Engine, hold: (ms: number) => Promise<void>, settings: Partial<Config> = {}) {
   const database = await engine.fresh('sample');
   const config: Config = {
     ...readConfig({ COLUMBA_DATABASE: database, COLUMBA_PORT: '0', COLUMBA_DRAIN_TIMEOUT_MS: '0' }),
     ...settings,
   };
+  const sleep = (ms: number) => (ms <= PAUSE_MS_MAX ? systemClock.sleep(ms) : hold(ms));
   const app = await createApp(config, { clock: { ...systemClock, sleep }, log: pino({ level: 'silent' }) });
   return { app, address: await app.start() };
 }
