@@ -28,12 +28,12 @@ const SKIPPED_EXIT_CODE = 3;
 /** Up to so many files, each has a process of its own. */
 const FEW = 20;
 /** For one test, and for a process with all its files. Both are many times what they take. */
-const limits = given.proof ? { testMs: 900_000, processMs: 2_400_000 } : { testMs: 300_000, processMs: 900_000 };
+const limits = given.proof ? { testMs: 900_000, processMs: 2_400_000 } : { testMs: 300_000, processMs: 2_400_000 };
 const folder = mkdtempSync(join(tmpdir(), 'columba-coverage-'));
 const templateFolder = mkdtempSync(join(tmpdir(), 'columba-templates-'));
 const templateDatabases: string[] = [];
 /** Loaded into every process of tests. */
-const preloaded = ['deadline', ...(given.proof ? [] : ['cheap-passwords'])].map(
+const preloaded = ['no-promise-hooks', 'deadline', ...(given.proof ? [] : ['cheap-passwords'])].map(
   (name) => new URL(`support/${name}.ts`, import.meta.url).href,
 );
 for (const each of preloaded) await import(each); // the accounts of the templates have passwords too

@@ -39,9 +39,12 @@ const identity = asRoot ? { uid: NOBODY, gid: NOBODY } : {};
 
 /**
  * fsync off: the tests end with the machine's memory intact, and each makes a database of its own. Autovacuum off: a run has
- * hundreds of databases, and each would be visited once a minute.
+ * hundreds of databases, and each would be visited once a minute. What is in memory is written late.
  */
-const QUICK = ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off', 'autovacuum=off'];
+const QUICK = [
+  ...['fsync=off', 'synchronous_commit=off', 'full_page_writes=off', 'autovacuum=off'],
+  ...['checkpoint_timeout=1d', 'max_wal_size=2GB', 'bgwriter_lru_maxpages=0'],
+];
 
 /**
  * The folder with the programs of an installed PostgreSQL that servers are started from, as TEST_POSTGRES_BIN names it.

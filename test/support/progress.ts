@@ -31,6 +31,10 @@ export default async function* progress(events: AsyncIterable<Event>): AsyncGene
     return `${time}  ${counts.tests} tests, ${counts.failed} failed`;
   };
   for await (const { type, data } of events) {
+    // What went wrong after a test had ended fails its process, and is told of here alone.
+    if (type === 'test:diagnostic' && /asynchronous activity/.test((data as { message: string }).message)) {
+      yield `\n✖ ${(data as { message: string }).message}\n`;
+    }
     if (type === 'test:stdout' || type === 'test:stderr') yield (data as { message: string }).message;
     if (type !== 'test:pass' && type !== 'test:fail') continue;
     const { name, file = '', nesting, skip, details } = data as Reported;
