@@ -44,7 +44,7 @@ describe('layout of the console in Chromium', () => {
         await page.getByRole('heading', { name: 'Templates' }).waitFor();
         assert.equal(await shown(page, '.side'), 0);
         await page.getByRole('link', { name: 'Messages' }).click();
-        await page.getByRole('heading', { name: 'Inbox' }).waitFor();
+        await page.getByRole('heading', { name: 'Conversations' }).waitFor();
       },
       { ...PHONE, javaScriptEnabled },
     );
