@@ -17,6 +17,9 @@ export function applyFault(world: World, { id, kind }: PlanEntry): void {
     scheduler.after(outside, random.pick([100, 5_000, 60_000]), () => {
       if (slot.owner === owner && slot.deathIn !== undefined) world.kill(slot);
     });
+  } else if (kind === 'crashes') {
+    slot.crashes = { left: random.between(5, 30), random };
+    world.kill(slot);
   } else if (kind === 'power') world.losePower();
   else if (kind === 'backup') world.takeBackup();
   else if (kind === 'pause') {

@@ -1,11 +1,12 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { added, isReached, keep, type Options, openCampaign, summaryOf } from './campaign.ts';
+import { folderOf } from './lay-disk.ts';
 import { jsonOf } from './recorder.ts';
 import { seeds as keptSeeds } from './seeds.ts';
 import { makeTemplate } from './setup.ts';
 import { shrink } from './shrink.ts';
 import { type Simulation, type SimulationOptions, simulate } from './simulate.ts';
-import { folderOf } from './world.ts';
 
 /** The options of run.ts. */
 export interface Values {
@@ -13,7 +14,12 @@ export interface Values {
   readonly seeds: string;
   readonly hours: string;
   readonly nodes: string;
+  readonly bursts?: string | undefined;
+  readonly crashes?: string | undefined;
   readonly minutes?: string | undefined;
+  readonly campaign?: string | undefined;
+  readonly days: string;
+  readonly deaths: string;
   readonly history: boolean;
   readonly shrink: boolean;
   readonly quiet: boolean;
@@ -31,31 +37,58 @@ export async function main(values: Values): Promise<void> {
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
   const template = await makeTemplate(folder);
   const first = Number(values.seed ?? Date.now() % 1_000_000_000);
-  const totals = { seeds: 0, hours: 0, messages: 0, deaths: 0, requests: 0, commits: 0, faults: 0 };
-  for (const { seed, hours } of worldsOf(values, first)) {
-    const options = { seed, hours, nodes: Number(values.nodes), template };
+  const { campaign } = values;
+  const given = optionsOf(values);
+  const goal = { days: Number(values.days), deaths: Number(values.deaths) };
+  let sums = openCampaign(campaign, first, given, goal);
+  const isOver = () => campaign !== undefined && isReached(sums);
+  if (sums.seeds > 0) print(`continues: ${summaryOf(sums)}`);
+  for (const world of worldsOf(values, sums.nextSeed, isOver)) {
+    const options = { ...given, ...world, template };
     const startedAt = process.cpuUsage();
     const result = await simulate(options);
     const { user, system } = process.cpuUsage(startedAt);
-    totals.seeds += 1;
-    for (const key of ['hours', 'messages', 'deaths', 'requests', 'commits'] as const) totals[key] += result[key];
-    totals.faults += result.faults.length;
-    if (!values.quiet || result.faults.length > 0) print(lineOf(result, (user + system) / 1e6));
-    else if (totals.seeds % QUIET_EVERY === 0) print(sumOf(first, totals));
+    const cpu = (user + system) / 1e6;
+    sums = added(sums, result, cpu);
+    if (campaign !== undefined) keep(campaign, sums);
+    const isQuiet = values.quiet || campaign !== undefined;
+    if (!isQuiet || result.faults.length > 0) print(lineOf(result, cpu));
+    else if (sums.seeds % QUIET_EVERY === 0) print(summaryOf(sums));
     await tell(result, options, values);
     if (result.faults.length > 0) process.exitCode = 1;
     if (result.faults.length > 0 && values['until-fault']) break;
   }
-  if (totals.seeds > 1) print(sumOf(first, totals));
+  if (sums.seeds > 1) print(summaryOf(sums));
 }
 
-/** Those of the list, as many as were asked for, or as many as the time allows. */
-function* worldsOf(values: Values, first: number): Iterable<{ readonly seed: number; readonly hours: number }> {
+const numberOf = (text: string | undefined): number | undefined => (text === undefined ? undefined : Number(text));
+
+/** A campaign has worlds in which much dies and little else happens: see docs/TESTING.md. */
+const optionsOf = ({ nodes, hours, bursts, crashes, campaign }: Values): Options =>
+  campaign === undefined
+    ? { nodes: Number(nodes), hours: Number(hours), bursts: numberOf(bursts), crashes: numberOf(crashes) }
+    : {
+        nodes: Number(nodes),
+        hours: Number(hours),
+        bursts: Number(bursts ?? CAMPAIGN.bursts),
+        crashes: Number(crashes ?? CAMPAIGN.crashes),
+      };
+const CAMPAIGN = { bursts: 7, crashes: 7 };
+
+/** Those of the list, as many as were asked for, or as many as the time or the goal allows. */
+function* worldsOf(
+  values: Values,
+  first: number,
+  isReached: () => boolean,
+): Iterable<{ readonly seed: number } & Partial<Options>> {
   if (values.kept) return yield* keptSeeds;
-  const { minutes, seeds } = values;
+  const { minutes, seeds, campaign } = values;
   const endsAt = minutes === undefined ? undefined : performance.now() + Number(minutes) * 60_000;
-  const isOver = (count: number) => (endsAt === undefined ? count >= Number(seeds) : performance.now() > endsAt);
-  for (let count = 0; !isOver(count); count++) yield { seed: first + count, hours: Number(values.hours) };
+  const isOver = (count: number): boolean => {
+    if (endsAt !== undefined && performance.now() > endsAt) return true;
+    return campaign === undefined ? endsAt === undefined && count >= Number(seeds) : isReached();
+  };
+  for (let count = 0; !isOver(count); count++) yield { seed: first + count };
 }
 
 const lineOf = (
@@ -64,18 +97,17 @@ const lineOf = (
 ): string =>
   `seed ${seed}: ${hash}, ${hours.toFixed(0)} hours, ${messages} messages, ${deaths} deaths, ${requests} requests, ${commits} commits, ${steps} steps, ${cpu.toFixed(2)} s CPU, ${faults.length} faults`;
 
-function sumOf(first: number, totals: Readonly<Record<string, number>>): string {
-  const { user, system } = process.cpuUsage();
-  const cpuHours = (user + system) / 3.6e9;
-  const days = (totals.hours as number) / 24;
-  const rates = `${(days / cpuHours).toFixed(0)} days and ${((totals.deaths as number) / cpuHours).toFixed(0)} deaths per CPU-hour`;
-  return `${totals.seeds} seeds from ${first}: ${days.toFixed(0)} days, ${totals.deaths} deaths, ${totals.messages} messages, ${totals.requests} requests, ${totals.commits} commits, ${totals.faults} faults, ${(cpuHours * 3_600).toFixed(0)} s CPU: ${rates}`;
-}
+/** What repeats this world. */
+const commandOf = ({ seed, hours, nodes, bursts, crashes }: SimulationOptions): string =>
+  [
+    `npm run simulate -- --seed ${seed} --hours ${hours} --nodes ${nodes}`,
+    ...(bursts === undefined ? [] : [`--bursts ${bursts}`]),
+    ...(crashes === undefined ? [] : [`--crashes ${crashes}`]),
+  ].join(' ');
 
 async function tell(result: Simulation, options: SimulationOptions, values: Values): Promise<void> {
   for (const { rule, text } of result.faults.slice(0, 10)) print(`  ${rule}: ${text}`);
-  const { seed, hours, nodes } = options;
-  const again = `npm run simulate -- --seed ${seed} --hours ${hours} --nodes ${nodes} --shrink`;
+  const again = `${commandOf(options)} --shrink`;
   if (result.faults.length > 0 && !values.shrink) print(`  To see what is needed for it: ${again}`);
   if (values.history) tellHistory(result);
   const [fault] = result.faults;

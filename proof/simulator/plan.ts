@@ -15,6 +15,7 @@ export interface PlanEntry {
 export type EntryKind =
   | 'act'
   | 'death'
+  | 'crashes'
   | 'power'
   | 'pause'
   | 'skew'
@@ -27,6 +28,10 @@ export type EntryKind =
 export interface PlanOptions {
   readonly seed: number;
   readonly hours: number;
+  /** In place of a number that depends on the hours. */
+  readonly bursts?: number | undefined;
+  /** Nodes that crash again and again after their starts, for each burst. */
+  readonly crashes?: number | undefined;
 }
 
 const HOUR = 3_600_000;
@@ -39,13 +44,14 @@ export const QUIET_AFTER_MS = 2 * HOUR;
 /** Nothing dies in some bursts, and in others hardly anything lives. */
 const DEATHS = [0, 3, 8, 20, 60];
 
-export function planOf({ seed, hours }: PlanOptions): PlanEntry[] {
+export function planOf({ seed, hours, bursts: given, crashes = 0 }: PlanOptions): PlanEntry[] {
   const random = createRandom('plan', seed);
   const entries: Omit<PlanEntry, 'id'>[] = [];
-  const bursts = Math.max(BURSTS_MIN, Math.round((hours / 24) * BURSTS_PER_DAY));
-  for (let burst = 0; burst < bursts; burst++) addBurst(entries, random, random.below(hours * HOUR));
+  const bursts = given ?? Math.max(BURSTS_MIN, Math.round((hours / 24) * BURSTS_PER_DAY));
+  const add = (begin: number) => addBurst(entries, random, begin, crashes);
+  for (let burst = 0; burst < bursts; burst++) add(random.below(hours * HOUR));
   // Just before quiet hours begin in some worlds: see startOf.
-  addBurst(entries, random, Math.min(QUIET_AFTER_MS, hours * HOUR) - random.below(10 * 60_000));
+  add(Math.min(QUIET_AFTER_MS, hours * HOUR) - random.below(10 * 60_000));
   if (random.chance(RESTORED)) addRestore(entries, random, hours * HOUR);
   return entries.sort((one, other) => one.at - other.at).map((entry, id) => ({ ...entry, id }));
 }
@@ -62,13 +68,14 @@ function addRestore(entries: Omit<PlanEntry, 'id'>[], random: Random, lengthMs: 
 }
 
 /** Much happens at once, and then nothing for a while: an idle hour costs little. */
-function addBurst(entries: Omit<PlanEntry, 'id'>[], random: Random, begin: number): void {
+function addBurst(entries: Omit<PlanEntry, 'id'>[], random: Random, begin: number, crashes: number): void {
   const spanMs = random.pick([2_000, 20_000, 120_000, 900_000]);
   const add = (kind: EntryKind, count: number) => {
     for (let each = 0; each < count; each++) entries.push({ at: begin + random.below(spanMs), kind });
   };
   add('act', random.between(3, ACTS_MAX));
   add('death', random.pick(DEATHS));
+  add('crashes', crashes);
   add('statement', random.below(3));
   if (random.chance(0.3)) add('pause', random.between(1, 2));
   if (random.chance(0.3)) add('skew', random.between(1, 2));

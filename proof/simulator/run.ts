@@ -13,7 +13,12 @@ const { values } = parseArgs({
     seeds: { type: 'string', default: '1' },
     hours: { type: 'string', default: '72' },
     nodes: { type: 'string', default: '3' },
+    bursts: { type: 'string' },
+    crashes: { type: 'string' },
     minutes: { type: 'string' },
+    campaign: { type: 'string' },
+    days: { type: 'string', default: '10000' },
+    deaths: { type: 'string', default: '500000' },
     history: { type: 'boolean', default: false },
     shrink: { type: 'boolean', default: false },
     'until-fault': { type: 'boolean', default: false },
@@ -27,11 +32,15 @@ const { values } = parseArgs({
   strict: true,
 });
 const HELP = `npm run simulate -- [--seed N] [--seeds COUNT] [--hours H] [--nodes N]
+  --bursts B      times at which much happens at once; without it 14 a day
+  --crashes C     nodes that crash 5 to 30 times in a row, for each burst
   --minutes M     goes on with further seeds for so long
   --kept          runs the seeds of proof/simulator/seeds.ts
   --until-fault   ends at the first seed with a fault
   --history       prints what happened
   --shrink        makes the plan of a failing seed shorter, and prints its history
+  --campaign FILE goes on until --days 10000 and --deaths 500000 are simulated; the file has the sums, and
+                  the same command continues after an end
   --quiet         prints the sums after every 50 seeds, and what fails
   --planted NAME  plants a fault and looks for it in up to 100 seeds; all faults without a name
 `;

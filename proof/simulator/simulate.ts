@@ -4,7 +4,7 @@ import type { Event } from '../checker/history.ts';
 import { createClients } from './clients.ts';
 import { applyFault } from './disturbances.ts';
 import { historyOf } from './observe.ts';
-import { type PlanEntry, planOf } from './plan.ts';
+import { type PlanEntry, type PlanOptions, planOf } from './plan.ts';
 import { setUp } from './setup.ts';
 import { createWorld } from './world.ts';
 
@@ -22,9 +22,7 @@ export interface Simulation {
   readonly requests: number;
   readonly commits: number;
 }
-export interface SimulationOptions {
-  readonly seed: number;
-  readonly hours: number;
+export interface SimulationOptions extends PlanOptions {
   readonly nodes: number;
   readonly template: string;
   /** In place of the plan of the seed: a part of it. */

@@ -1,3 +1,4 @@
+import type { Random } from '../../test/support/random.ts';
 import type { SubmittedEvent } from '../checker/history.ts';
 import type { SimulatedNode } from './node.ts';
 import { createOwner, type Owner } from './scheduler.ts';
@@ -11,6 +12,8 @@ export interface Slot {
   skewMs: number;
   /** Dies after so many half steps of statements. */
   deathIn: number | undefined;
+  /** So many more times it dies soon after its start. */
+  crashes: { left: number; readonly random: Random } | undefined;
   /** The disk refuses a statement after so many. */
   refusal: { in: number; readonly code: number } | undefined;
   /** Requests that it has not answered. */
@@ -30,6 +33,7 @@ export const emptySlot = (index: number): Slot => ({
   node: undefined,
   skewMs: 0,
   deathIn: undefined,
+  crashes: undefined,
   refusal: undefined,
   unanswered: new Set(),
   unsettled: new Map(),
@@ -46,3 +50,5 @@ export const SEEN_BY_ALL = /^\s*update carrier_connector set paused_at/i;
 export const CLAIM = /^\s*insert into attempt /i;
 /** What the invariants of the queue depend on. */
 export const QUEUE = /^\s*(?:insert into (?:dispatch|blocked_number|attempt)|update (?:dispatch|attempt) set)/i;
+/** What waits for a look, see DUE in world.ts. */
+export const WAITS = /\b(?:dispatch|dispatch_account|webhook_delivery|delete from)\b/i;

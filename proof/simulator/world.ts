@@ -1,6 +1,3 @@
-import { copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { replaceTurns } from '../../src/base/event-loop.ts';
 import { isUnavailable, Problem } from '../../src/base/problem.ts';
@@ -10,12 +7,13 @@ import { adoptCopy, hasBackup, putBack, takeBackup } from './backup.ts';
 import { type Carrier, createCarrier } from './carrier.ts';
 import { closeOf, Dead, losePower, openObserver, replaceDisk, type SeenStatement } from './disk.ts';
 import { createInvariants } from './invariants.ts';
+import { layDisk } from './lay-disk.ts';
 import { type SimulatedNode, startNode } from './node.ts';
 import { createNodeClock } from './node-clock.ts';
 import { createReceivers, type Receivers } from './receivers.ts';
 import { createRecorder, type Recorder } from './recorder.ts';
 import { createOwner, createScheduler, type Owner, type Scheduler, type Waiting } from './scheduler.ts';
-import { ACTIVE, CLAIM, emptySlot, QUEUE, SEEN_BY_ALL, type Slot } from './slot.ts';
+import { ACTIVE, CLAIM, emptySlot, QUEUE, SEEN_BY_ALL, type Slot, WAITS } from './slot.ts';
 
 /** Several nodes on one disk, with carriers and webhooks around them, under one scheduler. */
 
@@ -57,6 +55,9 @@ export interface WorldOptions {
   readonly start: number;
 }
 
+/** How long a node is gone. A supervisor starts one that crashes again and again within a second. */
+const RESTARTS = [1, 50, 1_000, 5_000, 60_000, 300_000];
+const RESTARTS_OF_CRASHES = [1, 50, 1_000];
 /** How often work pauses where it may: other nodes run in between. */
 const PAUSES = 0.08;
 /** When there is work that a look finds. */
@@ -64,16 +65,12 @@ const DUE = `select next_due_at as at from dispatch_account
   union select max(due_at, lease_until) from webhook_delivery where due_at is not null order by at`;
 export const CODES = { busy: 5, readonly: 8, io: 10, full: 13 } as const;
 
-export const folderOf = (): string => (existsSync('/dev/shm') ? '/dev/shm' : tmpdir());
-
 export async function createWorld({ seed, nodes, template, start }: WorldOptions): Promise<World> {
   const scheduler = createScheduler(seed, start, (owner) => waitingFor(slotOf(owner)?.skewMs ?? 0));
   const outside = createOwner('outside');
   const recorder = createRecorder(scheduler.now);
   const { record } = recorder;
-  const folder = mkdtempSync(join(folderOf(), 'columba-simulator-'));
-  const path = join(folder, 'world.db');
-  copyFileSync(template, path);
+  const path = layDisk(template);
   const ids = createRandom('ids', seed);
   const pauses = createRandom('pauses', seed);
   const choices = createRandom('choices', seed);
@@ -113,15 +110,16 @@ export async function createWorld({ seed, nodes, template, start }: WorldOptions
   const restoreDisk = replaceDisk({ current: scheduler.current, before, after, post: scheduler.post });
 
   function waitingFor(skewMs: number): Waiting {
-    if (due.commits !== counts.commits) {
-      const rows = observed().prepare(DUE).all();
-      due = { commits: counts.commits, times: rows.map(({ at }) => Number(at)) };
-    }
+    due ??= observed()
+      .prepare(DUE)
+      .all()
+      .map(({ at }) => Number(at));
     const now = scheduler.now() + skewMs;
-    const nextAt = due.times.find((at) => at > now) ?? Number.MAX_SAFE_INTEGER;
-    return { nextAt: nextAt - skewMs, isSomethingDue: due.times.some((at) => at <= now) };
+    const nextAt = due.find((at) => at > now) ?? Number.MAX_SAFE_INTEGER;
+    return { nextAt: nextAt - skewMs, isSomethingDue: due.some((at) => at <= now) };
   }
-  let due: { readonly commits: number; readonly times: readonly number[] } = { commits: -1, times: [] };
+  let due: readonly number[] | undefined;
+  let hasWaitingChanged = false;
 
   function isItsTime(slot: Slot): boolean {
     if (slot.deathIn === undefined || !slot.owner.isAlive) return false;
@@ -156,12 +154,17 @@ export async function createWorld({ seed, nodes, template, start }: WorldOptions
     throw new Dead('the node is dead');
   }
 
-  function after(owner: Owner, { text, values }: SeenStatement): void {
+  function after(owner: Owner, { text, values, writes, inTransaction }: SeenStatement): void {
     const slot = slotOf(owner);
     if (!slot) return;
     if (ACTIVE.test(text)) scheduler.busy(owner);
     if (SEEN_BY_ALL.test(text)) scheduler.alert();
     if (QUEUE.test(text)) slot.hasQueued = true;
+    if (writes && WAITS.test(text)) hasWaitingChanged = true;
+    if (hasWaitingChanged && (text === 'commit' || !inTransaction)) {
+      due = undefined;
+      hasWaitingChanged = false;
+    }
     if (CLAIM.test(text))
       slot.claims.push({ account: values[0] as bigint, attemptId: values[4] as string, at: Number(values[6]) });
     if (text === 'commit') onCommit(slot);
@@ -211,7 +214,9 @@ export async function createWorld({ seed, nodes, template, start }: WorldOptions
     record({ kind: 'killed', what: `node ${slot.index}` });
     for (const lost of slot.unanswered) lost();
     slot.unanswered.clear();
-    scheduler.after(outside, isHealed ? 10 : choices.pick([1, 50, 1_000, 5_000, 60_000, 300_000]), () => boot(slot));
+    const isCrashing = slot.crashes !== undefined && slot.crashes.left > 0;
+    const pauses = isCrashing ? RESTARTS_OF_CRASHES : RESTARTS;
+    scheduler.after(outside, isHealed ? 10 : choices.pick(pauses), () => boot(slot));
   }
 
   function endAll(): void {
@@ -219,6 +224,7 @@ export async function createWorld({ seed, nodes, template, start }: WorldOptions
     dead.length = 0;
     observer?.close();
     observer = undefined;
+    due = undefined;
   }
 
   /** After the step in which it died. */
@@ -232,6 +238,11 @@ export async function createWorld({ seed, nodes, template, start }: WorldOptions
     slot.incarnations += 1;
     const owner = createOwner(`node ${slot.index}.${slot.incarnations}`);
     slot.owner = owner;
+    if (slot.crashes && slot.crashes.left > 0) {
+      slot.crashes.left -= 1;
+      // Mostly while it starts, and sometimes when it has begun to work.
+      slot.deathIn = slot.crashes.random.below(slot.crashes.random.pick([20, 60, 150, 300]));
+    }
     const random = createRandom(owner.name, seed);
     const clock = createNodeClock(scheduler, owner, random, () => slot.skewMs);
     const start = () =>
@@ -361,6 +372,7 @@ export async function createWorld({ seed, nodes, template, start }: WorldOptions
       receivers.heal();
       for (const slot of slots) {
         slot.deathIn = undefined;
+        slot.crashes = undefined;
         slot.refusal = undefined;
         slot.skewMs = 0;
         slot.owner.pausedUntil = 0;
@@ -380,7 +392,6 @@ export async function createWorld({ seed, nodes, template, start }: WorldOptions
       restoreDisk();
       restoreTurns();
       restoreRandom();
-      rmSync(folder, { recursive: true, force: true });
     },
   };
   for (const slot of slots) boot(slot);
