@@ -15,7 +15,7 @@ import { forgetSender } from '../outbound/senders.ts';
 import type { WholeMessage } from '../receiving/incoming.ts';
 import { eraseUnrouted, findUnrouted, type UnroutedOfPerson } from '../receiving/unrouted.ts';
 import { indexChanges } from '../search/indexer.ts';
-import { eraseWaiting, heldByWaitingOf } from '../sending/cancel.ts';
+import { eraseWaiting, heldByWaitingOf, queuedFor } from '../sending/cancel.ts';
 import * as sql from './persons.sql.ts';
 
 /** Finds, exports and erases a person, known by a phone number, in all accounts or in one. */
@@ -58,6 +58,8 @@ interface Found {
   readonly contacts: readonly Contact[];
   readonly received: readonly bigint[];
   readonly sent: readonly bigint[];
+  /** Messages that the account has deleted, and that are still in the queue. */
+  readonly queued: readonly bigint[];
   readonly scheduled: readonly bigint[];
   readonly entries: readonly string[];
   readonly movements: readonly bigint[];
@@ -171,8 +173,8 @@ const nothing = (): PersonCounts => ({
   profiles: 0,
 });
 
-const isEmpty = ({ contacts, received, sent, scheduled, entries, movements }: Found): boolean =>
-  [contacts, received, sent, scheduled, entries, movements].every(({ length }) => length === 0);
+const isEmpty = ({ contacts, received, sent, queued, scheduled, entries, movements }: Found): boolean =>
+  [contacts, received, sent, queued, scheduled, entries, movements].every(({ length }) => length === 0);
 
 function add(counts: PersonCounts, found: Found): void {
   if (!isEmpty(found)) counts.accounts += 1;
@@ -205,20 +207,23 @@ async function findIn(
   for await (const page of scheduledFor(queries, account, { ...same, matches: isSame })) scheduled.push(...page);
   const senders = (from: bigint) => queries.all(sql.senders, { account, from, limit: PAGE });
   const recipients = (from: bigint) => queries.all(sql.recipients, { account, from, limit: PAGE });
+  const sent = await idsOf(
+    recipients,
+    ({ message_id }) => message_id,
+    ({ recipient }) => isSame(recipient),
+  );
+  const listed = new Set(sent);
   return {
     account: stored,
     region,
     contacts,
     scheduled,
+    sent,
+    queued: (await queuedFor(queries, account, isSame)).filter((id) => !listed.has(id)),
     received: await idsOf(
       senders,
       ({ message_id }) => message_id,
       ({ sender }) => isSame(sender),
-    ),
-    sent: await idsOf(
-      recipients,
-      ({ message_id }) => message_id,
-      ({ recipient }) => isSame(recipient),
     ),
     entries: await entriesOf(queries, account, same),
     movements: await movementsWhere(queries, account, (text) => quotes(text, isSame)),
@@ -244,17 +249,18 @@ async function heldFor(queries: Queries, account: bigint, id: bigint): Promise<b
   return (await scheduledOf(queries, account, id))?.heldParts ?? 0n;
 }
 
-async function heldByWaiting(queries: Queries, { account, sent }: Found): Promise<bigint> {
+async function heldByWaiting(queries: Queries, { account, sent, queued }: Found): Promise<bigint> {
+  const ids = [...sent, ...queued];
   let held = 0n;
-  for (let start = 0; start < sent.length; start += PAGE) {
-    held += await heldByWaitingOf(queries, account.id, sent.slice(start, start + PAGE));
+  for (let start = 0; start < ids.length; start += PAGE) {
+    held += await heldByWaitingOf(queries, account.id, ids.slice(start, start + PAGE));
   }
   return held;
 }
 
 /** Returns the released credits. */
 async function eraseFrom(queries: TransactionQueries, found: Found, number: string, at: number): Promise<bigint> {
-  const { contacts, received, sent, scheduled, entries, movements, region } = found;
+  const { contacts, received, sent, queued, scheduled, entries, movements, region } = found;
   const account = found.account.id;
   await lockAccount(queries, account);
   const each = async (all: readonly bigint[], erase: (ids: readonly bigint[]) => Promise<unknown>) => {
@@ -268,6 +274,7 @@ async function eraseFrom(queries: TransactionQueries, found: Found, number: stri
     await eraseWaiting({ queries, account, at }, ids);
     await deleteSentAmong(queries, account, ids);
   });
+  await each(queued, (ids) => eraseWaiting({ queries, account, at }, ids));
   await each(movements, (ids) => eraseWords(queries, account, ids));
   await eraseEntries(queries, account, number, region, entries);
   await forgetSender(queries, account, e164(number, region) ?? number);

@@ -49,6 +49,23 @@ async function waitingOf(queries: Queries, account: AccountKey, ids: readonly bi
   return rows.filter(({ state, is_scheduled }) => (state === 'waiting' || state === 'held') && is_scheduled === 0n);
 }
 
+/**
+ * Messages in the queue for a number. The queue keeps a message of unknown outcome that the account
+ * has deleted from its list.
+ */
+export async function queuedFor(
+  queries: Queries,
+  account: AccountKey,
+  isSame: (number: string | null) => boolean,
+): Promise<bigint[]> {
+  const ids: bigint[] = [];
+  const page = (from: bigint) => queries.all(sql.queuedNumbers, { account, from, limit: PAGE });
+  for await (const rows of pages(PAGE, page, ({ message_id }) => message_id)) {
+    ids.push(...rows.filter(({ recipient }) => isSame(recipient)).map(({ message_id }) => message_id));
+  }
+  return ids;
+}
+
 /** The credits held by those of the messages that are due and wait. */
 export async function heldByWaitingOf(queries: Queries, account: AccountKey, ids: readonly bigint[]): Promise<bigint> {
   return (await waitingOf(queries, account, ids)).reduce((sum, { held }) => sum + held, 0n);

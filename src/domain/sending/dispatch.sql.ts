@@ -148,6 +148,15 @@ export const waitingByEnd = statement<
    where account_id = :account and {ending recipient} = :end and message_id >= :from
      and state in ('waiting', 'held') and is_scheduled = 0 order by message_id {limit :limit}`,
 );
+/** A page of all messages that have left the schedule. They have no index by number. */
+export const queuedNumbers = statement<
+  One & { from: bigint; limit: number },
+  { message_id: bigint; recipient: string | null }
+>(
+  'sending.queuedNumbers',
+  `select message_id, recipient from dispatch where account_id = :account and message_id >= :from and is_scheduled = 0
+   order by message_id {limit :limit}`,
+);
 /** Erases the numbers of a person who is erased. */
 export const clearRecipients = statement<Some>(
   'sending.clearRecipients',
