@@ -206,7 +206,9 @@ const RULES: readonly Rule[] = [
       (history.priceByRoute?.(asked.account, asked.number ?? '', connector) ?? null) !== null;
     const submitted = of(message, 'submitted').filter(({ connector }) => isRouted(connector));
     return submitted.flatMap((later) => {
-      const isOpen = (each: Submission) => each.taken === 'yes' || each.settledAt === undefined;
+      const isUnknown = ({ settledAt, forgottenAt = 0 }: Submission) =>
+        settledAt === undefined && later.order >= forgottenAt;
+      const isOpen = (each: Submission) => each.taken === 'yes' || isUnknown(each);
       const claimedAt = history.events.findIndex(
         (event) => event.kind === 'claimed' && event.attemptId === later.attemptId,
       );

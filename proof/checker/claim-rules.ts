@@ -34,10 +34,54 @@ function partsThatLeft({ events }: History): Left[] {
 const nameOf = ({ submission: { token, part } }: Left): string => `${token}, part ${part},`;
 
 /** The claim looks at its own time, so a jump of the clock after it changes nothing. */
-export function notEarly(history: History): string[] {
-  return partsThatLeft(history)
-    .filter(({ claim, asked }) => typeof asked.sendAt === 'number' && claim.nodeAt < asked.sendAt)
+export function notEarly({ events, ...history }: History): string[] {
+  return partsThatLeft({ events, ...history })
+    .filter(({ claim, claimOrder, asked }) => claim.nodeAt < earliestOf(events.slice(0, claimOrder), asked))
     .map((left) => `${nameOf(left)} was submitted before its time`);
+}
+
+/**
+ * The earliest of the times that a message may have. A new time that was acknowledged takes the
+ * place of those that stood when it was asked for.
+ */
+function earliestOf(events: readonly Event[], { token, sendAt }: Left['asked']): number {
+  let standing = [sendAt ?? Number.NEGATIVE_INFINITY];
+  const open: { readonly at: number; readonly before: readonly number[] }[] = [];
+  for (const event of events) {
+    if (!('token' in event) || event.token !== token) continue;
+    if (event.kind === 'reschedule-asked') {
+      open.push({ at: event.sendAt, before: standing });
+      standing = [...standing, event.sendAt];
+    }
+    if (event.kind !== 'rescheduled') continue;
+    const asked = open.findLast(({ at }) => at === event.sendAt);
+    standing = standing.filter((at) => at === event.sendAt || !asked?.before.includes(at));
+  }
+  return Math.min(...standing);
+}
+
+/** What the spend guard holds leaves only when an operator has released it, or has decided about it. */
+export function notWhileHeld(history: History): string[] {
+  const { events } = history;
+  const held = new Set(events.flatMap((event) => (event.kind === 'accepted' && event.isHeld ? [event.token] : [])));
+  const isFreed = (event: Event, token: string): boolean =>
+    (event.kind === 'release-asked' || event.kind === 'decision-asked') && event.token === token;
+  return partsThatLeft(history)
+    .filter(({ submission: { token } }) => held.has(token))
+    .filter(
+      ({ submission: { token }, claimOrder }) => !events.slice(0, claimOrder).some((each) => isFreed(each, token)),
+    )
+    .map((left) => `${nameOf(left)} was held by the spend guard, and submitted before its release`);
+}
+
+/** What an operator has refused ends there. */
+export function notAfterRefusal(history: History): string[] {
+  const { events } = history;
+  return partsThatLeft(history)
+    .filter(({ submission: { token }, claimOrder }) =>
+      events.slice(0, claimOrder).some((event) => event.kind === 'held-refused' && event.token === token),
+    )
+    .map((left) => `${nameOf(left)} was refused by an operator, and submitted`);
 }
 
 export function notTooLate(history: History): string[] {
@@ -136,6 +180,8 @@ export function notBeforeActivation(history: History): string[] {
 
 export const claimRules = [
   notEarly,
+  notWhileHeld,
+  notAfterRefusal,
   notTooLate,
   notInQuietHours,
   notWhileClosed,

@@ -19,7 +19,11 @@ export type Event =
       readonly imported?: boolean;
       readonly notAfter?: number | null;
     }
-  | { readonly kind: 'accepted'; readonly token: string; readonly id: string }
+  /** `isHeld`: the spend guard holds it until an operator releases it. */
+  | { readonly kind: 'accepted'; readonly token: string; readonly id: string; readonly isHeld?: boolean }
+  | { readonly kind: 'release-asked' | 'refusal-asked' | 'held-refused'; readonly token: string }
+  /** A scheduled message may have, and has, another time. */
+  | { readonly kind: 'reschedule-asked' | 'rescheduled'; readonly token: string; readonly sendAt: number }
   /** The service has refused it for good, with a status of 400 to 499. */
   | { readonly kind: 'refused'; readonly token: string }
   | { readonly kind: 'cancel-asked'; readonly token: string }
@@ -52,6 +56,8 @@ export type Event =
       readonly nodeAt?: number;
       /** How many events there were when the answer was on disk. */
       readonly settledAt?: number;
+      /** The answer was on disk when another part left, and a restore has lost it here. */
+      readonly forgottenAt?: number;
     }
   /** An attempt was on disk: from now on its part may leave. */
   | {

@@ -7,6 +7,8 @@ import type { Event, History } from './history.ts';
  */
 const ACKNOWLEDGED: ReadonlySet<Event['kind']> = new Set([
   'accepted',
+  'held-refused',
+  'rescheduled',
   'cancelled',
   'opted-out',
   'decided',
@@ -31,7 +33,7 @@ export function withoutLostTime(history: History): History {
       if (isLost(order) && ACKNOWLEDGED.has(event.kind)) return { kind: 'lost' };
       if (event.kind !== 'submitted' || event.settledAt === undefined || !isLost(event.settledAt)) return event;
       const { settledAt: _, ...unsettled } = event;
-      return unsettled;
+      return { ...unsettled, forgottenAt: restoredAt };
     }),
   };
 }

@@ -2,6 +2,7 @@ import type { Random } from '../../test/support/random.ts';
 import { bodyOf, type Client, HOUR, numberOf, verdict } from './client.ts';
 import { importAccount } from './imports.ts';
 import { VERSION } from './observe.ts';
+import { judgeHeld, reply, reschedule } from './people.ts';
 import type { SimulatedAccount } from './setup.ts';
 
 /** What clients and operators do besides sending. */
@@ -310,4 +311,7 @@ const WEIGHTED: readonly (readonly [weight: number, act: Act])[] = [
   [3, signIn],
   [1, rotate],
   [3, importAccount],
+  [8, reschedule],
+  [8, judgeHeld],
+  [5, reply],
 ];

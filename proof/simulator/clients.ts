@@ -150,9 +150,9 @@ async function send(client: Client, random: Random, id: number): Promise<void> {
       return record({ kind: 'refused', token });
     }
     if (judged === 'done') {
-      const [accepted] = (bodyOf(answer).accepted ?? []) as { id: string }[];
+      const [accepted] = (bodyOf(answer).accepted ?? []) as { id: string; heldBy?: string }[];
       if (!accepted) return record({ kind: 'refused', token });
-      record({ kind: 'accepted', token, id: accepted.id });
+      record({ kind: 'accepted', token, id: accepted.id, ...(accepted.heldBy !== undefined && { isHeld: true }) });
       known.push({ token, account, id: accepted.id });
       if (key !== undefined && random.chance(0.3))
         await sendAgain(client, random, { account, body, key, id: accepted.id });

@@ -46,6 +46,37 @@ export const faultsAround: readonly PlantedFault[] = [
     '',
   ),
   fault('a restore skips no ids', 'src/serve/adopt.ts', 'await skipIds(queries);', ''),
+  // Held messages, new times and the console.
+  fault(
+    'what the guard stops is not held',
+    `${SENDING}/accept.ts`,
+    "state: stop ? ('held' as const) : ('waiting' as const),",
+    "state: 'waiting' as const,",
+  ),
+  fault(
+    'a refused held message goes out',
+    `${SENDING}/held.ts`,
+    "await endRefused({ queries, account, at }, 'refuse', [{ row, reason: REFUSED }]);",
+    "await requeue({ queries, account, at }, 'release', [{ row, dueAt: at, reason: RELEASED }]);",
+  ),
+  fault(
+    'a new time leaves the old one in the queue',
+    `${SENDING}/dispatch.sql.ts`,
+    'update dispatch set due_at = :dueAt, first_due_at = :dueAt, expires_at',
+    'update dispatch set first_due_at = :dueAt, expires_at',
+  ),
+  fault(
+    'an erasure leaves what its account has deleted',
+    'src/domain/privacy/persons.ts',
+    'queued: (await queuedFor(queries, account, isSame)).filter((id) => !listed.has(id)),',
+    'queued: [],',
+  ),
+  fault(
+    'a form that is sent twice is done twice',
+    'src/console/acting.ts',
+    "JSON.stringify(['console', ownerKey(owner), action.name, key])",
+    "JSON.stringify(['console', ownerKey(owner), action.name, key, Math.random()])",
+  ),
   // Receiving.
   fault(
     'repeated incoming messages are stored again',

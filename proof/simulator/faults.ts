@@ -69,8 +69,8 @@ export const plantedFaults: readonly PlantedFault[] = [
   fault(
     'notAfter is not stored',
     `${SENDING}/accept.ts`,
-    'const expiresAt = notAfter ?? dueAt + tryForMs;',
-    'const expiresAt = dueAt + tryForMs;',
+    'expiresAt: notAfter ?? dueAt + tryForMs, carrierFields',
+    'expiresAt: dueAt + tryForMs, carrierFields',
   ),
   fault(
     'work is not raised at accept',

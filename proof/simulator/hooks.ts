@@ -14,6 +14,7 @@ export interface Mutation {
   readonly after: string;
 }
 
+export const NOT_PLANTED = 'has to hold this exactly once';
 const ROOT = new URL('../../', import.meta.url);
 const STORE = new URL('src/store/sqlite/', ROOT).href;
 /** It starts the thread of checkpoints for the store. */
@@ -33,7 +34,7 @@ export function installHooks(mutation?: Mutation): void {
       if (url !== mutated || !mutation) return loaded;
       const source = String(loaded.source);
       if (source.split(mutation.before).length !== 2) {
-        throw new Error(`${fileURLToPath(url)} has to hold this exactly once: ${mutation.before}`);
+        throw new Error(`${fileURLToPath(url)} ${NOT_PLANTED}: ${mutation.before}`);
       }
       return { ...loaded, source: source.replace(mutation.before, () => mutation.after) };
     },

@@ -22,6 +22,7 @@ export interface Values {
   readonly deaths: string;
   readonly history: boolean;
   readonly shrink: boolean;
+  readonly tries: string;
   readonly quiet: boolean;
   readonly kept: boolean;
   readonly 'until-fault': boolean;
@@ -29,7 +30,6 @@ export interface Values {
 
 /** One seed after the other, and what the checker says about each. */
 const print = (line: string) => void process.stdout.write(`${line}\n`);
-const SHRINKING_TRIES = 300;
 const QUIET_EVERY = 50;
 
 export async function main(values: Values): Promise<void> {
@@ -112,7 +112,7 @@ async function tell(result: Simulation, options: SimulationOptions, values: Valu
   if (values.history) tellHistory(result);
   const [fault] = result.faults;
   if (!values.shrink || !fault) return;
-  const { plan, result: shortest } = await shrink(options, fault.rule, SHRINKING_TRIES);
+  const { plan, result: shortest } = await shrink(options, fault.rule, Number(values.tries));
   print(`  ${plan.length} entries of the plan are enough: ${plan.map(({ id, kind }) => `${id} ${kind}`).join(', ')}`);
   for (const { rule, text } of shortest.faults.slice(0, 10)) print(`  ${rule}: ${text}`);
   tellHistory(shortest);

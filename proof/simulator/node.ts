@@ -5,12 +5,13 @@ import { createEndpoint } from '../../src/asmx/endpoint.ts';
 import { createOperations, type Operations } from '../../src/asmx/operations/handlers.ts';
 import { ResponseCache } from '../../src/asmx/response-cache.ts';
 import type { Clock } from '../../src/base/clock.ts';
-import type { Handler, Request } from '../../src/base/exchange.ts';
+import type { Request as Call, Handler } from '../../src/base/exchange.ts';
 import type { Problem } from '../../src/base/problem.ts';
 import { createCarrierEvents } from '../../src/carriers/carrier-events.ts';
 import type { CarrierEvents, Connector } from '../../src/carriers/connector.ts';
 import { createGateway } from '../../src/carriers/gateway.ts';
 import { type Config, readConfig } from '../../src/config/settings.ts';
+import { type Console, createConsole } from '../../src/console/app.ts';
 import { createAdmission } from '../../src/domain/access/admission.ts';
 import { createRateLimiter } from '../../src/domain/access/rate-limiter.ts';
 import { createSignIn, type SignIn } from '../../src/domain/access/sign-in.ts';
@@ -34,6 +35,12 @@ export interface SimulatedNode {
     operation: string,
     fields: Readonly<Record<string, string>>,
   ): Promise<{ status: number; text: string }>;
+  /** A form of the console, as a browser without a script sends it. */
+  browse(
+    path: string,
+    cookie: string | undefined,
+    fields: Readonly<Record<string, string>>,
+  ): Promise<{ status: number; cookie: string | undefined }>;
   readonly carrierEvents: CarrierEvents;
   readonly signIn: SignIn;
   readonly services: Services;
@@ -54,6 +61,8 @@ export interface NodeParts {
 }
 
 const REGION = 'ZA';
+const SITE = 'https://simulated.example';
+const NEVER_ABORTED = new AbortController().signal;
 
 /** Read once for all processes of a world, because that takes half a millisecond. */
 let lastConfig: { readonly databaseUrl: string; readonly config: Config } | undefined;
@@ -95,6 +104,7 @@ export async function startNode({ databaseUrl, clock, connector, send, failed }:
     report: (problem) => failed(causeOf(problem), 'a request to the API failed'),
   });
   const call = createCalls(config, services, clock, failed);
+  let pages: Console | undefined; // few nodes live until somebody opens one
   services.purge.wake();
   services.retentionRuns.start();
   deliverer.start();
@@ -106,6 +116,30 @@ export async function startNode({ databaseUrl, clock, connector, send, failed }:
     carrierEvents,
     signIn: createSignIn(database, clock),
     call,
+    async browse(path, cookie, fields) {
+      pages ??= createConsole({
+        services: ofActions,
+        admitClient: () => {},
+        report: (problem) => failed(causeOf(problem), 'a page failed'),
+      });
+      const body = Buffer.from(new URLSearchParams(fields).toString());
+      const headers = new Headers({
+        'content-type': 'application/x-www-form-urlencoded',
+        'sec-fetch-site': 'same-origin',
+        ...(cookie !== undefined && { cookie }),
+      });
+      const { status, headers: answered } = await pages({
+        request: { method: 'POST', url: SITE + path, headers, signal: NEVER_ABORTED } as unknown as Request,
+        body: async () => body,
+        stream: () => {
+          throw new Error('the simulator downloads nothing');
+        },
+        client: '192.0.2.1',
+        base: SITE,
+        id: 'simulated',
+      });
+      return { status, cookie: answered.getSetCookie()[0]?.split(';')[0] };
+    },
     async api(method, path, { token, body, idempotencyKey } = { token: '' }) {
       const fields: Record<string, string | undefined> = {
         authorization: `Bearer ${token}`,
@@ -145,7 +179,7 @@ interface Serving {
   readonly clock: Clock;
   readonly failed: NodeParts['failed'];
 }
-type RequestOf = Request & { readonly serving: Serving };
+type RequestOf = Call & { readonly serving: Serving };
 
 /**
  * The endpoint is compiled once for all nodes, because that takes 5 ms and holds no state. The

@@ -19,6 +19,15 @@ export function historyOf(world: World, setting: Setting): History {
       .map(({ text }) => tokenOf(String(text)) ?? ''),
   );
   const excused = excusedOf(recorder.events);
+  const held = new Set(
+    database
+      .prepare(
+        `select text from dispatch join sent on sent.account_id = dispatch.account_id and sent.message_id = dispatch.message_id
+         where state = 'held'`,
+      )
+      .all()
+      .map(({ text }) => tokenOf(String(text)) ?? ''),
+  );
   const restoredAt = recorder.events.findIndex(({ kind }) => kind === 'restored');
   const askedBefore = new Set(
     recorder.events.slice(0, Math.max(0, restoredAt)).flatMap((event) => ('token' in event ? [event.token] : [])),
@@ -34,6 +43,7 @@ export function historyOf(world: World, setting: Setting): History {
     pendingReason: (token) => {
       if (askedBefore.has(token)) return 'a backup was restored, and its receipts may be lost';
       if (carrier.silent.has(token)) return 'the carrier sends no receipt';
+      if (held.has(token)) return 'the spend guard holds it, and nobody has judged it';
       if (unknown.has(token)) return 'an operator decides';
       if (excused.has(token)) return 'an operator has decided, or the carrier named an id that it told nobody';
       return null;
@@ -126,7 +136,9 @@ function creditsOf(world: World, account: string, isImported: boolean): AccountC
   const row = database
     .prepare(
       `select account.account_id as id, credits, used_credits, held, low_credits, (select coalesce(sum(held), 0) from dispatch
-         where dispatch.account_id = account.account_id) as waiting
+         where dispatch.account_id = account.account_id) as waiting,
+         (select count(*) from scheduled where scheduled.account_id = account.account_id and not exists (select 1 from dispatch
+           where dispatch.account_id = scheduled.account_id and dispatch.message_id = scheduled.message_id)) as imported
        from account join ledger on ledger.account_id = account.account_id where username = ?`,
     )
     .get(account) as Record<string, never> | undefined;
@@ -140,7 +152,7 @@ function creditsOf(world: World, account: string, isImported: boolean): AccountC
     used: whole(row.used_credits),
     held: whole(row.held),
     low: row.low_credits === null ? null : whole(row.low_credits),
-    heldByMessages: whole(row.waiting),
+    heldByMessages: whole(row.waiting) + whole(row.imported), // one credit for each that nobody has activated
     movements: movements.map(({ from_side, to_side, amount, message_id }) => ({
       from: String(from_side),
       to: String(to_side),

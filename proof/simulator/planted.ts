@@ -3,6 +3,7 @@ import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { plantedFaults } from './faults.ts';
+import { NOT_PLANTED } from './hooks.ts';
 import type { PlantedFault } from './planted-fault.ts';
 
 /**
@@ -67,7 +68,8 @@ function look({ name }: PlantedFault): Promise<Found> {
       const rule = /^ {2}(\w+): /m.exec(output)?.[1];
       // A fault may also keep a world from beginning, or end it.
       const error = output.split('\n').find((line) => /Error/.test(line));
-      const isFound = code !== 0;
+      // A fault whose line is gone was not planted.
+      const isFound = code !== 0 && !output.includes(NOT_PLANTED);
       resolve({
         isFound,
         seeds: isFound ? Math.max(1, seeds) : seeds,

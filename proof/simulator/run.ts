@@ -21,6 +21,7 @@ const { values } = parseArgs({
     deaths: { type: 'string', default: '500000' },
     history: { type: 'boolean', default: false },
     shrink: { type: 'boolean', default: false },
+    tries: { type: 'string', default: '300' },
     'until-fault': { type: 'boolean', default: false },
     quiet: { type: 'boolean', default: false },
     kept: { type: 'boolean', default: false },
@@ -38,7 +39,7 @@ const HELP = `npm run simulate -- [--seed N] [--seeds COUNT] [--hours H] [--node
   --kept          runs the seeds of proof/simulator/seeds.ts
   --until-fault   ends at the first seed with a fault
   --history       prints what happened
-  --shrink        makes the plan of a failing seed shorter, and prints its history
+  --shrink        makes the plan of a failing seed shorter in at most --tries 300 worlds, and prints its history
   --campaign FILE goes on until --days 10000 and --deaths 500000 are simulated; the file has the sums, and
                   the same command continues after an end
   --quiet         prints the sums after every 50 seeds, and what fails

@@ -3,6 +3,7 @@ import { systemClock } from '../../src/base/clock.ts';
 import { addToken } from '../../src/domain/access/tokens.ts';
 import { scopes } from '../../src/operator/actor.ts';
 import { openSqlite } from '../../src/store/sqlite/database.ts';
+import { createRandom } from '../../test/support/random.ts';
 import type { Policy } from '../checker/history.ts';
 import type { SimulatedNode } from './node.ts';
 import { hasRoutes, ROUTED_ACCOUNTS, routeOf } from './routes.ts';
@@ -98,6 +99,8 @@ export async function setUp(world: World): Promise<Setting> {
     world.recorder.record({ kind: 'credits-moved', ...given });
     await api('PUT', `/routes/${username}`, { username, destination: number });
   }
+  // In half of the worlds one account may send one message to a number in a day, and the others are held.
+  if (createRandom('guard', world.seed).chance(0.5)) await api('PUT', '/accounts/plain/guard', { recipientDay: 1 });
   const isRouted = hasRoutes(world.seed);
   for (const username of isRouted ? ROUTED_ACCOUNTS : []) {
     await api('PUT', `/outbound-routes/two-ways-${username}`, routeOf(username));

@@ -4,25 +4,53 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { plantedFaults } from './faults.ts';
+import { planOf } from './plan.ts';
 
 /** The same worlds every time, so that a change is judged by what it changes. SEED tries others, as `npm run simulate` does. */
 const FIRST = process.env.SEED ?? '1';
 const SEEDS = '12';
 
-function simulated(...options: string[]): void {
-  const run = fileURLToPath(new URL('run.ts', import.meta.url));
+function run(...options: string[]): { status: number | null; output: string } {
+  const file = fileURLToPath(new URL('run.ts', import.meta.url));
   const { status, stdout, stderr } = spawnSync(
     process.execPath,
-    ['--disable-warning=ExperimentalWarning', run, '--until-fault', ...options],
+    ['--disable-warning=ExperimentalWarning', file, ...options],
     { encoding: 'utf8' },
   );
-  assert.equal(status, 0, `${stdout}${stderr}`);
+  return { status, output: `${stdout}${stderr}` };
 }
+
+function simulated(...options: string[]): void {
+  const { status, output } = run('--until-fault', ...options);
+  assert.equal(status, 0, output);
+}
+
+const hashOf = (output: string, seed: number): string | undefined =>
+  new RegExp(`^seed ${seed}: (\\w+)`, 'm').exec(output)?.[1];
 
 test('worlds that once broke a promise break none', () => simulated('--kept'));
 
 test(`${SEEDS} simulated worlds break no promise (SEED=${FIRST})`, () =>
   simulated('--seed', FIRST, '--seeds', SEEDS, '--hours', '4'));
+
+test('the same seed gives the same history, whatever ran before it in the process', () => {
+  const alone = hashOf(run('--seed', '33', '--hours', '4').output, 33);
+  assert.ok(alone);
+  assert.equal(hashOf(run('--seed', '32', '--seeds', '2', '--hours', '4').output, 33), alone);
+});
+
+test('a failing seed is shrunk to a part of its plan in which the same rule fails', () => {
+  const { status, output } = run(
+    ...['--seed', '1', '--hours', '4', '--shrink', '--tries', '12', '--mutation', 'capture twice'],
+  );
+  assert.equal(status, 1, output);
+  const [rule, shrunk] = [...output.matchAll(/^ {2}(\w+): /gm)].map(([, name]) => name);
+  const [, entries = '0'] = /(\d+) entries of the plan are enough/.exec(output) ?? [];
+  assert.ok(rule !== undefined && shrunk !== undefined, output);
+  assert.ok(output.slice(output.indexOf('are enough')).includes(`${rule}: `), output);
+  const whole = planOf({ seed: 1, hours: 4 }).length;
+  assert.ok(Number(entries) > 0 && Number(entries) < whole / 2, `${entries} of ${whole}`);
+});
 
 test('every planted fault has its line in the program exactly once', () => {
   const count = ({ file, before }: (typeof plantedFaults)[number]) =>
