@@ -50,8 +50,8 @@ export const plantedFaults: readonly PlantedFault[] = [
   fault(
     'hold of one credit for any number of parts',
     `${SENDING}/accept.ts`,
-    'amount: credits, messageId: id',
-    'amount: 1n, messageId: id',
+    'messages.map(({ id, credits: amount }) => ({ ...sides, amount, messageId: id })),',
+    'messages.map(({ id }) => ({ ...sides, amount: 1n, messageId: id })),',
   ),
   fault(
     'the blacklist is not asked at accept and claim',
