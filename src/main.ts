@@ -21,7 +21,7 @@ export const ended = run();
 async function run(): Promise<void> {
   // The operator's commands take 0.1 s to load, which the others do without.
   if (!program.commands.some((command) => command.name() === args[0]) && !['-V', '--version'].includes(args[0] ?? '')) {
-    (await import('./commands/operator.ts')).addOperatorCommands(program);
+    (await import('./commands/operator.ts')).addOperatorCommands(program, args);
   }
 
   try {

@@ -3,12 +3,11 @@ import { readSomeNetworks } from '../base/networks.ts';
 import { Problem } from '../base/problem.ts';
 import type { Action } from '../operator/action.ts';
 import { accountActions } from '../operator/actions/accounts.ts';
-import { accountCountActions } from '../operator/actions/counts.ts';
 import { userIdActions } from '../operator/actions/user-ids.ts';
-import { actionCommand, type CommandDependencies, performForPeople } from './action-command.ts';
+import { type CommandDependencies, performForPeople } from './action-command.ts';
 import { fieldLines, withoutFormerNames } from './action-output.ts';
 
-/** `columba account …`: the actions of accounts, and commands that combine some of them. */
+/** `columba account …`: the commands that combine actions of accounts. */
 
 const named = (actions: readonly Action[], name: string): Action => {
   const found = actions.find((action) => action.name === name);
@@ -27,9 +26,6 @@ export function accountCommands(dependencies: CommandDependencies): Command[] {
   const { print } = dependencies;
   const done = createPerforming(dependencies);
   return [
-    ...[...accountActions, ...accountCountActions]
-      .filter((action) => action !== show)
-      .map((action) => actionCommand(action, dependencies)),
     new Command('show')
       .description('show an account, and the hashes of its user_ids')
       .argument('<USERNAME>')

@@ -44,7 +44,7 @@ export function actionCommand(
   const shape = commandShape(action);
   const { secretsIn } = action.command;
   const [noun = '', verb = noun] = name.split(' ');
-  const command = new Command(verb).description(withoutStop(action.summary));
+  const command = new Command(verb).description(summaryOf(action));
   for (const field of shape.arguments) {
     command.argument(field.isRequired ? `<${argumentName(field)}>` : `[${argumentName(field)}]`, field.description);
   }
@@ -65,7 +65,7 @@ export function actionCommand(
   if (action.position !== null) command.option('--limit <N>', 'largest number of items; all if it is not given');
   if (!action.download) command.option('--json', 'print the answer of the API as JSON, for programs');
   const more = action.description === undefined ? '' : `\n${withFlags(action.description, shape)}\n`;
-  command.addHelpText('after', `${more}\nExample:\n  ${commandLine(action)}`);
+  command.addHelpText('after', () => `${more}\nExample:\n  ${commandLine(action)}`);
   command.action(async (...given) => {
     const invoked = given.at(-1) as Command;
     const options: Options = invoked.opts();
@@ -279,6 +279,8 @@ const withFlags = (sentence: string, { options }: CommandShape): string =>
   sentence.replace(/`(\w+)`/g, (quoted, name: string) =>
     options.some((field) => field.name === name) ? `--${flagName(name)}` : quoted,
   );
+
+export const summaryOf = ({ summary }: Action): string => withoutStop(summary);
 
 const withoutStop = (sentence: string): string =>
   sentence.replace(/\.$/, '').replace(/^[A-Z](?=[a-z ])/, (letter) => letter.toLowerCase());

@@ -165,7 +165,7 @@ const withDatabase = (command: Command): Command => command.addOption(databaseOp
 const termOf = (command: Command): string =>
   [
     command.name(),
-    ...(command.commands.length > 0 ? ['COMMAND'] : []),
+    ...(command.usage().endsWith('COMMAND') ? ['COMMAND'] : []),
     ...command.registeredArguments.map((each) => each.name()),
   ].join(' ');
 

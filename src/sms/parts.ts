@@ -60,11 +60,16 @@ function septetsOfText(text: string): number | undefined {
   return sum;
 }
 
-const segmenter = new Intl.Segmenter(undefined, { granularity: 'grapheme' });
+let segmenter: Intl.Segmenter | undefined; // 30 ms to make, which most commands never need
+
+function segments(text: string): Intl.Segments {
+  segmenter ??= new Intl.Segmenter(undefined, { granularity: 'grapheme' });
+  return segmenter.segment(text);
+}
 
 /** CR LF is one grapheme in Unicode, but two characters for a phone. */
 const graphemesOf = (text: string): string[] =>
-  Array.from(segmenter.segment(text), ({ segment }) => segment).flatMap((each) => (each === '\r\n' ? [...each] : each));
+  Array.from(segments(text), ({ segment }) => segment).flatMap((each) => (each === '\r\n' ? [...each] : each));
 
 /** Fills the parts in order, each with as many units as fit. */
 function packed(units: Iterable<string>, sizeMax: number, sizeOf: (unit: string) => number): string[] {
