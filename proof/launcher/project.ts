@@ -55,6 +55,7 @@ export function checkout(withNode = true): string {
     'tsconfig.json',
     'README.md',
     'LICENSE',
+    'CHANGELOG.md',
     'examples/sample.json',
     'examples/deploy/columba.service',
   ];
