@@ -65,6 +65,12 @@ export const proofs: Readonly<Record<string, Proof>> = {
     proves: 'Columba starts without the links of npm, as an npm package, and below an older Node.',
     slice: ['proof/launcher'],
   },
+  install: {
+    proves:
+      'On a clean Debian, ten lines lead from the download to a message at a carrier, and a removal leaves only data.',
+    slice: ['proof/install'],
+    campaign: 'proof/install/run.ts',
+  },
   examples: {
     proves: 'The programs of the documents and examples run as they are.',
     slice: ['proof/examples'],

@@ -1,126 +1,119 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { chmodSync, chownSync, cpSync, globSync, lstatSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { execFile, execFileSync, spawnSync } from 'node:child_process';
+import { chownSync, cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { basename, join } from 'node:path';
-import { after } from 'node:test';
-import { type Instruction, pairsOf, ROOT, readDockerfile, stagesOf } from './formats.ts';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { checkout } from '../launcher/project.ts';
+import { ROOT } from './formats.ts';
 
 /**
- * The files of the image, made by following the Dockerfile without Docker: in a folder, on this machine's own Debian or what
- * it is. They run as the image's user where the tests are root, and otherwise as the one who tests.
+ * The image of the Dockerfile, built by buildah and run by podman, with a storage of its own. The base image is made from
+ * Debian's packages by mmdebstrap, because a test downloads no image. Without cgroups of version 2 only runc runs.
  */
 export interface Image {
-  /** Where a path of the image is on this machine. */
-  at(path: string): string;
-  readonly env: Readonly<Record<string, string>>;
-  readonly entrypoint: readonly string[];
-  readonly command: readonly string[];
-  readonly healthcheck: readonly string[];
-  /** What is in it: paths, sizes, times. */
-  contents(): string[];
-  /** A program in the image, without the environment of the tests. */
-  run(command: readonly string[], env: Readonly<Record<string, string>>): Container;
+  readonly bytes: number;
+  /** Whom its containers run as. */
+  readonly user: string;
+  /** The folder that is /data of every container. */
+  readonly data: string;
+  /** Runs a container to its end, or in the background where it has a name. */
+  run(args: readonly string[], options?: RunOptions): Promise<Ended>;
+  /** Another command of podman, such as `stop`. */
+  podman(...args: string[]): Promise<Ended>;
+  remove(): void;
 }
 
-export interface Container {
-  readonly child: ChildProcess;
-  readonly output: { text: string };
-  readonly ended: Promise<number | null>;
+interface RunOptions {
+  readonly name?: string;
+  readonly env?: Readonly<Record<string, string>>;
 }
 
-const asRoot = process.getuid?.() === 0;
+export interface Ended {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+const USER = 10_001;
+const SUITE = 'trixie';
+const PROGRAMS = ['buildah', 'podman', 'runc', 'mmdebstrap'];
+
+/** Why no image can be built here; false if it can. */
+export const noImage: string | false =
+  process.getuid?.() !== 0
+    ? 'only root builds the image'
+    : (PROGRAMS.filter((name) => spawnSync('which', [name]).status !== 0).map((name) => `${name} is missing`)[0] ??
+      false);
+
+const execute = promisify(execFile);
+const OUTPUT_MAX = 2 ** 26;
 
 export function buildImage(): Image {
   const folder = mkdtempSync(join(tmpdir(), 'columba-image-'));
-  after(() => rmSync(folder, { recursive: true, force: true }));
-  chmodSync(folder, 0o755); // the image's user goes through it
-  const roots = new Map<string, string>();
-  const stages = stagesOf(readDockerfile('Dockerfile'));
-  for (const [index, stage] of stages.entries()) build(stage, join(folder, String(index)), roots);
-  const final = stages.at(-1) as Instruction[];
-  const root = join(folder, String(stages.length - 1));
-  const value = (name: string): string => final.findLast((each) => each.name === name)?.value ?? '';
-  const at = (path: string): string => (path.startsWith('/') ? join(root, path) : path);
+  const at = (name: string) => join(folder, name);
+  const storage = ['--root', at('storage'), '--runroot', at('run'), '--storage-driver', 'vfs'];
+  const buildah = (...args: string[]): string =>
+    execFileSync('buildah', [...storage, ...args], {
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'ignore'],
+      maxBuffer: OUTPUT_MAX,
+    }).trim();
 
-  // What the first RUN of the last stage does, and what Docker does for a volume and for /tmp.
-  const [uid = 0, gid = 0] = value('USER').split(':').map(Number);
-  for (const path of [value('VOLUME'), '/tmp']) {
-    mkdirSync(at(path), { recursive: true });
-    if (asRoot) chownSync(at(path), uid, gid);
-  }
-  const env = pairsOf(value('ENV'));
-  const running = new Set<ChildProcess>();
-  // A test that fails leaves nothing running, which would keep the tests from ending.
-  const stopAll = () => {
-    for (const child of running) child.kill('SIGKILL');
+  execFileSync('mmdebstrap', ['--quiet', '--variant=minbase', SUITE, at('base.tar')], { stdio: 'ignore' });
+  const base = buildah('from', 'scratch');
+  buildah('add', base, at('base.tar'), '/');
+  buildah('commit', '--rm', base, 'debian:13.6-slim');
+  rmSync(at('base.tar'));
+
+  const context = checkout();
+  execFileSync(process.execPath, ['tools/executable.ts'], { cwd: context, stdio: 'ignore' });
+  for (const file of ['Dockerfile', '.dockerignore']) cpSync(join(ROOT, file), join(context, file));
+  buildah('build', '--isolation', 'chroot', '--pull=never', '--format', 'docker', '--tag', 'columba:test', context);
+  const [size = '0'] = JSON.parse(buildah('images', '--json', 'columba:test')).map(
+    ({ size }: { size: string }) => size,
+  );
+  const inspected = JSON.parse(buildah('inspect', '--type', 'image', 'columba:test'));
+
+  const data = at('data');
+  mkdirSync(data, { mode: 0o700 });
+  chownSync(data, USER, USER);
+  // Defaults of podman ask for more open files and processes than a container in a container may have.
+  writeFileSync(at('containers.conf'), '[containers]\ndefault_ulimits = ["nofile=1024:1024", "nproc=1024:1024"]\n');
+  const env = { ...process.env, CONTAINERS_CONF: at('containers.conf'), DISABLE_HC_SYSTEMD: 'true' };
+  const podman = async (...args: string[]): Promise<Ended> => {
+    const global = [...storage, '--runtime', 'runc', '--cgroup-manager', 'cgroupfs'];
+    try {
+      const { stdout, stderr } = await execute('podman', [...global, ...args], { env, maxBuffer: OUTPUT_MAX });
+      return { code: 0, stdout, stderr };
+    } catch (thrown) {
+      const { code, stdout, stderr } = thrown as Ended;
+      return { code, stdout, stderr };
+    }
   };
-  after(stopAll);
-  process.once('exit', stopAll);
   return {
-    at,
-    env,
-    entrypoint: JSON.parse(value('ENTRYPOINT')),
-    command: JSON.parse(value('CMD')),
-    healthcheck: JSON.parse(value('HEALTHCHECK').replace(/^CMD /, '')),
-    contents: () =>
-      globSync('opt/**/*', { cwd: root }).map((path) => {
-        const { size, mtimeMs, mode } = lstatSync(join(root, path));
-        return [path, size, mtimeMs, mode].join(' ');
-      }),
-    run([program = '', ...args], more) {
-      const child = spawn(at(program), args, {
-        cwd: at(value('WORKDIR')),
-        env: { PATH: '/usr/bin:/bin', HOME: at('/data'), TMPDIR: at('/tmp'), ...env, ...more },
-        stdio: ['ignore', 'pipe', 'pipe'],
-        ...(asRoot && { uid, gid }),
-      });
-      running.add(child);
-      const output = { text: '' };
-      for (const stream of [child.stdout, child.stderr]) {
-        stream.setEncoding('utf8').on('data', (piece: string) => {
-          output.text += piece;
-        });
-      }
-      const ended = new Promise<number | null>((resolve, reject) => {
-        child.once('error', reject);
-        child.once('close', (code) => {
-          running.delete(child);
-          resolve(code);
-        });
-      });
-      return { child, output, ended };
+    bytes: bytesOf(size),
+    user: inspected.Docker.config.User,
+    data,
+    podman,
+    run: (args, { name, env: variables = {} } = {}) =>
+      podman(
+        'run',
+        ...(name === undefined ? ['--rm'] : ['--detach', '--name', name]),
+        ...['--read-only', '--tmpfs', '/tmp', '--cap-drop', 'ALL', '--security-opt', 'no-new-privileges'],
+        ...['--network', 'host', '--cgroups', 'no-conmon', '--volume', `${data}:/data`],
+        ...Object.entries(variables).flatMap(([key, value]) => ['--env', `${key}=${value}`]),
+        'columba:test',
+        ...args,
+      ),
+    remove: () => {
+      spawnSync('podman', [...storage, '--runtime', 'runc', 'rm', '--all', '--force'], { env, stdio: 'ignore' });
+      rmSync(folder, { recursive: true, force: true });
     },
   };
 }
 
-function build(stage: readonly Instruction[], root: string, roots: Map<string, string>): void {
-  let workdir = root;
-  for (const { name, flags, value } of stage) {
-    if (name === 'FROM') {
-      const [, alias] = / AS (\S+)$/.exec(value) ?? [];
-      if (alias) roots.set(alias, root);
-    } else if (name === 'WORKDIR') {
-      workdir = join(root, value);
-      mkdirSync(workdir, { recursive: true });
-    } else if (name === 'COPY') {
-      const parts = value.split(' ');
-      const target = parts.pop() as string;
-      const from = flags.from === undefined ? ROOT : (roots.get(flags.from) as string);
-      for (const source of parts) {
-        const to = join(workdir, target, target.endsWith('/') ? basename(source) : '');
-        cpSync(join(from, source), to, { recursive: true, verbatimSymlinks: true });
-      }
-    } else if (name === 'RUN') {
-      runLine(value, workdir);
-    }
-  }
-}
-
-function runLine(line: string, cwd: string): void {
-  // Users cannot be made here; the number is used as it is, and /data is made above.
-  if (line.startsWith('groupadd ')) return;
-  if (!/^(npm|chmod|ln) [\w ./=,+*-]+$/.test(line)) throw new Error(`This RUN cannot be followed here: ${line}`);
-  // From npm's cache, where `npm ci` has put everything a while ago.
-  const env = { ...process.env, npm_config_prefer_offline: 'true' };
-  execFileSync('sh', ['-c', line], { cwd, env, stdio: ['ignore', 'ignore', 'pipe'] });
+/** `204 MB` as buildah writes it. */
+function bytesOf(size: string): number {
+  const [, number = '0', unit = ''] = /^([\d.]+) ?([KMG]?)B$/.exec(size) ?? [];
+  return Number(number) * ({ K: 1e3, M: 1e6, G: 1e9 }[unit] ?? 1);
 }

@@ -14,7 +14,16 @@ import { readUnconnected, unconnectedFault } from '../domain/sending/counts.ts';
 import type { Services } from '../serve/compose/services.ts';
 import { exportAccounts } from '../transfer/export.ts';
 import { type ImportResult, importFile } from '../transfer/import.ts';
-import { formatBytes, isDevice, isOpenToOthers, print, refuseDatabase, remark, writeWhole } from './output.ts';
+import {
+  formatBytes,
+  isDevice,
+  isOpenToOthers,
+  print,
+  refuseDatabase,
+  remark,
+  remarkOnTerminal,
+  writeWhole,
+} from './output.ts';
 import type { Session } from './session.ts';
 
 /** The commands about the data as a whole. */
@@ -73,10 +82,17 @@ export async function runBackup({ services, config }: Session, path: string, for
  * Checks the settings, the database and the connectors. Returns the exit code, which is 1 if
  * credits do not add up or if a connector is misconfigured.
  */
-export async function runCheck({ services, config }: Session, withLedger: boolean): Promise<number> {
-  for (const line of configLines(config)) print(line);
-  if (config.dialect !== '') print(`Dialect: ${dialectEntries(config)}`);
+export async function runCheck(
+  { services, config }: Session,
+  { ledger, settings }: { readonly ledger?: true; readonly settings?: true },
+): Promise<number> {
   const { bytes, schemaVersion, accounts } = await services.status();
+  const carriers = await checkCarriers(services, config);
+  const sums = ledger ? await checkLedger(services) : NOTHING;
+  const faults = [...carriers.faults, ...sums.faults];
+  if (faults.length === 0) print('The settings are valid and the database can be used.');
+  else remark(`columba: The database can be used. ${faults.join(' ')}`);
+  for (const line of [...carriers.remarks, ...sums.remarks]) remark(`columba: ${line}`);
   const path = sqlitePath(config);
   print(`Database: ${databaseName(config)}`);
   print(`Size: ${formatBytes(bytes)}`);
@@ -87,11 +103,20 @@ export async function runCheck({ services, config }: Session, withLedger: boolea
     print(`Free on its disk: ${formatBytes(bavail * bsize)}`);
     if (isOpenToOthers(path)) remark(`columba: Other users can read the database. Run: chmod 600 ${path}*`);
   }
-  const faults = [...(await checkCarriers(services, config)), ...(withLedger ? await checkLedger(services) : [])];
-  if (faults.length === 0) print('The settings are valid and the database can be used.');
-  else remark(`columba: The database can be used. ${faults.join(' ')}`);
+  if (config.dialect !== '') print(`Dialect: ${dialectEntries(config)}`);
+  for (const line of [...carriers.lines, ...sums.lines]) print(line);
+  if (settings) for (const line of configLines(config)) print(line);
+  else remarkOnTerminal('The settings, each with its value: columba check --settings');
   return faults.length === 0 ? 0 : 1;
 }
+
+/** What a part of the check has found: sentences of its result, details, and what to do. */
+interface Finding {
+  readonly faults: readonly string[];
+  readonly lines: readonly string[];
+  readonly remarks: readonly string[];
+}
+const NOTHING: Finding = { faults: [], lines: [], remarks: [] };
 
 /** The names of the entries of the dialect. Throws Problem if the file cannot be used. */
 const dialectEntries = ({ dialect, timeZone }: Config): string =>
@@ -99,31 +124,38 @@ const dialectEntries = ({ dialect, timeZone }: Config): string =>
     .filter((entry) => entry !== 'evidence' && entry !== 'answered')
     .join(', ') || 'no entry';
 
-/** What is wrong with sending, one sentence for each fault; empty if nothing is. */
-async function checkCarriers({ database }: Services, config: Config): Promise<string[]> {
+async function checkCarriers({ database }: Services, config: Config): Promise<Finding> {
   const checked = await checkConnectors(database, readConnectorFile(config.connectors), { clock: systemClock });
-  for (const { name, mistakes, notes } of checked) {
-    for (const note of notes) print(`Connector ${name}: ${note}`);
-    for (const mistake of mistakes) remark(`columba: connector ${name}: ${mistake}`);
-  }
   const names = checked.map(({ name, kind }) => `${name} (${kind})`);
-  print(`Connectors: ${names.join(', ') || 'none yet, so the loopback, which brings messages to nobody'}`);
   const unconnected = await readUnconnected(database, checked, systemClock.now());
-  const wrong = checked.filter(({ mistakes }) => mistakes.length > 0).map(({ name }) => name);
-  return [
-    ...wrong.map((name) => `The connector ${name} cannot be used as it is configured.`),
-    ...unconnected.map(unconnectedFault),
-  ];
+  const wrong = checked.filter(({ mistakes }) => mistakes.length > 0);
+  return {
+    faults: [
+      ...wrong.map(({ name }) => `The connector ${name} cannot be used as it is configured.`),
+      ...unconnected.map(unconnectedFault),
+    ],
+    lines: [
+      ...checked.flatMap(({ name, notes }) => notes.map((note) => `Connector ${name}: ${note}`)),
+      `Connectors: ${names.join(', ') || 'none yet, so the loopback, which brings messages to nobody. To reach a carrier: columba setup'}`,
+    ],
+    remarks: [
+      ...wrong.flatMap(({ name, mistakes }) => mistakes.map((mistake) => `connector ${name}: ${mistake}`)),
+      ...wrong.map(({ name }) => `After a correction, try: columba connector test ${name}`),
+      ...(unconnected.length > 0 ? ['Connectors, and which is the default: columba connector list'] : []),
+    ],
+  };
 }
 
-/** Reports accounts whose credits are not the sum of their movements. */
-async function checkLedger({ ledger }: Services): Promise<string[]> {
+/** Finds accounts whose credits are not the sum of their movements. */
+async function checkLedger({ ledger }: Services): Promise<Finding> {
   const { accounts, discrepancies } = await ledger.check();
-  for (const each of discrepancies) remark(`columba: ${told(each)}`);
   const wrong = new Set(discrepancies.map(({ username }) => username)).size;
-  const checked = `${counted(accounts, 'account')} checked`;
-  print(`Ledger: ${checked}, ${wrong === 0 ? 'all add up' : `${wrong.toLocaleString('en')} do not add up`}`);
-  return wrong === 0 ? [] : [`The credits of ${counted(wrong, 'account')} do not add up.`];
+  const sums = wrong === 0 ? 'all add up' : `${wrong.toLocaleString('en')} do not add up`;
+  return {
+    faults: wrong === 0 ? [] : [`The credits of ${counted(wrong, 'account')} do not add up.`],
+    lines: [`Ledger: ${counted(accounts, 'account')} checked, ${sums}`],
+    remarks: discrepancies.map(told),
+  };
 }
 
 function told({ username, side, stored, counted }: Discrepancy): string {

@@ -68,12 +68,17 @@ export function createProgram(version: string): Command {
   addBackupCommands(add);
   withDatabase(add('check', 'check the settings, the database and the connectors without starting the service'))
     .option('--ledger', 'also add up the movements of credits of every account; exit with 1 if a sum is wrong')
+    .option('--settings', 'also print every setting with its value')
     .addHelpText('after', SOURCES)
-    .action(async ({ ledger }, command) => {
+    .action(async (options, command) => {
       const { runCheck } = await import('./data.ts');
-      process.exitCode = await withSession(command, { creates: false }, (session) =>
-        runCheck(session, ledger === true),
-      );
+      process.exitCode = await withSession(command, { creates: false }, (session) => runCheck(session, options));
+    });
+  add('health', 'ask the running service on this machine whether it is ready; exit with 1 if not')
+    .addOption(settingOption('port'))
+    .addOption(settingOption('healthPort'))
+    .action(async (_options, command) => {
+      process.exitCode = await (await import('./health.ts')).runHealth(configOf(command).config);
     });
   add('settings', 'list every setting')
     .addHelpText('after', () => `\n${settingsTable()}`)

@@ -5,7 +5,6 @@ import { onEveryEngine } from '../support/engines.ts';
 import { openStore, sql } from '../support/opened-database.ts';
 
 const check = (database: string) => columba(['check', '--ledger', '--database', database]);
-const lastLines = (text: string) => text.trimEnd().split('\n').slice(-2);
 
 onEveryEngine('columba check --ledger', (engine) => {
   test('columba account add books the opening credits as a movement, so that the ledger adds up', async () => {
@@ -18,10 +17,9 @@ onEveryEngine('columba check --ledger', (engine) => {
     assert.deepEqual(others, []);
     const { code, stdout, stderr } = await check(database);
     assert.deepEqual([code, stderr], [0, '']);
-    assert.deepEqual(lastLines(stdout), [
-      'Ledger: 1 account checked, all add up',
-      'The settings are valid and the database can be used.',
-    ]);
+    const lines = stdout.trimEnd().split('\n');
+    assert.equal(lines[0], 'The settings are valid and the database can be used.');
+    assert.equal(lines.at(-1), 'Ledger: 1 account checked, all add up');
   });
 
   test('columba check --ledger finds that the sample data adds up', async () => {
@@ -45,10 +43,10 @@ onEveryEngine('columba check --ledger', (engine) => {
       const { code, stdout, stderr } = await check(database);
       assert.equal(code, 1);
       assert.deepEqual(stderr.trimEnd().split('\n'), [
+        'columba: The database can be used. The credits of 2 accounts do not add up.',
         'columba: acme: free credits are 501, and their movements add up to 500',
         'columba: globex: held credits are 3, and their movements add up to 0',
         'columba: globex: 3 credits are held, and scheduled messages hold 0',
-        'columba: The database can be used. The credits of 2 accounts do not add up.',
       ]);
       assert.ok(!stdout.includes('The settings are valid'), 'something is wrong');
       assert.ok(stdout.includes('\nLedger: 3 accounts checked, 2 do not add up\n'), stdout);

@@ -103,12 +103,12 @@ onEveryEngine('columba export', (engine) => {
 });
 
 describe('columba check, help and version', () => {
-  test('columba check shows the settings and that the database can be used', async () => {
+  test('columba check says first that the database can be used, and shows the settings on request', async () => {
     const database = freshDatabase();
     await columba(['import', SAMPLE, '--database', database]);
-    const { code, stdout, stderr } = await columba(['check'], {
-      env: { COLUMBA_DATABASE: database, COLUMBA_PORT: '8099', COLUMBA_REGION: 'ZA' },
-    });
+    const env = { COLUMBA_DATABASE: database, COLUMBA_PORT: '8099', COLUMBA_REGION: 'ZA' };
+    assert.doesNotMatch((await columba(['check'], { env })).stdout, /COLUMBA_/);
+    const { code, stdout, stderr } = await columba(['check', '--settings'], { env });
     assert.deepEqual([code, stderr], [0, '']);
     const told = stdout.split('\n');
     for (const line of [
@@ -119,7 +119,7 @@ describe('columba check, help and version', () => {
     ]) {
       assert.ok(told.includes(line), line);
     }
-    assert.equal(told.at(-2), 'The settings are valid and the database can be used.');
+    assert.equal(told[0], 'The settings are valid and the database can be used.');
   });
 
   test('the list of commands has the right plural of every noun', () => {
@@ -148,7 +148,8 @@ describe('columba check, help and version', () => {
       'The database can be used. The connector dead cannot be used as it is configured.',
       '1 message waits, and no connector is the default. Make one the default.',
     ];
-    assert.equal(stderr.trimEnd().split('\n').at(-1), `columba: ${sentences.join(' ')}`);
+    assert.equal(stderr.split('\n')[0], `columba: ${sentences.join(' ')}`);
+    assert.match(stderr, /^columba: After a correction, try: columba connector test dead$/m);
   });
 
   test('the help lists every command, and separately every setting with its variable and its default', async () => {

@@ -58,7 +58,7 @@ describe('a file of settings', () => {
   test('every command reads columba.conf of the current folder', async () => {
     const cwd = await installation('# ours\nCOLUMBA_DATABASE="sqlite:own.db"\n\nCOLUMBA_PORT=8099\n');
     assert.deepEqual(readdirSync(cwd).sort(), ['columba.conf', 'own.db']);
-    const { stdout } = await columba(['check'], { cwd });
+    const { stdout } = await columba(['check', '--settings'], { cwd });
     assert.match(stdout, /^COLUMBA_PORT=8099$/m);
   });
 
@@ -76,7 +76,7 @@ describe('a file of settings', () => {
   test('the environment wins over the file of settings, and an option wins over both', async () => {
     const cwd = await installation('COLUMBA_DATABASE=sqlite:own.db\nCOLUMBA_PORT=1\nCOLUMBA_HOST=file\n');
     const env = { COLUMBA_HOST: 'environment', COLUMBA_DATABASE: 'sqlite:missing.db' };
-    const { stdout } = await columba(['check', '--database', 'sqlite:own.db'], { cwd, env });
+    const { stdout } = await columba(['check', '--settings', '--database', 'sqlite:own.db'], { cwd, env });
     for (const line of ['COLUMBA_PORT=1', 'COLUMBA_HOST=environment', 'COLUMBA_DATABASE=sqlite:own.db']) {
       assert.ok(stdout.includes(`${line}\n`), line);
     }
@@ -111,7 +111,7 @@ onEveryEngine('columba check', (engine) => {
   test('columba check shows where the database is, its size, schema and accounts, and the free disk', async () => {
     const database = await engine.fresh('sample');
     const { code, stdout, stderr } = await columba(['check', '--database', database]);
-    assert.deepEqual([code, stderr], [0, '']);
+    assert.equal(code, 0, stderr);
     const told = Object.fromEntries(
       [...stdout.matchAll(/^([A-Z][\w ]+): (.*)$/gm)].map(([, name, value]) => [name, value]),
     );

@@ -77,7 +77,7 @@ describe('settings', () => {
   test('COLUMBA_LOG_KEY is not shown', async () => {
     const env = { COLUMBA_DATABASE: freshDatabase(), COLUMBA_LOG_KEY: 'marzipan' };
     assert.equal((await columba(['account', 'add', 'a'], { env })).code, 0);
-    const { code, stdout, stderr } = await columba(['check'], { env });
+    const { code, stdout, stderr } = await columba(['check', '--settings'], { env });
     assert.equal(code, 0, stderr);
     assert.match(stdout, /^COLUMBA_LOG_KEY=…$/m);
     assert.doesNotMatch(stdout + stderr, /marzipan/);
