@@ -1,26 +1,28 @@
 import assert from 'node:assert/strict';
-import { readdirSync } from 'node:fs';
-import { after, before, describe, test } from 'node:test';
+import { readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { freePort } from '../../test/support/free-port.ts';
+import { testWith } from '../../test/support/peers.ts';
 import { until } from '../../test/support/program.ts';
-import { buildImage, type Image, noImage } from './image.ts';
+import { startSmsc } from '../../test/support/smsc.ts';
+import { buildImage, imageBuilder } from './image.ts';
 
 /** The image as people build and run it: a read-only root, no capabilities, the user of the image, and one folder for data. */
 
-describe('the image', { skip: noImage }, () => {
-  let image: Image;
-  before(() => {
-    image = buildImage();
-  });
-  after(() => image?.remove());
+const BEHAVIOUR =
+  'a container has one file of root, is set up, serves both listeners, is healthy, sends to a carrier, and stops by SIGTERM';
 
-  test('a container has one file of root, is set up, serves both listeners, is healthy, and stops by SIGTERM', async () => {
+testWith(imageBuilder(), BEHAVIOUR, async () => {
+  const image = buildImage();
+  const smsc = await startSmsc();
+  try {
     assert.ok(image.bytes > 1e8 && image.bytes < 4e8, `${image.bytes}`);
     assert.equal(image.user, '10001:10001');
     const env = { COLUMBA_PORT: String(await freePort()), COLUMBA_WEB_PORT: String(await freePort()) };
-    const setup = await image.run(['setup', '--operator', 'ann', '--account', 'acme', '--carrier', 'loopback'], {
-      env,
-    });
+    const connection = { host: '127.0.0.1', port: smsc.port, systemId: 'columba', password: 'secret' };
+    writeFileSync(join(image.data, 'carrier.json'), JSON.stringify(connection));
+    const carrier = ['--carrier', 'smpp', '--carrier-config', '@/data/carrier.json'];
+    const setup = await image.run(['setup', '--account', 'acme', '--region', 'ZA', ...carrier], { env });
     assert.equal(setup.code, 0, setup.stderr);
     const [, userId = ''] = /user_id {4}(\S+)/.exec(setup.stdout) ?? [];
 
@@ -35,6 +37,10 @@ describe('the image', { skip: noImage }, () => {
     // A command in the same container, as `docker exec` runs it.
     const list = await image.podman('exec', 'service', 'columba', 'account', 'list');
     assert.match(list.stdout, /^acme\t/);
+    const send = ['message', 'send', 'acme', '+27825550201', '--text', 'The first message.'];
+    const sent = await image.podman('exec', 'service', 'columba', ...send);
+    assert.equal(sent.code, 0, sent.stderr);
+    await until('the carrier has the message', () => smsc.submitted.length === 1);
     const written = await image.podman('exec', 'service', 'touch', '/usr/local/bin/other');
     assert.match(written.stderr, /Read-only file system/);
 
@@ -52,7 +58,10 @@ describe('the image', { skip: noImage }, () => {
     assert.equal(ended.stdout, '0\n');
     assert.deepEqual(
       readdirSync(image.data).filter((name) => !name.startsWith('columba.db')),
-      [],
+      ['carrier.json'],
     );
-  });
+  } finally {
+    await smsc.close();
+    image.remove();
+  }
 });

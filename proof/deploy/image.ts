@@ -3,6 +3,7 @@ import { chownSync, cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import type { Peer } from '../../test/support/peers.ts';
 import { checkout } from '../launcher/project.ts';
 import { ROOT } from './formats.ts';
 
@@ -38,12 +39,12 @@ const USER = 10_001;
 const SUITE = 'trixie';
 const PROGRAMS = ['buildah', 'podman', 'runc', 'mmdebstrap'];
 
-/** Why no image can be built here; false if it can. */
-export const noImage: string | false =
-  process.getuid?.() !== 0
-    ? 'only root builds the image'
-    : (PROGRAMS.filter((name) => spawnSync('which', [name]).status !== 0).map((name) => `${name} is missing`)[0] ??
-      false);
+/** What builds and runs it, which needs root. */
+export function imageBuilder(): Peer {
+  const missing = PROGRAMS.filter((name) => spawnSync('which', [name]).status !== 0);
+  const isRoot = process.getuid?.() === 0;
+  return { name: isRoot ? missing.join(' ') : 'root', command: isRoot && missing.length === 0 ? 'buildah' : null };
+}
 
 const execute = promisify(execFile);
 const OUTPUT_MAX = 2 ** 26;

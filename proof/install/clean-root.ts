@@ -3,6 +3,7 @@ import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFile
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Peer } from '../../test/support/peers.ts';
 
 /**
  * A Debian on which nobody has installed anything: made by mmdebstrap, entered with namespaces of its own for processes and
@@ -11,7 +12,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 export interface CleanRoot {
   /** Where its files are on this machine. */
   readonly folder: string;
-  /** Runs a line of shell in /root and records it. Throws if it fails. */
+  /** Runs a line of shell in the folder /srv and records it. Throws if it fails. */
   type(line: string): Promise<string>;
   /** The same without a record, for what looks at the machine. */
   look(line: string): Promise<string>;
@@ -26,13 +27,11 @@ export interface Typed {
   readonly seconds: number;
 }
 
-/** Why there is no clean root here; false if there is. */
-export const noCleanRoot: string | false =
-  process.getuid?.() !== 0
-    ? 'only root makes a clean root file system'
-    : spawnSync('mmdebstrap', ['--version']).status === 0
-      ? false
-      : 'mmdebstrap is missing';
+/** What makes a clean root, which only root can. */
+export const cleanRootMaker = (): Peer => ({
+  name: 'mmdebstrap, for root,',
+  command: process.getuid?.() === 0 && spawnSync('mmdebstrap', ['--version']).status === 0 ? 'mmdebstrap' : null,
+});
 
 const SUITE = 'bookworm';
 
@@ -64,9 +63,9 @@ export async function createCleanRoot(archive: string): Promise<CleanRoot> {
   const typed: Typed[] = [];
   const look = (line: string): Promise<string> =>
     new Promise((resolve, reject) => {
-      const enter = ['--target', String(inside), '--mount', '--pid', '--root', '--wd=/root'];
-      const shell = ['/usr/bin/env', '-i', 'HOME=/root', `PATH=${PATH}`, 'DEBIAN_FRONTEND=noninteractive', 'sh', '-c'];
-      execFile('nsenter', [...enter, ...shell, line], { maxBuffer: 2 ** 26 }, (error, stdout, stderr) => {
+      const enter = ['--target', String(inside), '--mount', '--pid', '-r'];
+      const shell = ['/usr/bin/env', '-i', 'HOME=/srv', `PATH=${PATH}`, 'DEBIAN_FRONTEND=noninteractive', 'sh', '-c'];
+      execFile('nsenter', [...enter, ...shell, `cd /srv\n${line}`], { maxBuffer: 2 ** 26 }, (error, stdout, stderr) => {
         if (error) reject(new Error(`${line}\nended with ${error.code}:\n${stdout}${stderr}`));
         else resolve(stdout);
       });

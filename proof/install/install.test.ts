@@ -2,16 +2,17 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { test } from 'node:test';
+import { testWith } from '../../test/support/peers.ts';
 import { checkout, ROOT } from '../launcher/project.ts';
-import { bootstrap, noCleanRoot, workFolder } from './clean-root.ts';
+import { bootstrap, cleanRootMaker, workFolder } from './clean-root.ts';
 import { go, ways } from './ways.ts';
 
 /** One way in each run of the slice; `npm run proof install` goes all of them. */
 
-test('on a clean Debian, ten lines lead from the download of the file to a message at a carrier, and only data stays', {
-  skip: noCleanRoot,
-}, async () => {
+const BEHAVIOUR =
+  'ten lines lead from the download of the file to a message at a carrier, and its removal leaves only data';
+
+testWith(cleanRootMaker(), BEHAVIOUR, async () => {
   const archive = join(workFolder(), 'root.tar');
   bootstrap(archive);
   const project = checkout();

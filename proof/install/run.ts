@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { bootstrap, noCleanRoot, workFolder } from './clean-root.ts';
+import { bootstrap, cleanRootMaker, workFolder } from './clean-root.ts';
 import { go, ways } from './ways.ts';
 
 /**
@@ -20,8 +20,9 @@ async function main(chosen: readonly string[]): Promise<number> {
     print(`Unknown: ${unknown.join(', ')}. Choose from ${Object.keys(ways).join(', ')}.`);
     return 2;
   }
-  if (noCleanRoot !== false) {
-    print(`Not proved: ${noCleanRoot}.`);
+  const { name: maker, command } = cleanRootMaker();
+  if (command === null) {
+    print(`Not proved: ${maker} is missing.`);
     return 3;
   }
   const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));

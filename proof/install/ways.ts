@@ -72,7 +72,7 @@ const file: Way = {
   async remove(walk) {
     await stop(walk);
     await walk.root.look('rm /usr/local/bin/columba columba-* SHA256SUMS');
-    return /^\/root\/(data\/columba\.db|carrier\.json|serve\.log)/;
+    return /^\/srv\/(data\/columba\.db|carrier\.json|serve\.log)/;
   },
 };
 
@@ -105,7 +105,7 @@ const deb: Way = {
     await root.look('apt-get -qq remove --yes columba');
     await root.look('test ! -e /usr/lib/columba && test -e /etc/columba/columba.conf');
     await root.look('apt-get -qq purge --yes columba && rm columba_*');
-    return /^\/(root\/carrier\.json|var\/(?:lib|backups)\/columba\/)/;
+    return /^\/(srv\/carrier\.json|var\/(?:lib|backups)\/columba\/)/;
   },
 };
 
@@ -124,7 +124,7 @@ const npm: Way = {
   async remove(walk) {
     await stop(walk);
     await walk.root.look('npm uninstall --global columba && rm columba-*');
-    return /^\/root\/(data\/columba\.db|carrier\.json|serve\.log|\.npm\/)/;
+    return /^\/srv\/(data\/columba\.db|carrier\.json|serve\.log|\.npm\/)/;
   },
 };
 
@@ -154,17 +154,14 @@ export async function go(way: Way, archive: string, release: string, version: st
     if (lines.length > LINES_MAX) faults.push(`${lines.length} lines are more than ${LINES_MAX}`);
     if (seconds > SECONDS_MAX) faults.push(`${Math.round(seconds)} s are more than ${SECONDS_MAX}`);
     const mayStay = await way.remove(walk);
-    const left = root.files().filter((path) => /columba/.test(path) || path.startsWith('/root/'));
-    faults.push(...left.filter((path) => !mayStay.test(path) && !OF_USER.test(path)).map((path) => `left: ${path}`));
+    const left = root.files().filter((path) => /columba/.test(path) || path.startsWith('/srv/'));
+    faults.push(...left.filter((path) => !mayStay.test(path)).map((path) => `left: ${path}`));
     if (!left.some((path) => path.endsWith('/columba.db'))) faults.push('the data is gone');
     return { lines, faults };
   } finally {
     await Promise.all([root.close(), smsc.close(), server.close()]);
   }
 }
-
-/** Debian's own files of root. */
-const OF_USER = /^\/root\/\.(?:bashrc|profile|wget-hsts)$/;
 
 function serveFiles(folder: string) {
   const names = globSync('*', { cwd: folder });
