@@ -45,7 +45,12 @@ export const faultsAround: readonly PlantedFault[] = [
     'await queries.run(attemptSql.setUnknownOutcome, { account, ids: elementsOf(ids) });',
     '',
   ),
-  fault('a restore skips no ids', 'src/serve/adopt.ts', 'await skipIds(queries);', ''),
+  fault(
+    'a restore skips no ids',
+    'src/serve/adopt.ts',
+    'await skipIds(queries, generation - (before?.generation ?? 0n));',
+    '',
+  ),
   // Held messages, new times and the console.
   fault(
     'what the guard stops is not held',

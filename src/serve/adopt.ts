@@ -42,7 +42,7 @@ export async function adopt(database: Database, adoption: Adoption): Promise<Ado
       const generation = nextGeneration(before?.generation ?? 0n, at);
       const held = nothingLost ? 0 : await holdAll(queries, { at, newAttemptId });
       if (!nothingLost) {
-        await skipIds(queries);
+        await skipIds(queries, generation - (before?.generation ?? 0n));
         await endAllSessions(queries);
         await voidClaims(queries);
       }

@@ -5,6 +5,7 @@ import { addSession } from '../../src/domain/access/sessions.ts';
 import { auditEntries } from '../../src/domain/accounts/audit.ts';
 import { claimKey } from '../../src/domain/accounts/idempotency.ts';
 import { takeIds } from '../../src/domain/accounts/ids.ts';
+import { writeInstallation } from '../../src/domain/accounts/installation.ts';
 import { decide, decideMany } from '../../src/domain/sending/decide.ts';
 import { provePart } from '../../src/domain/sending/end.ts';
 import { HELD } from '../../src/domain/sending/hold.ts';
@@ -80,6 +81,15 @@ const openOf = async ({ database }: Sending) =>
     reason,
   }));
 
+const SERVED = {
+  generation: BigInt(START),
+  run: '0'.repeat(16),
+  place: '',
+  timeline: '',
+  copiedAt: null,
+  restoredAt: null,
+};
+
 onEveryEngine('a restored backup', (engine) => {
   test('a message that was sent after the backup is held, and is not submitted a second time', async () => {
     let account = 0n;
@@ -135,6 +145,36 @@ onEveryEngine('a restored backup', (engine) => {
         for (const id of ids) assert.ok(id > Math.max(...lost.map(Number)) + 1_000, `${id}`);
       },
     });
+  });
+
+  test('a backup that is restored a second time does not give the ids again that were given after the first time', async () => {
+    const one = await openSendingOn(await engine.fresh('empty'));
+    const account = await one.addAccount();
+    await one.accept(account);
+    await one.database.transaction(null, (queries) => writeInstallation(queries, SERVED));
+    const first = await copyOf(one);
+    const second = await copyOf(await openSendingOn(first));
+    const take = async (setting: string, at: number, count: number): Promise<Map<string, bigint>> => {
+      const sending = await openSendingOn(setting);
+      sending.clock.now = at;
+      try {
+        await adopt(sending.database, adoptionOf(sending));
+        const taken = new Map<string, bigint>();
+        for (const kind of ['contact', 'group', 'message', 'template'] as const) {
+          const ids = await sending.database.transaction(account, (queries) => takeIds(queries, account, kind, count));
+          taken.set(kind, ids);
+        }
+        return taken;
+      } finally {
+        await sending.database.close();
+        await dropCopy(setting);
+      }
+    };
+    const GIVEN = 50_000;
+    const before = await take(first, START + MINUTE, GIVEN);
+    for (const [kind, id] of await take(second, START + 2 * MINUTE, 1)) {
+      assert.ok(id >= (before.get(kind) as bigint) + BigInt(GIVEN), `${kind} ${id}`);
+    }
   });
 
   test('messages that are due later stay scheduled, and those that became due in the lost time are held', async () => {
