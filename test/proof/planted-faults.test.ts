@@ -3,10 +3,10 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { plantedFaults } from '../proof/simulator/faults.ts';
+import { plantedFaults } from '../../proof/simulator/faults.ts';
 
 /** `npm run simulate -- --planted` plants them; whoever moves a line learns here that it is in the list. */
-const ROOT = fileURLToPath(new URL('..', import.meta.url));
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const placesOf = (file: string, text: string): number =>
   existsSync(join(ROOT, file)) ? readFileSync(join(ROOT, file), 'utf8').split(text).length - 1 : 0;
 
