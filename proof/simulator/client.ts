@@ -1,6 +1,7 @@
 import type { Random } from '../../test/support/random.ts';
 import type { Setting, SimulatedAccount } from './setup.ts';
-import type { Answer, World } from './world.ts';
+import type { Answer } from './slot.ts';
+import type { World } from './world.ts';
 
 export type ApiAnswer = Answer<{ status: number; body: unknown }>;
 

@@ -52,3 +52,6 @@ export const CLAIM = /^\s*insert into attempt /i;
 export const QUEUE = /^\s*(?:insert into (?:dispatch|blocked_number|attempt)|update (?:dispatch|attempt) set)/i;
 /** What waits for a look, see DUE in world.ts. */
 export const WAITS = /\b(?:dispatch|dispatch_account|webhook_delivery|delete from)\b/i;
+
+/** done: with a value. lost: nobody knows whether it was done, or the node says that it was not. */
+export type Answer<T> = { readonly kind: 'done'; readonly value: T } | { readonly kind: 'lost' };

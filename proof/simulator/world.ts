@@ -13,12 +13,9 @@ import { createNodeClock } from './node-clock.ts';
 import { createReceivers, type Receivers } from './receivers.ts';
 import { createRecorder, type Recorder } from './recorder.ts';
 import { createOwner, createScheduler, type Owner, type Scheduler, type Waiting } from './scheduler.ts';
-import { ACTIVE, CLAIM, emptySlot, QUEUE, SEEN_BY_ALL, type Slot, WAITS } from './slot.ts';
+import { ACTIVE, type Answer, CLAIM, emptySlot, QUEUE, SEEN_BY_ALL, type Slot, WAITS } from './slot.ts';
 
 /** Several nodes on one disk, with carriers and webhooks around them, under one scheduler. */
-
-/** done: with a value. failed: nobody knows whether it was done, or the node says that it was not. */
-export type Answer<T> = { readonly kind: 'done'; readonly value: T } | { readonly kind: 'lost' };
 
 export interface World {
   readonly seed: number;
@@ -36,7 +33,6 @@ export interface World {
   takeBackup(): void;
   /** The service is started on the backup, if there is one. */
   restore(onRestored: () => void): void;
-  /** How often a backup was restored. */
   restores(): number;
   /** The disk refuses every write until then. */
   refuseWrites(code: number, untilMs: number): void;
