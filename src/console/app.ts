@@ -83,7 +83,16 @@ export function createConsole(settings: ConsoleSettings): Console {
     if (session) given.admitted?.();
     const origin = { address: client, agent: header('user-agent') ?? '' };
     const sent = sentForm(given, session !== null);
-    const guest: Guest = { request, sent, path, query: queryOf(url), site, origin, session };
+    const guest: Guest = {
+      request,
+      sent,
+      path,
+      query: queryOf(url),
+      site,
+      origin,
+      session,
+      hasEnded: cookie !== null && session === null,
+    };
     const guestView = await guestPages(guest);
     if (guestView) return responseOf(guestView, null, given);
     return whenAdmitted(() => respond(given, session as Session, guest));

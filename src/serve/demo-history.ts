@@ -113,7 +113,7 @@ function ordinaryDay(stage: Stage, calendar: Calendar, day: number): void {
   stage.send(calendar.at(day, REMINDED_AT), {
     people: patients,
     textOf: (patient, index) => reminder(patient, calendar.nameOf(next), index),
-    reference: `reminders-${day + DAYS}`,
+    reference: `Reminders ${calendar.nameOf(next)}`,
     resultOf: (number, index) => resultOf(number) ?? (isCongested && index % 4 === 1 ? CONGESTED : ARRIVES),
   });
   for (const [index, [name, text]] of ANSWERS.entries()) {
@@ -124,7 +124,7 @@ function ordinaryDay(stage: Stage, calendar: Calendar, day: number): void {
   }
   if (calendar.weekday(day) !== 1) return;
   const half = PATIENTS.filter(({ group }, index) => group === 'Patients' && index % 2 === Math.abs(day) % 2);
-  stage.send(calendar.at(day, '09:02'), { people: half, textOf: recall, reference: `recall-${day + DAYS}` });
+  stage.send(calendar.at(day, '09:02'), { people: half, textOf: recall, reference: 'Recall' });
 }
 
 /** Numbers with which something is always wrong. */
@@ -267,12 +267,12 @@ function createStage(services: Services, act: Act) {
       await sendNow({
         people: patientsOf(next),
         textOf: (patient, index) => reminder(patient, calendar.nameOf(next), index),
-        reference: `reminders-${day + DAYS}`,
+        reference: `Reminders ${calendar.nameOf(next)}`,
         sendAt: sendAt(calendar.at(day, REMINDED_AT)),
       });
       const monday = [1, 2, 3, 4, 5, 6, 7].find((each) => calendar.weekday(each) === 1) ?? 7;
       const people = PATIENTS.filter(({ group }) => group === 'Patients');
-      await sendNow({ people, textOf: recall, reference: 'recall', sendAt: sendAt(calendar.at(monday, '08:00')) });
+      await sendNow({ people, textOf: recall, reference: 'Recall', sendAt: sendAt(calendar.at(monday, '08:00')) });
     },
   };
 }

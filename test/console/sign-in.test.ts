@@ -25,6 +25,16 @@ describe('signing in to the console', () => {
     assert.match(page.text, /You have no password yet/);
   });
 
+  test('a page whose operator was idle for too long says that the session has ended, and leads back', async () => {
+    const client = await signedIn(api, { operator: 'idle' });
+    api.clock.now += 31 * 60_000;
+    const { status, location } = await client.get('/console/queue');
+    assert.deepEqual([status, location], [303, '/console/sign-in?next=%2Fconsole%2Fqueue&ended=']);
+    const { text } = await client.get(location as string);
+    assert.match(text, /Your session has ended.*after 30 minutes/s);
+    assert.match(text, /name="next" value="\/console\/queue"/);
+  });
+
   test('a person who is signed in is not asked for a code', async () => {
     const client = await signedIn(api, { username: 'acme' });
     const { status, location } = await client.get('/console/sign-in/code');

@@ -46,6 +46,8 @@ const texts = {
     ],
   },
   signedOut: 'You are signed out.',
+  ended:
+    'Your session has ended, so you have to sign in again; you then come back to the same page. A session ends after 8 hours without use, that of an operator after 30 minutes.',
   expired: 'Your session has ended, so you have to sign in again. The form that you sent is kept here.',
   expiredLost:
     'Your session has ended, so you have to sign in again. The form that you sent was too long to be kept here: go back in your browser to copy it.',
@@ -65,6 +67,8 @@ export interface Guest {
   readonly site: Site;
   readonly origin: Origin;
   readonly session: Session | null;
+  /** Whether the browser brought a session that has ended. */
+  readonly hasEnded: boolean;
 }
 
 const SIGN_IN = '/console/sign-in';
@@ -99,8 +103,10 @@ export function createSignInPages(signIn: SignIn): SignInPages {
     if (session && !session.awaitsCode) return null;
     if (guest.query.has('part')) throw new Problem('denied', 'You are signed out.');
     if (isPost) return expired(guest);
-    const next = path === '/console/' ? '' : `?${new URLSearchParams({ next: path + searchOf(request) })}`;
-    return redirect(session?.awaitsCode ? CODE : SIGN_IN + next);
+    if (session?.awaitsCode) return redirect(CODE);
+    const query = new URLSearchParams(path === '/console/' ? {} : { next: path + searchOf(request) });
+    if (guest.hasEnded) query.set('ended', '');
+    return redirect(query.size === 0 ? SIGN_IN : `${SIGN_IN}?${query}`);
   };
 
   async function signOut({ session, site }: Guest): Promise<View> {
@@ -192,7 +198,8 @@ function passwordPage({ query, site }: Guest, form?: Form, problem?: Problem): V
   const isOperator = form?.text('kind') === 'operator';
   const radio = (kind: 'account' | 'operator', isChecked: boolean) =>
     html`<label><input type="radio" name="kind" value="${kind}"${isChecked ? html` checked` : ''}>${texts.kinds[kind]}</label>`;
-  const content = html`${query.has('out') && !problem ? note('good', texts.signedOut) : ''}${problemNote(problem)}
+  const ended = query.has('ended') && !problem ? note('wait', texts.ended) : '';
+  const content = html`${ended}${query.has('out') && !problem ? note('good', texts.signedOut) : ''}${problemNote(problem)}
 <form class="stack" method="post" action="${SIGN_IN}"${form ? encodingOf(form) : ''}>
 <fieldset><legend class="unseen">${texts.kind}</legend><div class="seg">${radio('account', !isOperator)}${radio('operator', isOperator)}</div></fieldset>
 ${field({ name: 'name', label: texts.name, value: form?.text('name') ?? '', hint: texts.nameHint, isRequired: true, lengthMax: 200, autocomplete: 'username' })}

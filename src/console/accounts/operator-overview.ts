@@ -39,7 +39,7 @@ const texts = {
     count === 1 && !isAtLeast
       ? '1 message has an unknown outcome.'
       : `${grouped(count)}${isAtLeast ? '+' : ''} messages have an unknown outcome.`,
-  unknownWhy: 'Nobody knows whether the carrier has them.',
+  unknownWhy: (count: number) => `Nobody knows whether the carrier has ${count === 1 ? 'it' : 'them'}.`,
   held: (count: number, isAtLeast: boolean) =>
     `${grouped(count)}${isAtLeast ? '+' : ''} ${count === 1 ? 'message is' : 'messages are'} held by the spend guard.`,
   heldWhy: 'Release or refuse each of them.',
@@ -112,8 +112,9 @@ async function needs({ act, now }: PageRequest, connectors: readonly Connector[]
   }
   const unknown = await act.run(queueList, { query: { open: 'true', limit: String(COUNTED_MAX) } });
   if (unknown.items.length > 0) {
-    const said = texts.unknownOutcome(unknown.items.length, unknown.next !== null);
-    found.push(needOf(['bad', 'question'], said, texts.unknownWhy, '/console/queue?show=open', texts.decide));
+    const [count, isAtLeast] = [unknown.items.length, unknown.next !== null];
+    const said = texts.unknownOutcome(count, isAtLeast);
+    found.push(needOf(['bad', 'question'], said, texts.unknownWhy(count), '/console/queue?show=open', texts.decide));
   }
   const held = await act.run(queueList, { query: { held: 'true', limit: String(COUNTED_MAX) } });
   if (held.items.length > 0) {
