@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { accountChanges } from '../support/account-changes.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { onOneEngine } from '../support/engines.ts';
 import { assertProblem } from '../support/expected-problems.ts';
 import { type Arguments, PROTOCOLS } from '../support/protocols.ts';
 import { ACME, GLOBEX, startService } from '../support/service.ts';
 
-onEveryEngine('user_id', (engine) => {
+onOneEngine('user_id', (engine) => {
   for (const protocol of PROTOCOLS) {
     test(`denied in ${protocol}: an unknown, missing, empty, too long, revoked or disabled user_id gets exactly the same bytes`, async () => {
       const service = await startService(engine);

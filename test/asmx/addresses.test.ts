@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { test } from 'node:test';
 import type { Config } from '../../src/config/settings.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { onOneEngine } from '../support/engines.ts';
 import { ACME, startService } from '../support/service.ts';
 import { exchangeMessage } from '../support/socket.ts';
 
 /** Under which address the service says it is, and whom it believes about that. */
-onEveryEngine('addresses', (engine) => {
+onOneEngine('addresses', (engine) => {
   async function listening(settings: Partial<Config>, work: (address: string) => Promise<void>) {
     const service = await startService(engine, 'sample', settings);
     try {

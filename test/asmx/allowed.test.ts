@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { Config } from '../../src/config/settings.ts';
 import { accountChanges } from '../support/account-changes.ts';
 import { exportOf, protocolsFor } from '../support/contract-client.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { onOneEngine } from '../support/engines.ts';
 import { PROTOCOLS, type Protocol, requestOf } from '../support/protocols.ts';
 import { ACME, GLOBEX, type Service, startService } from '../support/service.ts';
 import { CALLS, changes } from '../support/serving.ts';
@@ -14,7 +14,7 @@ const INSIDE = '10.1.2.3';
 const OUTSIDE = '192.0.2.1';
 const NETWORKS = ['10.0.0.0/8', '2001:db8:1::/48', '198.51.100.7'];
 
-onEveryEngine('accounts that are restricted to networks', (engine) => {
+onOneEngine('accounts that are restricted to networks', (engine) => {
   async function withService(work: (service: Service) => Promise<void>, settings: Partial<Config> = {}) {
     const service = await startService(engine, 'sample', settings);
     try {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { importFile } from '../../src/transfer/import.ts';
 import { type Exchange, exchanges } from '../support/cases.ts';
-import { type Engine, onEveryEngine, SAMPLE } from '../support/engines.ts';
+import { type Engine, onOneEngine, SAMPLE } from '../support/engines.ts';
 import { ACME, type Service, startService } from '../support/service.ts';
 
 /**
@@ -36,7 +36,7 @@ async function replay(service: Service, { request }: Exchange) {
 
 const stories = Map.groupBy(exchanges('field'), ({ name }) => name);
 
-onEveryEngine('recorded calls of programs', (engine) => {
+onOneEngine('recorded calls of programs', (engine) => {
   for (const [name, story] of stories) {
     test(`field/${name} is answered with the same bytes`, async () => {
       const service = await startMasked(engine);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Config } from '../../src/config/settings.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { onOneEngine } from '../support/engines.ts';
 import { assertProblem } from '../support/expected-problems.ts';
 import {
   ENVELOPES,
@@ -17,7 +17,7 @@ import { exchangeMessage } from '../support/socket.ts';
 
 const SOAP = ['soap11', 'soap12'] as const;
 
-onEveryEngine('limits', (engine) => {
+onOneEngine('limits', (engine) => {
   async function withService(work: (service: Service) => Promise<void>, settings: Partial<Config> = {}) {
     const service = await startService(engine, 'sample', settings);
     try {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { contract } from '../../src/asmx/contract/contract.ts';
 import { type Exchange, exchanges, type HttpMessage } from '../support/cases.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { onOneEngine } from '../support/engines.ts';
 import { type Service, startService } from '../support/service.ts';
 import { exchangeMessage } from '../support/socket.ts';
 
@@ -146,7 +146,7 @@ const CHANGES = Object.values(contract).flatMap((group) =>
 );
 const mayChange = (story: Exchange[]): boolean => story.some(({ raw }) => CHANGES.some((name) => raw.includes(name)));
 
-onEveryEngine('recorded answers of an ASMX server', (engine) => {
+onOneEngine('recorded answers of an ASMX server', (engine) => {
   /** Stories that only read share a service: a start takes longer than a story. */
   let shared: Service;
   before(async () => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Config } from '../../src/config/settings.ts';
 import { accountChanges } from '../support/account-changes.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { onOneEngine } from '../support/engines.ts';
 import { assertProblem } from '../support/expected-problems.ts';
 import { PROTOCOLS, type Protocol, requestOf } from '../support/protocols.ts';
 import { ACME, type Answer, GLOBEX, type Service, startService } from '../support/service.ts';
@@ -12,7 +12,7 @@ import { openConnection, requestBytes, statusOf } from '../support/socket.ts';
 const OF_ACCOUNT = 'There are too many calls of this account. Try again later.';
 const FROM_ADDRESS = 'There are too many calls from this address. Try again later.';
 
-onEveryEngine('too many calls', (engine) => {
+onOneEngine('too many calls', (engine) => {
   async function withService(settings: Partial<Config>, work: (service: Service) => Promise<void>) {
     const service = await startService(engine, 'sample', settings);
     try {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createCarrierEvents } from '../../src/carriers/carrier-events.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { onOneEngine } from '../support/engines.ts';
 import { sql } from '../support/opened-database.ts';
 import { openSending } from '../support/sending.ts';
 
@@ -9,7 +9,7 @@ const held = sql<Record<string, never>, { gateway_id: string; attempt_id: string
   'select gateway_id, attempt_id from held_receipt order by gateway_id, attempt_id',
 );
 
-onEveryEngine('receipts and messages of carriers', (engine) => {
+onOneEngine('receipts and messages of carriers', (engine) => {
   test('a receipt whose id has U+0000, half a surrogate pair or a thousand characters is stored on every engine', async (t) => {
     const { database, now, clock } = await openSending(engine, t);
     const events = createCarrierEvents(database, now);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { SCRIPTED_OUTCOMES } from '../../src/carriers/loopback.ts';
 import { createConnectors } from '../../src/domain/sending/connectors.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { onOneEngine } from '../support/engines.ts';
 import { LOOPBACK, openGateway, scripted, until } from '../support/gateway.ts';
 import { sql } from '../support/opened-database.ts';
 
@@ -28,7 +28,7 @@ const STATUS: Readonly<Record<string, string>> = {
   '9013': 'DELIVERED',
 };
 
-onEveryEngine('dispatcher', (engine) => {
+onOneEngine('dispatcher', (engine) => {
   test('every documented number of the loopback has its scripted outcome', async (t) => {
     const { addAccount, send, statusOf, ledger } = await openGateway(engine, t);
     const account = await addAccount();

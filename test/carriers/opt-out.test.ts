@@ -5,7 +5,7 @@ import { createScheduled } from '../../src/domain/messages/scheduled.ts';
 import { createRouting } from '../../src/domain/receiving/routes.ts';
 import { createAccepting } from '../../src/domain/sending/accept.ts';
 import { createOptOuts } from '../../src/domain/sending/opt-out.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { onOneEngine } from '../support/engines.ts';
 import { openGateway, scripted, until } from '../support/gateway.ts';
 import { startOperatorApi } from '../support/operator-api.ts';
 import { message } from '../support/sending.ts';
@@ -13,7 +13,7 @@ import { message } from '../support/sending.ts';
 const NUMBER = '+27825550201';
 const OTHER = '+27825550202';
 
-onEveryEngine('an opt-out while a connector works', (engine) => {
+onOneEngine('an opt-out while a connector works', (engine) => {
   test('after an opt-out while its connector was paused, the carrier gets no message for the number when the connector is resumed', async (t) => {
     const { submitted, create } = scripted(() => ({ kind: 'accepted', gatewayId: null }));
     const { database, addAccount, send, connectors, statusOf, ledger } = await openGateway(engine, t, { create });

@@ -9,7 +9,7 @@ import { createConnector, kindNames } from '../../src/carriers/kinds.ts';
 import { FrameReader as PduReader } from '../../src/carriers/smpp/frames.ts';
 import { answerTo, decodePdu, encodePdu } from '../../src/carriers/smpp/pdu.ts';
 import { createOptOuts } from '../../src/domain/sending/opt-out.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { onOneEngine } from '../support/engines.ts';
 import { LOOPBACK, openGateway, until } from '../support/gateway.ts';
 import { NEVER, submissionOf } from '../support/kannel-recording.ts';
 import { sql } from '../support/opened-database.ts';
@@ -146,7 +146,7 @@ const MESSAGES = 100;
 const NUMBERS = Array.from({ length: MESSAGES }, (_, index) => `+2782555${String(1_000 + index)}`);
 const submitting = sql<object, { total: bigint }>(`select count(*) as total from dispatch where state = 'submitting'`);
 
-onEveryEngine('a message that waits for its turn at the connector', (engine) => {
+onOneEngine('a message that waits for its turn at the connector', (engine) => {
   for (const kind of kindNames) {
     const carrier = carriers[kind];
     if (carrier === 'takes all at once') {

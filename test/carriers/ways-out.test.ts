@@ -4,7 +4,7 @@ import type { Connector, SubmitResult } from '../../src/carriers/connector.ts';
 import type { GatewayParts } from '../../src/carriers/gateway.ts';
 import { NO_ANSWER, refusalOf } from '../../src/carriers/submissions.ts';
 import { createOutboundRoutes } from '../../src/domain/outbound/routes.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { onOneEngine } from '../support/engines.ts';
 import { LOOPBACK, openGateway, until } from '../support/gateway.ts';
 
 const DOWN: SubmitResult = { kind: 'temporary', reason: 'connection refused', connectorDown: true };
@@ -46,7 +46,7 @@ const ROUTE = {
   onThrottle: 'wait' as const,
 };
 
-onEveryEngine('routing to carriers', (engine) => {
+onOneEngine('routing to carriers', (engine) => {
   test('messages pass over a carrier that is down, are each accepted once by the next one, and are counted by the route', async (t) => {
     const { create, ofFile, submitted } = carriers({ a: () => DOWN });
     const bench = await openGateway(engine, t, { create, ofFile });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { accountIn, columba, freshDatabase, serving } from '../support/command.ts';
 import { exportOf } from '../support/contract-client.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { onOneEngine } from '../support/engines.ts';
 import { startService } from '../support/service.ts';
 
 /** The user_id that a command has shown. */
@@ -107,7 +107,7 @@ const REFUSALS: readonly [args: string[], message: RegExp][] = [
   [[], /^\(outputHelp\)$/],
 ];
 
-onEveryEngine('columba account', (engine) => {
+onOneEngine('columba account', (engine) => {
   test('columba account refuses wrong arguments, says what is right, and changes nothing', async () => {
     const service = await startService(engine);
     try {

@@ -5,7 +5,7 @@ import { readAccount } from '../../src/transfer/account-json.ts';
 import { accountChanges } from '../support/account-changes.ts';
 import { accountIn, columba, freshPath, serving } from '../support/command.ts';
 import { adopt, exportOf } from '../support/contract-client.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { onOneEngine } from '../support/engines.ts';
 import { requestOf } from '../support/protocols.ts';
 import { ACME, GLOBEX, startService } from '../support/service.ts';
 
@@ -30,7 +30,7 @@ const REFUSALS: readonly (readonly [args: string[], message: RegExp])[] = [
   [['allow', 'acme', '10.0.0.1', '--force'], /^error: unknown option '--force'/],
 ];
 
-onEveryEngine('columba account allow', (engine) => {
+onOneEngine('columba account allow', (engine) => {
   test('columba account allow applies to the next call of a running service, also if the answer was cached', async (t) => {
     const database = await engine.fresh('sample');
     t.after(() => engine.release(database));

@@ -10,7 +10,7 @@ import type { Setting } from '../../src/config/setting.ts';
 import { flagOf, settings } from '../../src/config/settings.ts';
 import { migrations } from '../../src/store/schema/migrations.ts';
 import { columba, folder, freshDatabase, freshPath } from '../support/command.ts';
-import { onEveryEngine, SAMPLE } from '../support/engines.ts';
+import { onOneEngine, SAMPLE } from '../support/engines.ts';
 import { account, document, essence, lines } from '../support/import-files.ts';
 
 const PACKAGE = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
@@ -91,7 +91,7 @@ describe('columba import and export', () => {
   });
 });
 
-onEveryEngine('columba export', (engine) => {
+onOneEngine('columba export', (engine) => {
   test('columba export reports in one sentence that its file cannot be written', async () => {
     const output = join(folder, 'missing', 'file.json');
     const { code, stdout, stderr } = await columba([

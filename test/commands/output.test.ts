@@ -7,14 +7,14 @@ import { DatabaseSync } from 'node:sqlite';
 import { before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { COLUMBA, columba, folder, freshDatabase, freshPath } from '../support/command.ts';
-import { onEveryEngine, SAMPLE } from '../support/engines.ts';
+import { onOneEngine, SAMPLE } from '../support/engines.ts';
 import { account, lines } from '../support/import-files.ts';
 
 /** Where commands write to, and what was there before. */
 
 const freshFolder = () => mkdtempSync(join(folder, 'out-'));
 
-onEveryEngine('columba export --output', (engine) => {
+onOneEngine('columba export --output', (engine) => {
   test('columba export --output of an unknown account leaves the file as it was, and nothing beside it', async () => {
     const database = await engine.fresh('sample');
     const place = freshFolder();

@@ -4,12 +4,12 @@ import { accountId } from '../../src/domain/accounts/accounts.ts';
 import { createReceived } from '../../src/domain/messages/received.ts';
 import { joined } from '../../src/store/transactions.ts';
 import { act, type ConsoleClient, signedIn } from '../support/console-client.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { onOneEngine } from '../support/engines.ts';
 import { sql } from '../support/opened-database.ts';
 import { type OperatorApi, startOperatorApi } from '../support/operator-api.ts';
 
 /** What people do with lists: on selected rows, and on all that match. */
-onEveryEngine('acts of the console', (engine) => {
+onOneEngine('acts of the console', (engine) => {
   async function opened(t: {
     after(work: () => Promise<void>): void;
   }): Promise<{ api: OperatorApi; client: ConsoleClient }> {

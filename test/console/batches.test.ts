@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { act, type ConsoleClient, signedIn } from '../support/console-client.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { onOneEngine } from '../support/engines.ts';
 import { type OperatorApi, startOperatorApi } from '../support/operator-api.ts';
 
 /** What was sent together, as its customer sees it: one row, and a page with all of its messages. */
@@ -9,7 +9,7 @@ import { type OperatorApi, startOperatorApi } from '../support/operator-api.ts';
 const params = { username: 'acme' };
 const NUMBERS = ['0825550201', '0825550202', '0825550203'];
 
-onEveryEngine('batches in the console', (engine) => {
+onOneEngine('batches in the console', (engine) => {
   async function opened(t: {
     after(work: () => Promise<void>): void;
   }): Promise<{ api: OperatorApi; client: ConsoleClient }> {

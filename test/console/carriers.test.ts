@@ -4,14 +4,14 @@ import { createCarrierEvents } from '../../src/carriers/carrier-events.ts';
 import { accountId } from '../../src/domain/accounts/accounts.ts';
 import { createConnectors } from '../../src/domain/sending/connectors.ts';
 import { act, type ConsoleClient, signedIn } from '../support/console-client.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { onOneEngine } from '../support/engines.ts';
 import { sql } from '../support/opened-database.ts';
 import { type OperatorApi, startOperatorApi } from '../support/operator-api.ts';
 
 const HOUR_MS = 3_600_000;
 
 /** What operators see of carriers in the console, and what they change there. */
-onEveryEngine("the operator's carriers", (engine) => {
+onOneEngine("the operator's carriers", (engine) => {
   const params = { username: 'acme' };
 
   async function opened(t: {

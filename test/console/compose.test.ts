@@ -10,7 +10,7 @@ import {
   linkFor,
   signedIn,
 } from '../support/console-client.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { onOneEngine } from '../support/engines.ts';
 import { type OperatorApi, startOperatorApi } from '../support/operator-api.ts';
 
 /** Writing, checking and sending, as a browser without script does it. */
@@ -32,7 +32,7 @@ function fieldsOf({ text }: ConsolePage, action: string): Record<string, string[
   return fields;
 }
 
-onEveryEngine('compose, check and send', (engine) => {
+onOneEngine('compose, check and send', (engine) => {
   async function opened(t: {
     after(work: () => Promise<void>): void;
   }): Promise<{ api: OperatorApi; client: ConsoleClient }> {

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { act, signedIn } from '../support/console-client.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { onOneEngine } from '../support/engines.ts';
 import { startOperatorApi } from '../support/operator-api.ts';
 
-onEveryEngine('the form of credits', (engine) => {
+onOneEngine('the form of credits', (engine) => {
   test('a form of credits that is sent twice moves them once, and another amount moves them again', async (t) => {
     const api = await startOperatorApi(engine);
     t.after(() => api.stop());

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { assets, framed } from '../../src/console/frame.ts';
 import { zoneName } from '../../src/console/words.ts';
 import { act, signedIn } from '../support/console-client.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { onOneEngine } from '../support/engines.ts';
 import { startOperatorApi } from '../support/operator-api.ts';
 import { CUSTOMER_SCREENS, OPERATOR_SCREENS } from '../support/screens.ts';
 
@@ -36,7 +36,7 @@ describe('style of the console', () => {
   });
 });
 
-onEveryEngine('shell of the console', (engine) => {
+onOneEngine('shell of the console', (engine) => {
   test('every screen has the navigation, one search field, one heading, the zone, and each icon it uses', async (t) => {
     const api = await startOperatorApi(engine);
     t.after(() => api.stop());

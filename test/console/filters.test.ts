@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { act, type ConsoleClient, type Fields, signedIn } from '../support/console-client.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { onOneEngine } from '../support/engines.ts';
 import { type OperatorApi, startOperatorApi } from '../support/operator-api.ts';
 
 /** What a filter leaves is what an act and a file are about. */
@@ -9,7 +9,7 @@ import { type OperatorApi, startOperatorApi } from '../support/operator-api.ts';
 const decoded = (text: string): string => text.replace(/&#(\d+);/g, (_, code) => String.fromCharCode(Number(code)));
 const params = { username: 'acme' };
 
-onEveryEngine('filters of the console', (engine) => {
+onOneEngine('filters of the console', (engine) => {
   async function opened(t: {
     after(work: () => Promise<void>): void;
   }): Promise<{ api: OperatorApi; client: ConsoleClient }> {

@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createMigrationCounts } from '../../src/migration/stages/counts.ts';
 import { act, type ConsoleClient, signedIn } from '../support/console-client.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { onOneEngine } from '../support/engines.ts';
 import { addClients, addFigures } from '../support/migration-counts.ts';
 import { type OperatorApi, startOperatorApi } from '../support/operator-api.ts';
 
 /** The operator's screen of a migration. */
 
-onEveryEngine('the screen of a migration', (engine) => {
+onOneEngine('the screen of a migration', (engine) => {
   async function opened(t: {
     after(work: () => Promise<void>): void;
   }): Promise<{ api: OperatorApi; client: ConsoleClient }> {

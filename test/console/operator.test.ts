@@ -9,7 +9,7 @@ import { accountId } from '../../src/domain/accounts/accounts.ts';
 import { createConnectors } from '../../src/domain/sending/connectors.ts';
 import { claimDeliveries } from '../../src/domain/webhooks/webhooks.ts';
 import { act, type ConsoleClient, createConsoleClient, signedIn } from '../support/console-client.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { onOneEngine } from '../support/engines.ts';
 import { sql } from '../support/opened-database.ts';
 import { type OperatorApi, startOperatorApi } from '../support/operator-api.ts';
 
@@ -22,7 +22,7 @@ const manyAccounts = sql<Record<string, never>>(
 );
 
 /** What operators do in the console. */
-onEveryEngine("the operator's acts", (engine) => {
+onOneEngine("the operator's acts", (engine) => {
   async function opened(t: {
     after(work: () => Promise<void>): void;
   }): Promise<{ api: OperatorApi; client: ConsoleClient }> {

@@ -3,12 +3,12 @@ import { describe, test } from 'node:test';
 import type { Route } from '../../src/console/page-request.ts';
 import { customerRoutes, navigation, operatorRoutes } from '../../src/console/screens.ts';
 import { act, type ConsoleClient, signedIn } from '../support/console-client.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { onOneEngine } from '../support/engines.ts';
 import { startOperatorApi } from '../support/operator-api.ts';
 import { CUSTOMER_SCREENS, OPERATOR_SCREENS } from '../support/screens.ts';
 
 /** Every screen answers, with data and without, on both databases. */
-onEveryEngine('screens of the console', (engine) => {
+onOneEngine('screens of the console', (engine) => {
   const shown = async (client: ConsoleClient, paths: readonly string[]) => {
     for (const path of paths) {
       const { status, text } = await client.get(path);

@@ -5,7 +5,7 @@ import type { Output } from '../../src/operator/action.ts';
 import { connectorList } from '../../src/operator/actions/connectors.ts';
 import { contactAdd, contactList, contactShow } from '../../src/operator/actions/contacts.ts';
 import { contactExport } from '../../src/operator/actions/files.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { onOneEngine } from '../support/engines.ts';
 import { startOperatorApi } from '../support/operator-api.ts';
 
 /**
@@ -41,7 +41,7 @@ test('mistakes in what a screen gives to an action do not compile', () => {
   assert.equal(mistakes.length, 2);
 });
 
-onEveryEngine('actions of the console', (engine) => {
+onOneEngine('actions of the console', (engine) => {
   test('an action answers what its schema declares, as JSON', async (t) => {
     const api = await startOperatorApi(engine);
     t.after(() => api.stop());

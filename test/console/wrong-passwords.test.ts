@@ -4,7 +4,7 @@ import { Problem } from '../../src/base/problem.ts';
 import { createConsole } from '../../src/console/app.ts';
 import { checkPause, countAttempt } from '../../src/domain/access/sign-in-limits.ts';
 import { consoleRequest, signedIn } from '../support/console-client.ts';
-import { engines, onEveryEngine } from '../support/engines.ts';
+import { engines, onOneEngine } from '../support/engines.ts';
 import { startOperatorApi } from '../support/operator-api.ts';
 
 const sqlite = engines[0] as (typeof engines)[number];
@@ -48,7 +48,7 @@ describe('1,000 wrong passwords', () => {
   });
 });
 
-onEveryEngine('guesses of passwords', (engine) => {
+onOneEngine('guesses of passwords', (engine) => {
   test('200 wrong passwords from one network take at least 40 hours', async (t) => {
     const api = await startOperatorApi(engine, 'empty');
     t.after(() => api.stop());

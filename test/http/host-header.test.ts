@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { type Config, readConfig } from '../../src/config/settings.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { onOneEngine } from '../support/engines.ts';
 import { assertRefusal, said } from '../support/http-client.ts';
 import { ACME, startService } from '../support/service.ts';
 import { requestBytes, statusOf, textOf } from '../support/socket.ts';
@@ -34,7 +34,7 @@ describe('COLUMBA_HOSTS', () => {
   });
 });
 
-onEveryEngine('Host', (engine) => {
+onOneEngine('Host', (engine) => {
   async function listening(settings: Partial<Config>, work: (address: string) => Promise<void>) {
     const service = await startService(engine, 'sample', settings);
     try {

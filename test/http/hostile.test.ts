@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { after, before, test } from 'node:test';
 import { brotliCompressSync, deflateRawSync, gzipSync } from 'node:zlib';
-import { onEveryEngine } from '../support/engines.ts';
+import { onOneEngine } from '../support/engines.ts';
 import { assertRefusal, openScene, type Scene, said } from '../support/http-client.ts';
 import { ENVELOPES, NAMESPACE } from '../support/protocols.ts';
 import { ACME } from '../support/service.ts';
@@ -139,7 +139,7 @@ const packedCases: Record<string, readonly [coding: string, body: Buffer, expect
   'half of br': ['br', brotliCompressSync(call('')).subarray(0, 50), [400, /^The request body is not br as/]],
 };
 
-onEveryEngine('hostile bodies', (engine) => {
+onOneEngine('hostile bodies', (engine) => {
   let present: Scene;
   let canary: Server;
   let visits = 0;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { Agent, get } from 'node:http';
 import { test } from 'node:test';
 import type { Database } from '../../src/store/database.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { onOneEngine } from '../support/engines.ts';
 import { until } from '../support/program.ts';
 import { requestOf } from '../support/protocols.ts';
 import { ACME } from '../support/service.ts';
@@ -55,7 +55,7 @@ const TURN_MAX_MS = 12;
 const SERVED = TURN_MAX_MS / WORK_MS;
 const LOAD_MS = 1_500;
 
-onEveryEngine('a service with more load than it can serve', (engine) => {
+onOneEngine('a service with more load than it can serve', (engine) => {
   test('a service with more load than it can serve stays up, refuses some calls with 503 and Retry-After, answers the others correctly, and recovers at once', async (t) => {
     const slow = (opened: Database): Database => ({
       ...opened,

@@ -6,7 +6,7 @@ import { pino } from 'pino';
 import { systemClock } from '../../src/base/clock.ts';
 import { type Config, readConfig } from '../../src/config/settings.ts';
 import { createApp } from '../../src/serve/compose/contract.ts';
-import { type Engine, onEveryEngine } from '../support/engines.ts';
+import { type Engine, onOneEngine } from '../support/engines.ts';
 import { assertRefusal, type Stranger, scene, stranger } from '../support/http-client.ts';
 import { ACME } from '../support/service.ts';
 import { type Connection, openConnection, requestBytes, statusOf, textOf } from '../support/socket.ts';
@@ -73,7 +73,7 @@ async function alone(
   }
 }
 
-onEveryEngine('many connections', (engine) => {
+onOneEngine('many connections', (engine) => {
   test('at most connectionsMax connections are open, further ones get 503, and a closed one makes room', () =>
     alone(engine, { connectionsMax: 4 }, async (address) => {
       const guests = [await busy(address), await busy(address), await busy(address), await busy(address)];

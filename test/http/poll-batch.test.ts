@@ -8,7 +8,7 @@ import type { Reply, Request } from '../../src/base/exchange.ts';
 import { readConfig } from '../../src/config/settings.ts';
 import { createPollBatches } from '../../src/http/poll-batch.ts';
 import { listen } from '../../src/http/server.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { onOneEngine } from '../support/engines.ts';
 import { createCaller, startProgram } from '../support/program.ts';
 import { ACME } from '../support/service.ts';
 import { openConnection } from '../support/socket.ts';
@@ -125,7 +125,7 @@ describe('Request.pollId', () => {
   });
 });
 
-onEveryEngine('processes that serve many at once', (engine) => {
+onOneEngine('processes that serve many at once', (engine) => {
   test('a change that one process acknowledged is in the next response of the other, under load', async () => {
     const database = await engine.fresh('sample');
     const [asked, told] = [await startProgram(database, 1), await startProgram(database, 1)];

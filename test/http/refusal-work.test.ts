@@ -12,7 +12,7 @@ import { readConfig } from '../../src/config/settings.ts';
 import { type App, createApp } from '../../src/serve/compose/contract.ts';
 import type { Database } from '../../src/store/database.ts';
 import { accountChanges } from '../support/account-changes.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { onOneEngine } from '../support/engines.ts';
 import { account, document, importText } from '../support/import-files.ts';
 import { PROTOCOLS, type Protocol, requestOf } from '../support/protocols.ts';
 import { ACME, GLOBEX, textOf } from '../support/service.ts';
@@ -78,7 +78,7 @@ const CALLS: readonly (readonly [group: string, operation: string, args: Record<
   ['inbox', 'Unread', { max_count: '-1' }],
 ];
 
-onEveryEngine('a user_id that is not valid', (engine) => {
+onOneEngine('a user_id that is not valid', (engine) => {
   const counts = new Map<string, number>();
   let app: App;
   let hashes = 0;

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import { readAccount } from '../../src/transfer/account-json.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { onOneEngine } from '../support/engines.ts';
 import { assertRefusal, type Stranger, scene, stranger } from '../support/http-client.ts';
 import { until } from '../support/program.ts';
 import { ACME } from '../support/service.ts';
@@ -37,7 +37,7 @@ const SENDERS: Record<string, readonly [start: string, dribbled: string]> = {
   'never ends the trailers': [`${POST}Transfer-Encoding: chunked\r\n\r\n0\r\n`, 'X: y\r\n'],
 };
 
-onEveryEngine('slow clients', (engine) => {
+onOneEngine('slow clients', (engine) => {
   for (const [name, [start, dribbled]] of Object.entries(SENDERS)) {
     test(`a slow client that ${name} gets 408 and is closed; others are served meanwhile`, () =>
       scene(engine, TIMES, async ({ address, neighbour }) => {

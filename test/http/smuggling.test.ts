@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { onEveryEngine } from '../support/engines.ts';
+import { onOneEngine } from '../support/engines.ts';
 import { assertRefusal, said } from '../support/http-client.ts';
 import { ACME, type Service, startService } from '../support/service.ts';
 import { openConnection, statusOf, textOf } from '../support/socket.ts';
@@ -111,7 +111,7 @@ const REFUSED: Record<string, readonly [bytes: string, refusal: readonly [number
   'the beginning of TLS': ['\x16\x03\x01\x02\0\x01\0\x01\xFC\x03\x03', MALFORMED],
 };
 
-onEveryEngine('ambiguous requests', (engine) => {
+onOneEngine('ambiguous requests', (engine) => {
   let service: Service;
   let address: string;
   before(async () => {

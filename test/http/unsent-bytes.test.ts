@@ -4,7 +4,7 @@ import { Problem } from '../../src/base/problem.ts';
 import { createUnsent, type Unsent } from '../../src/http/unsent-bytes.ts';
 import { createPieces, get, isLive, start, text, wholeText } from '../support/byte-pieces.ts';
 import { adopt } from '../support/contract-client.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { onOneEngine } from '../support/engines.ts';
 import { until } from '../support/program.ts';
 import { openReceiver } from '../support/received-bytes.ts';
 import { serve } from '../support/serving.ts';
@@ -106,7 +106,7 @@ describe('unsent bytes', () => {
   });
 });
 
-onEveryEngine('logs and metrics', (engine) => {
+onOneEngine('logs and metrics', (engine) => {
   test('a long list that gets 429 because too much is unsent is logged as too-many, not as ok', async () => {
     const kinds: string[] = [];
     const observe = ({ kind }: { kind: string }) => void kinds.push(kind);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { onEveryEngine } from '../support/engines.ts';
+import { onOneEngine } from '../support/engines.ts';
 import { envelope, NAMESPACE, operationElement } from '../support/protocols.ts';
 import { ACME, type Service, startService } from '../support/service.ts';
 import { exchangeMessage, requestBytes, statusOf, textOf } from '../support/socket.ts';
@@ -71,7 +71,7 @@ const REFUSED_12: Record<string, string> = {
   'that names another operation, before the charset': `action="${NAMESPACE}/DeleteAllMessages"; charset=utf-8`,
 };
 
-onEveryEngine('the SOAP action, over a socket', (engine) => {
+onOneEngine('the SOAP action, over a socket', (engine) => {
   let service: Service;
   let address: string;
   before(async () => {

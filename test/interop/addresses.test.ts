@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { onEveryEngine } from '../support/engines.ts';
+import { onOneEngine } from '../support/engines.ts';
 import { ENVELOPES, envelope, operationElement } from '../support/protocols.ts';
 import { ACME, type Service, startService } from '../support/service.ts';
 import { exchangeMessage, requestBytes, statusOf, textOf } from '../support/socket.ts';
@@ -28,7 +28,7 @@ const UNSUPPORTED: Record<string, string[]> = {
 
 const SAME_PLACE = ['/api/inbox.asmx', '/API/Inbox.ASMX', '/Api/INBOX.asmx', '/api/inbox.asmx?anything=1'];
 
-onEveryEngine('addresses and content types, over a socket', (engine) => {
+onOneEngine('addresses and content types, over a socket', (engine) => {
   let service: Service;
   let address: string;
   before(async () => {

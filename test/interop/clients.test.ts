@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { HttpMessage } from '../support/cases.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { onOneEngine } from '../support/engines.ts';
 import { ENVELOPES, NAMESPACE } from '../support/protocols.ts';
 import { ACME, startService } from '../support/service.ts';
 import { type Connection, openConnection, statusOf, textOf } from '../support/socket.ts';
@@ -79,7 +79,7 @@ async function converse(client: Client, address: string, calls: readonly Call[])
   return answers;
 }
 
-onEveryEngine('requests as toolkits phrase them, over a socket', (engine) => {
+onOneEngine('requests as toolkits phrase them, over a socket', (engine) => {
   for (const client of CLIENTS) {
     test(`${client.name} calls, is answered in its version, and reads a fault`, async () => {
       const service = await startService(engine);

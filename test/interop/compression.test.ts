@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { brotliCompressSync, deflateRawSync, deflateSync, gunzipSync, gzipSync } from 'node:zlib';
-import { onEveryEngine } from '../support/engines.ts';
+import { onOneEngine } from '../support/engines.ts';
 import { envelope, operationElement } from '../support/protocols.ts';
 import { ACME, type Service, startService } from '../support/service.ts';
 import { chunked, exchangeMessage, requestBytes, statusOf, textOf } from '../support/socket.ts';
@@ -82,7 +82,7 @@ const PACKED = [
   '*;q=0, gzip',
 ];
 
-onEveryEngine('compression, over a socket', (engine) => {
+onOneEngine('compression, over a socket', (engine) => {
   let service: Service;
   let address: string;
   before(async () => {

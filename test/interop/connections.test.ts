@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { HttpMessage } from '../support/cases.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { onOneEngine } from '../support/engines.ts';
 import { envelope, operationElement } from '../support/protocols.ts';
 import { ACME, type Service, startService } from '../support/service.ts';
 import {
@@ -24,7 +24,7 @@ const countOf = (answer: HttpMessage) => {
   return textOf(answer).match(/<ReceivedMessage>/g)?.length ?? 0;
 };
 
-onEveryEngine('connections, over a socket', (engine) => {
+onOneEngine('connections, over a socket', (engine) => {
   let service: Service;
   let address: string;
   before(async () => {

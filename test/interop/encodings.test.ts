@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { onEveryEngine } from '../support/engines.ts';
+import { onOneEngine } from '../support/engines.ts';
 import { ENVELOPES, NAMESPACE } from '../support/protocols.ts';
 import { ACME, type Service, startService } from '../support/service.ts';
 import { exchangeMessage, requestBytes, statusOf, textOf } from '../support/socket.ts';
@@ -106,7 +106,7 @@ const BROKEN: Record<string, Pick<Encoding, 'charset' | 'declared' | 'encode'>> 
 
 const TYPES: Record<Version, string> = { soap11: 'text/xml', soap12: 'application/soap+xml' };
 
-onEveryEngine('encodings of requests, over a socket', (engine) => {
+onOneEngine('encodings of requests, over a socket', (engine) => {
   let service: Service;
   let address: string;
   before(async () => {

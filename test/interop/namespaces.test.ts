@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { onEveryEngine } from '../support/engines.ts';
+import { onOneEngine } from '../support/engines.ts';
 import { ENVELOPES, NAMESPACE, soapRequest } from '../support/protocols.ts';
 
 import { ACME, type Service, startService } from '../support/service.ts';
@@ -107,7 +107,7 @@ const filled = (envelope: string, version: Version): string =>
     .replaceAll('"N', `"${NAMESPACE}`)
     .replaceAll('>U<', `>${ACME}<`);
 
-onEveryEngine('namespaces in every style', (engine) => {
+onOneEngine('namespaces in every style', (engine) => {
   let service: Service;
   before(async () => {
     service = await startService(engine);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { onEveryEngine } from '../support/engines.ts';
+import { onOneEngine } from '../support/engines.ts';
 import { envelope, operationElement } from '../support/protocols.ts';
 import { ACME, type Service, startService } from '../support/service.ts';
 import { exchangeMessage, openConnection, requestBytes, statusOf, textOf } from '../support/socket.ts';
@@ -22,7 +22,7 @@ const QUERIES: Readonly<Record<string, readonly [bytes: string, text: string]>> 
   'percent signs that are no UTF-8, without other bytes, as ever': ['%FC', '\uFFFD'],
 };
 
-onEveryEngine('old programs, over a socket', (engine) => {
+onOneEngine('old programs, over a socket', (engine) => {
   let service: Service;
   let address: string;
   before(async () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { onEveryEngine } from '../support/engines.ts';
+import { onOneEngine } from '../support/engines.ts';
 import { envelope, NAMESPACE, soapRequest } from '../support/protocols.ts';
 import { ACME, type Answer, type Service, startService } from '../support/service.ts';
 import { faultOf } from './answers.ts';
@@ -126,7 +126,7 @@ const DATES: Record<string, { soap: boolean; pairs: boolean }> = {
   today: { soap: false, pairs: false },
 };
 
-onEveryEngine('missing parameters, and dates', (engine) => {
+onOneEngine('missing parameters, and dates', (engine) => {
   let service: Service;
   before(async () => {
     service = await startService(engine);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { attribute, readXml, type XmlElement } from '../../src/asmx/xml/reader.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { onOneEngine } from '../support/engines.ts';
 import { LIMITS } from '../support/limits.ts';
 import { NAMESPACE } from '../support/protocols.ts';
 import { type Service, startService } from '../support/service.ts';
@@ -35,7 +35,7 @@ const named = (elements: readonly XmlElement[], name: string | undefined): XmlEl
   elements.find((element) => value(element, 'name') === name) ?? assert.fail(`nothing is named ${name}`);
 const localOf = (name: string | undefined): string => name?.replace(/^.*:/, '') ?? '';
 
-onEveryEngine('WS-I Basic Profile 1.1: descriptions', (engine) => {
+onOneEngine('WS-I Basic Profile 1.1: descriptions', (engine) => {
   let service: Service;
   let descriptions: Description[];
   before(async () => {

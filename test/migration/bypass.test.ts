@@ -7,7 +7,7 @@ import { createSeal } from '../../src/migration/proxy/write-seal.ts';
 import { createMigrationBypass } from '../../src/migration/stages/bypass.ts';
 import { accountIdNamed } from '../../src/migration/stages/migrated-accounts.ts';
 import { CLAIM_MS, createMigrationWrites } from '../../src/migration/stages/writes.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { onOneEngine } from '../support/engines.ts';
 import { ALPHA, DIALECT, type Move, startMove } from './moving.ts';
 
 /** Clients call the old server alone for a while. What they change there is not hidden afterwards. */
@@ -49,7 +49,7 @@ async function assertShown(move: Move): Promise<void> {
   assert.equal(move.old.calls.get('account.FetchSavedMessages'), before, 'the old server still answers');
 }
 
-onEveryEngine('clients that call the old server alone', (engine) => {
+onOneEngine('clients that call the old server alone', (engine) => {
   test('writes of a pass-through in the stage lead are copied before Columba answers again', async (t) => {
     const move = await startMove(t, engine, DIALECT);
     await move.stage('lead');

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, test } from 'node:test';
 import { migrationKey } from '../../src/migration/compare/account-names.ts';
 import { columba, freshDatabase, freshPath, launch } from '../support/command.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { onOneEngine } from '../support/engines.ts';
 import { ODD_DIALECT } from '../support/odd-dialect.ts';
 import { sampleData, USER_IDS } from '../support/old-server/sample.ts';
 import { type OldServerProcess, startOldServer } from '../support/old-server/server.ts';
@@ -37,7 +37,7 @@ function startSite(fresh: () => Promise<string>) {
   };
 }
 
-onEveryEngine('columba migrate, as people run it', (engine) => {
+onOneEngine('columba migrate, as people run it', (engine) => {
   const site = startSite(() => engine.fresh('empty'));
   const { migrate, both } = site;
 

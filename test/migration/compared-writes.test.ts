@@ -6,7 +6,7 @@ import { listed } from '../../src/domain/contacts/blacklist.sql.ts';
 import { createMigrationProxy, type MigrationProxySettings } from '../../src/migration/proxy/migration-proxy.ts';
 import { createMigrationCounts } from '../../src/migration/stages/counts.ts';
 import { CLAIM_MS } from '../../src/migration/stages/writes.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { onOneEngine } from '../support/engines.ts';
 import { type Proxied, send, startProxied } from '../support/proxied.ts';
 import { ACME, type Service } from '../support/service.ts';
 
@@ -64,7 +64,7 @@ async function cutting(t: TestContext, url: string): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-onEveryEngine('writes of accounts that are compared', (engine) => {
+onOneEngine('writes of accounts that are compared', (engine) => {
   test('a blacklisted number reaches Columba, although it was down and the proxy was killed', async (t) => {
     const proxied = await startProxied(t, engine);
     const { service, stage } = proxied;

@@ -14,7 +14,7 @@ import { accountIdNamed, copyProgress } from '../../src/migration/stages/migrate
 import type { Database } from '../../src/store/database.ts';
 import { openCsvFile } from '../../src/transfer/csv-file.ts';
 import { freshPath } from '../support/command.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { onOneEngine } from '../support/engines.ts';
 import { ODD_DIALECT } from '../support/odd-dialect.ts';
 import { sampleData, USER_IDS } from '../support/old-server/sample.ts';
 import { type OldServerProcess, startOldServer } from '../support/old-server/server.ts';
@@ -60,7 +60,7 @@ const opened = (kind: FileKind, content: string | Uint8Array, { columns = {}, us
     ...(delimiter === undefined ? {} : { delimiter }),
   });
 
-onEveryEngine('migrate files', (engine) => {
+onOneEngine('migrate files', (engine) => {
   let service: Service;
   let old: OldServerProcess;
   let database: Database;

@@ -11,7 +11,7 @@ import {
 } from '../../src/migration/copy/import.ts';
 import { createOldServer } from '../../src/migration/old-server/old-server.ts';
 import { TESTED } from '../../src/migration/old-server/read-effects.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { onOneEngine } from '../support/engines.ts';
 import { ODD_DIALECT } from '../support/odd-dialect.ts';
 import { newAccount, type OldAccount } from '../support/old-server/accounts.ts';
 import { type OldServerProcess, startOldServer } from '../support/old-server/server.ts';
@@ -24,7 +24,7 @@ const NOW = Date.UTC(2026, 10, 15, 12);
 const EFFECTS = Object.fromEntries(TESTED.map((name) => [name, 'leaves' as const]));
 const { caps: _, ...NO_CAPS } = ODD_DIALECT;
 
-onEveryEngine('calls of an import', (engine) => {
+onOneEngine('calls of an import', (engine) => {
   let service: Service;
   let old: OldServerProcess;
   let account: OldAccount;

@@ -12,7 +12,7 @@ import { createOldServer } from '../../src/migration/old-server/old-server.ts';
 import { accountIdNamed, copyProgress, readEffects } from '../../src/migration/stages/migrated-accounts.ts';
 import { createMigrationStages, type Stage } from '../../src/migration/stages/stages.ts';
 import { createMigrationWrites } from '../../src/migration/stages/writes.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { onOneEngine } from '../support/engines.ts';
 import { ODD_DIALECT } from '../support/odd-dialect.ts';
 import type { OldAccount } from '../support/old-server/accounts.ts';
 import { sampleData, USER_IDS } from '../support/old-server/sample.ts';
@@ -24,7 +24,7 @@ const NOW = Date.UTC(2026, 10, 15, 12);
 const USERS = USER_IDS.map((userId, index) => ({ line: index + 1, userId }));
 const [ALPHA] = USER_IDS;
 
-onEveryEngine('migrate import', (engine) => {
+onOneEngine('migrate import', (engine) => {
   let service: Service;
   let old: OldServerProcess;
   beforeEach(async () => {

@@ -6,7 +6,7 @@ import { NO_DIALECT } from '../../src/asmx/dialect/dialect.ts';
 import { isReading } from '../../src/migration/old-server/old-server.ts';
 import { createMigrationCounts } from '../../src/migration/stages/counts.ts';
 import { migrationReport } from '../../src/migration/stages/report.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { onOneEngine } from '../support/engines.ts';
 import { PROTOCOLS } from '../support/protocols.ts';
 import { ALPHA, DIALECT, type Move, NOW, startMove, WAYS } from './moving.ts';
 
@@ -41,7 +41,7 @@ const write = async ({ client }: Move, group: string, operation: string, args: o
   return result.kind === 'value' ? result.value : result;
 };
 
-onEveryEngine('a whole move', (engine) => {
+onOneEngine('a whole move', (engine) => {
   test('with the dialect every reading operation is equal in every protocol, and the verdict counts the calls', async (t) => {
     const move = await startMove(t, engine, DIALECT);
     await move.stage('compare');

@@ -6,7 +6,7 @@ import { begin, setCompleted } from '../../src/migration/stages/migrated-account
 import { daysIn, timeline } from '../../src/migration/stages/progress.ts';
 import { OPERATIONS } from '../../src/migration/stages/report.ts';
 import { act } from '../support/console-client.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { onOneEngine } from '../support/engines.ts';
 import { type OperatorApi, startOperatorApi } from '../support/operator-api.ts';
 
 interface Next {
@@ -23,7 +23,7 @@ test('an account has the days of the default stage until it has a stage of its o
   assert.deepEqual(daysIn(changes, 30 * DAY_MS), { record: 5, compare: 12, lead: 10, alone: 0 });
 });
 
-onEveryEngine('the next step of a move', (engine) => {
+onOneEngine('the next step of a move', (engine) => {
   async function opened(t: { after(work: () => Promise<void>): void }) {
     const api = await startOperatorApi(engine);
     t.after(() => api.stop());

@@ -5,14 +5,14 @@ import type { SentMessage } from '../../src/domain/messages/sent.ts';
 import { copySent } from '../../src/migration/copy/message-copy.ts';
 import { createMigrationProxy } from '../../src/migration/proxy/migration-proxy.ts';
 import { createMigrationCounts } from '../../src/migration/stages/counts.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { onOneEngine } from '../support/engines.ts';
 import { PROTOCOLS } from '../support/protocols.ts';
 import { send, startProxied } from '../support/proxied.ts';
 import { ACME, type Service } from '../support/service.ts';
 
 const totalOf = (totals: ReadonlyMap<string, number>, name: string): number => totals.get(name) ?? 0;
 
-onEveryEngine('stages of the proxy', (engine) => {
+onOneEngine('stages of the proxy', (engine) => {
   test('record: the old server answers, Columba is not asked, and the exchange is recorded', async (t) => {
     const { call, recorded, service, migration } = await startProxied(t, engine);
     const { status, text } = await call('get', 'inbox', 'CountUnread', { user_id: ACME });

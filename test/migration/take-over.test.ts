@@ -6,7 +6,7 @@ import { takeOverSchedule } from '../../src/migration/copy/take-over.ts';
 import { createOldServer } from '../../src/migration/old-server/old-server.ts';
 import { accountIdNamed, noteTaken, readEffects } from '../../src/migration/stages/migrated-accounts.ts';
 import { createMigrationStages } from '../../src/migration/stages/stages.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { onOneEngine } from '../support/engines.ts';
 import { ODD_DIALECT } from '../support/odd-dialect.ts';
 import { type OldAccount, runSchedule } from '../support/old-server/accounts.ts';
 import { sampleData, USER_IDS } from '../support/old-server/sample.ts';
@@ -18,7 +18,7 @@ import { type Service, startService } from '../support/service.ts';
 const NOW = Date.UTC(2026, 10, 15, 12);
 const [ALPHA] = USER_IDS;
 
-onEveryEngine('migrate schedule take-over and sync', (engine) => {
+onOneEngine('migrate schedule take-over and sync', (engine) => {
   let service: Service;
   let old: OldServerProcess;
   let account: bigint;

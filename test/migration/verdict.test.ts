@@ -13,7 +13,7 @@ import { migrationReport, OPERATIONS, reportDocument } from '../../src/migration
 import { type VerdictInput, verdictOf } from '../../src/migration/stages/verdict.ts';
 import { openActions } from '../support/actions.ts';
 import { columba, freshPath } from '../support/command.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { onOneEngine } from '../support/engines.ts';
 
 const NOW = Date.UTC(2026, 10, 15, 12);
 const [FIRST = '', ...OTHERS] = OPERATIONS;
@@ -92,7 +92,7 @@ describe('verdict', () => {
   });
 });
 
-onEveryEngine('counts of a migration', (engine) => {
+onOneEngine('counts of a migration', (engine) => {
   test('counts of two nodes are summed, and days outside of the period are left out', async (t) => {
     const { database, clock } = await openActions(engine, t);
     const migrationCounts = createMigrationCounts(database, () => clock.now);
@@ -118,7 +118,7 @@ onEveryEngine('counts of a migration', (engine) => {
   });
 });
 
-onEveryEngine('actions of a migration', (engine) => {
+onOneEngine('actions of a migration', (engine) => {
   test('stages are set and listed, changes that the proxy could not follow are refused, and the audit has the change', async (t) => {
     const { run, account, refusal } = await openActions(engine, t);
     await account('acme');

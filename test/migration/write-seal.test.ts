@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { createSeal } from '../../src/migration/proxy/write-seal.ts';
 import { createMigrationWrites } from '../../src/migration/stages/writes.ts';
 import { openActions } from '../support/actions.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { onOneEngine } from '../support/engines.ts';
 
 const KEY = Buffer.from('a key for tests');
 
@@ -37,7 +37,7 @@ const formerSeal = (account: bigint, text: string): string => {
   return Buffer.concat([nonce, cipher.getAuthTag(), content]).toString('base64');
 };
 
-onEveryEngine('writes of two versions of the proxy', (engine) => {
+onOneEngine('writes of two versions of the proxy', (engine) => {
   test('a proxy of the former version does not find the writes of this version, and this version opens those of both', async (t) => {
     const { database, account } = await openActions(engine, t);
     const acme = await account('acme');

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { addWrite } from '../../src/migration/stages/traffic.sql.ts';
 import { createMigrationWrites } from '../../src/migration/stages/writes.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { onOneEngine } from '../support/engines.ts';
 import { openSending } from '../support/sending.ts';
 
-onEveryEngine('writes that wait for the old server', (engine) => {
+onOneEngine('writes that wait for the old server', (engine) => {
   test('a proxy that removes a delivered write late leaves a newer one with the same id', async (t) => {
     const { database, now, addAccount } = await openSending(engine, t);
     const account = await addAccount();

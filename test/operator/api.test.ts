@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { onEveryEngine } from '../support/engines.ts';
+import { onOneEngine } from '../support/engines.ts';
 import { type Answer, callAt, type OperatorApi, startOperatorApi } from '../support/operator-api.ts';
 import { ACME } from '../support/service.ts';
 
 const kindOf = ({ json }: Answer): string => json.type.replace('/operator/#problem-', '');
 
-onEveryEngine("the operator's API", (engine) => {
+onOneEngine("the operator's API", (engine) => {
   let api: OperatorApi;
   before(async () => {
     api = await startOperatorApi(engine);
@@ -244,7 +244,7 @@ onEveryEngine("the operator's API", (engine) => {
   });
 });
 
-onEveryEngine("the operator's API without a token", (engine) => {
+onOneEngine("the operator's API without a token", (engine) => {
   test("the operator's API answers 404 until a token exists", async () => {
     const api = await startOperatorApi(engine, 'empty');
     try {

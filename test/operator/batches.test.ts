@@ -3,12 +3,12 @@ import { test } from 'node:test';
 import { createClaiming } from '../../src/domain/sending/claim.ts';
 import { createSettling, type Settlement } from '../../src/domain/sending/settle.ts';
 import { openActions } from '../support/actions.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { onOneEngine } from '../support/engines.ts';
 
 const NUMBERS = Array.from({ length: 6 }, (_, index) => `082555020${index + 1}`);
 const SHARE = { connector: 'loopback', isDefault: true };
 
-onEveryEngine('batches', (engine) => {
+onOneEngine('batches', (engine) => {
   async function opened(t: Parameters<typeof openActions>[1]) {
     const actions = await openActions(engine, t);
     const { account, database, clock } = actions;

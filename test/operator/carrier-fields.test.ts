@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { newAttemptId } from '../../src/carriers/submissions.ts';
 import { createClaiming } from '../../src/domain/sending/claim.ts';
 import { openActions } from '../support/actions.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { onOneEngine } from '../support/engines.ts';
 import { account as accountOf, document, exportText, importText, withService } from '../support/import-files.ts';
 
 const SMPP = { host: 'smsc.example.org', systemId: 'esme', password: 'secret' };
@@ -13,7 +13,7 @@ const tlvs = [
 ];
 const to = (number: string, more: object = {}) => ({ body: { recipients: [number], text: 'Hello', ...more } });
 
-onEveryEngine('fields that carriers demand', (engine) => {
+onOneEngine('fields that carriers demand', (engine) => {
   test('a message leaves with its own fields and those of its account, and names that no connector has are refused', async (t) => {
     const { run, of, account, refusal, database, clock } = await openActions(engine, t);
     await account('acme', { credits: '100', region: 'ZA' });

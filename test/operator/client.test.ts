@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import createClient from 'openapi-fetch';
 import { actions } from '../../src/operator/actions/all.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { onOneEngine } from '../support/engines.ts';
 import { type OperatorApi, startOperatorApi } from '../support/operator-api.ts';
 
 /**
@@ -26,7 +26,7 @@ type Call = (
   init: object,
 ) => Promise<{ data?: unknown; error?: unknown; response: Response }>;
 
-onEveryEngine('a client of the OpenAPI document', (engine) => {
+onOneEngine('a client of the OpenAPI document', (engine) => {
   let api: OperatorApi;
   let paths: Paths;
   let call: Call;

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openActions } from '../support/actions.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { onOneEngine } from '../support/engines.ts';
 import { startSmsc } from '../support/smsc.ts';
 
-onEveryEngine('connector test', (engine) => {
+onOneEngine('connector test', (engine) => {
   test('connector test finds no mistake in a right connector, and explains a wrong password in words', async (t) => {
     const smsc = await startSmsc();
     t.after(() => smsc.close());

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { type ActionBench, type Output, openActions } from '../support/actions.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { onOneEngine } from '../support/engines.ts';
 import { countTurns } from '../support/turns.ts';
 
 const acme = { params: { username: 'acme' } };
@@ -17,7 +17,7 @@ async function contactsOf({ of }: ActionBench, username: string): Promise<string
   );
 }
 
-onEveryEngine('contacts from files', (engine) => {
+onOneEngine('contacts from files', (engine) => {
   test('a file adds contacts and groups, changes names, and finds contacts by number', async (t) => {
     const bench = await openActions(engine, t);
     await bench.account('acme', { region: 'ZA' });

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { actions } from '../../src/operator/actions/all.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { onOneEngine } from '../support/engines.ts';
 import { type OperatorApi, startOperatorApi } from '../support/operator-api.ts';
 
-onEveryEngine('ETag, If-Match and Location', (engine) => {
+onOneEngine('ETag, If-Match and Location', (engine) => {
   let api: OperatorApi;
   before(async () => {
     api = await startOperatorApi(engine);

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { onEveryEngine } from '../support/engines.ts';
+import { onOneEngine } from '../support/engines.ts';
 import { type OperatorApi, startOperatorApi } from '../support/operator-api.ts';
 
-onEveryEngine('former names in the API', (engine) => {
+onOneEngine('former names in the API', (engine) => {
   let api: OperatorApi;
   before(async () => {
     api = await startOperatorApi(engine);

@@ -3,12 +3,12 @@ import { test } from 'node:test';
 import { accountId } from '../../src/domain/accounts/accounts.ts';
 import { addSent } from '../../src/domain/messages/sent.sql.ts';
 import { openActions } from '../support/actions.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { onOneEngine } from '../support/engines.ts';
 
 const acme = { params: { username: 'acme' } };
 const AT = '2026-11-15T12:00:00.000Z';
 
-onEveryEngine('messages as files', (engine) => {
+onOneEngine('messages as files', (engine) => {
   test('inbox.csv has every received message, newest first, with formulas guarded and numbers as text', async (t) => {
     const { of, account, clock, text } = await openActions(engine, t);
     await account('acme');

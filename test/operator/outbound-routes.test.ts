@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openActions } from '../support/actions.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { onOneEngine } from '../support/engines.ts';
 
 const acme = { username: 'acme' };
 const LOOPBACK = { kind: 'loopback', config: { receiptAfterMs: 1_000 } };
 
-onEveryEngine('actions of outbound routes and spend guards', (engine) => {
+onOneEngine('actions of outbound routes and spend guards', (engine) => {
   test('a route is put, listed, tried and removed, and a try shows where a message would go and why', async (t) => {
     const { run, account, status, refusal } = await openActions(engine, t);
     await account('acme', { credits: '100', region: 'ZA' });

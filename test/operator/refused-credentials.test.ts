@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { createCredentialFailures } from '../../src/serve/telemetry/credential-failures.ts';
 import { createConsoleClient } from '../support/console-client.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { onOneEngine } from '../support/engines.ts';
 import { type OperatorApi, startOperatorApi } from '../support/operator-api.ts';
 
-onEveryEngine('refused credentials', (engine) => {
+onOneEngine('refused credentials', (engine) => {
   let api: OperatorApi;
   before(async () => {
     api = await startOperatorApi(engine);

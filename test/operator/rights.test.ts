@@ -9,7 +9,7 @@ import { type Actor, accountScopes, type Scope, scopes } from '../../src/operato
 import { readInput } from '../../src/operator/input.ts';
 import { createOpenapi } from '../../src/operator/openapi.ts';
 import { perform } from '../../src/operator/perform.ts';
-import { engines, onEveryEngine } from '../support/engines.ts';
+import { engines, onOneEngine } from '../support/engines.ts';
 import { type CallOptions, type OperatorApi, startOperatorApi } from '../support/operator-api.ts';
 
 /**
@@ -138,7 +138,7 @@ test('every declared right is tested with an input that needs it', () => {
   }
 });
 
-onEveryEngine('rights', (engine) => {
+onOneEngine('rights', (engine) => {
   let api: OperatorApi;
   before(async () => {
     api = await startOperatorApi(engine);

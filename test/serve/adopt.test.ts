@@ -12,7 +12,7 @@ import { HELD } from '../../src/domain/sending/hold.ts';
 import { queuedMessages } from '../../src/domain/sending/queue.ts';
 import { adopt } from '../../src/serve/adopt.ts';
 import { joined } from '../../src/store/transactions.ts';
-import { type Engine, onEveryEngine } from '../support/engines.ts';
+import { type Engine, onOneEngine } from '../support/engines.ts';
 import { pathOf, sql } from '../support/opened-database.ts';
 import { MINUTE, message, openSendingOn, type Sending, START } from '../support/sending.ts';
 import { addressOf, databaseOf, runSql } from '../support/templates.ts';
@@ -90,7 +90,7 @@ const SERVED = {
   restoredAt: null,
 };
 
-onEveryEngine('a restored backup', (engine) => {
+onOneEngine('a restored backup', (engine) => {
   test('a message that was sent after the backup is held, and is not submitted a second time', async () => {
     let account = 0n;
     let id = 0n;

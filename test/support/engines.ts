@@ -90,15 +90,28 @@ export async function untouchedPostgres(): Promise<string> {
   return onServer.untouched();
 }
 
+/** Whether the suites of an engine run on PostgreSQL alone. */
+const isOther = Boolean(
+  process.env.TEST_POSTGRES && (process.env.TEST_POSTGRES_BIN || process.env.TEST_ENGINE === 'postgres'),
+);
+
 /**
  * The same suite on every engine. Where TEST_POSTGRES_BIN chooses another PostgreSQL, it runs on that alone: SQLite is the
  * same beside each of them.
  */
 export function onEveryEngine(name: string, suite: (engine: Engine) => void): void {
-  const isOther = Boolean(process.env.TEST_POSTGRES && process.env.TEST_POSTGRES_BIN);
   for (const engine of isOther ? engines.slice(1) : engines) describe(`${name} (${engine.name})`, () => suite(engine));
   if (!process.env.TEST_POSTGRES)
     test(`${name} (postgres)`, { skip: 'skipped: no PostgreSQL, see test/run.ts' }, () => {});
+}
+
+/**
+ * A suite of rooms above those with SQL, whose statements the suites of store and domain run on every engine. It runs on
+ * SQLite, and with TEST_ENGINE=postgres on PostgreSQL, as `.ci/run` does.
+ */
+export function onOneEngine(name: string, suite: (engine: Engine) => void): void {
+  const engine = isOther ? engines[1] : engines[0];
+  describe(`${name} (${engine?.name})`, () => suite(engine as Engine));
 }
 
 /** A suite about what does not depend on the database. */

@@ -6,7 +6,7 @@ import { invalidUtf8 } from '../../src/transfer/import-source.ts';
 import { jsonErrorAt, locationOf } from '../../src/transfer/json-error.ts';
 import { runs } from '../property/arbitraries.ts';
 import { columba, freshDatabase, freshPath } from '../support/command.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { onOneEngine } from '../support/engines.ts';
 import { account, document, exportText, importText, lines, withService } from '../support/import-files.ts';
 
 /** What is wrong with a file, and where. */
@@ -80,7 +80,7 @@ test('the place of the first byte that is not UTF-8 is right whatever stands bef
   );
 });
 
-onEveryEngine('an import with mistakes', (engine) => {
+onOneEngine('an import with mistakes', (engine) => {
   test('an import reports all mistakes of an account, not only the first, and one mistake for a value that is no object', () =>
     withService(engine, async ({ app }) => {
       const wrong = account('bad', {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { accountChanges } from '../support/account-changes.ts';
 import { clientOf } from '../support/contract-client.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { onOneEngine } from '../support/engines.ts';
 import { account, document, exportText, importText, lines, TIME } from '../support/import-files.ts';
 import { type Service, startService } from '../support/service.ts';
 
@@ -88,7 +88,7 @@ const MISTAKES: readonly [fields: Readonly<Record<string, unknown>>, message: st
   [{ contacts: [5] }, 'contacts[0]: expected an object'],
 ];
 
-onEveryEngine('refused imports', (engine) => {
+onOneEngine('refused imports', (engine) => {
   let service: Service;
   before(async () => {
     service = await startService(engine, 'empty');

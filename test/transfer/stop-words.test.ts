@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { readAccount, writeAccount } from '../../src/transfer/account-json.ts';
 import { createArchive } from '../../src/transfer/archive.ts';
 import { openActions } from '../support/actions.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { onOneEngine } from '../support/engines.ts';
 
 const account = (stopWords?: string) => ({
   username: 'initech',
@@ -14,7 +14,7 @@ const account = (stopWords?: string) => ({
   stopWords,
 });
 
-onEveryEngine('STOP words of an account', (engine) => {
+onOneEngine('STOP words of an account', (engine) => {
   test('STOP words are imported and exported, and the operator can see and clear them', async (t) => {
     const bench = await openActions(engine, t);
     const archive = createArchive(bench.database, Date.now, null);

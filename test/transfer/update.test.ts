@@ -8,7 +8,7 @@ import { createAccepting } from '../../src/domain/sending/accept.ts';
 import { accountChanges } from '../support/account-changes.ts';
 import { columba, freshPath } from '../support/command.ts';
 import { clientOf } from '../support/contract-client.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { onOneEngine } from '../support/engines.ts';
 import { account, essence, exportText, importText, lines, TIME, withService } from '../support/import-files.ts';
 import { message } from '../support/sending.ts';
 import type { Service } from '../support/service.ts';
@@ -55,7 +55,7 @@ const afterUpdate = async (service: Service, fields: Readonly<Record<string, unk
   return JSON.parse(await exportText(service.app, true, 'one'));
 };
 
-onEveryEngine('import --update', (engine) => {
+onOneEngine('import --update', (engine) => {
   const started = (work: (service: Service) => Promise<void>) => () =>
     withService(engine, async (service) => {
       assert.deepEqual((await importText(service.app, lines(BEFORE), true)).mistakes, []);

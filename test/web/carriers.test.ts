@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { signedFields } from '../../src/domain/webhooks/standard-webhooks.ts';
 import { columba, type Server, serving } from '../support/command.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { onOneEngine } from '../support/engines.ts';
 import { callAt, startOperatorApi } from '../support/operator-api.ts';
 import { ACME } from '../support/service.ts';
 
@@ -31,7 +31,7 @@ const webOf = ({ output, child }: Server): Promise<string> =>
     look();
   });
 
-onEveryEngine('carriers that call the web listener', (engine) => {
+onOneEngine('carriers that call the web listener', (engine) => {
   test('a callback is in the inbox when it is acknowledged, and a repeated one is there once', async () => {
     const api = await startOperatorApi(engine);
     try {

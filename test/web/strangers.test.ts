@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test } from 'node:test';
 import { signedFields } from '../../src/domain/webhooks/standard-webhooks.ts';
-import { type Engine, engines, onEveryEngine } from '../support/engines.ts';
+import { type Engine, engines, onOneEngine } from '../support/engines.ts';
 import { stranger } from '../support/http-client.ts';
 import { type OperatorApi, startOperatorApi } from '../support/operator-api.ts';
 import { openConnection, requestBytes, statusOf, textOf } from '../support/socket.ts';
@@ -34,7 +34,7 @@ async function statusOfHead(api: OperatorApi, start: string, fields: readonly st
   return status;
 }
 
-onEveryEngine('strangers at the second listener', (engine) => {
+onOneEngine('strangers at the second listener', (engine) => {
   test('path, connector, secret and token are checked before a body is received', async () => {
     const api = await startOperatorApi(engine);
     try {

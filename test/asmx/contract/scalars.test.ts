@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { createTestEndpoint } from '../../support/endpoint.ts';
-import { onEveryEngine } from '../../support/engines.ts';
+import { onOneEngine } from '../../support/engines.ts';
 import { assertProblem } from '../../support/expected-problems.ts';
 import { type Arguments, PROTOCOLS, requestOf } from '../../support/protocols.ts';
 import { ACME, startService } from '../../support/service.ts';
@@ -175,7 +175,7 @@ describe('text', () => {
   }
 });
 
-onEveryEngine('numbers', (engine) => {
+onOneEngine('numbers', (engine) => {
   const ids = (text: string) => [...text.matchAll(/<id>(\d+)<\/id>/g)].map(([, id]) => id);
   const bools = (text: string) => />(true|false)</.exec(text)?.[1];
 

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { inEveryProtocol } from '../../support/contract-client.ts';
-import { onEveryEngine } from '../../support/engines.ts';
+import { onOneEngine } from '../../support/engines.ts';
 
 const CONTACTS = 'id name surname mobile groupid'.split(' ').map((name) => [name, 'string']);
 
-onEveryEngine('DataSets', (engine) => {
+onOneEngine('DataSets', (engine) => {
   inEveryProtocol(engine, 'every DataSet is called NewDataSet and has one table, Table', async (client) => {
     for (const { text } of [
       await client.raw('account', 'FetchContactsDS'),

@@ -7,7 +7,7 @@ import type { Dialect } from '../../../src/asmx/dialect/dialect.ts';
 import { LIST_ORDERS, type ListOperation, listRules } from '../../../src/asmx/dialect/list-orders.ts';
 import { createOperations } from '../../../src/asmx/operations/handlers.ts';
 import { adopt, clientOf } from '../../support/contract-client.ts';
-import { onEveryEngine } from '../../support/engines.ts';
+import { onOneEngine } from '../../support/engines.ts';
 import { ends, load, type Many, manyOf, mixed } from '../../support/long-lists.ts';
 import { type Service, startService } from '../../support/service.ts';
 
@@ -61,7 +61,7 @@ async function idsOf(list: unknown): Promise<string[]> {
   return ids;
 }
 
-onEveryEngine('lists of a dialect', (engine) => {
+onOneEngine('lists of a dialect', (engine) => {
   let service: Service;
   const accounts = [manyOf('many', 701, mixed), manyOf('ends', 1_000, ends)];
   before(async () => {
@@ -131,7 +131,7 @@ onEveryEngine('lists of a dialect', (engine) => {
 const folder = mkdtempSync(join(tmpdir(), 'columba-dialect-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
 
-onEveryEngine('a service with a dialect', (engine) => {
+onOneEngine('a service with a dialect', (engine) => {
   const path = join(folder, `${engine.name}.json`);
   const dialect: Dialect = {
     orders: { 'inbox.Unread': '-timestamp' },

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { contract } from '../../../src/asmx/contract/contract.ts';
 import { accountChanges } from '../../support/account-changes.ts';
 import { adopt, exportOf, inEveryProtocol } from '../../support/contract-client.ts';
-import { onEveryEngine } from '../../support/engines.ts';
+import { onOneEngine } from '../../support/engines.ts';
 import { requestOf } from '../../support/protocols.ts';
 import { ACME, GLOBEX, startService } from '../../support/service.ts';
 
@@ -26,7 +26,7 @@ const ARGUMENTS = {
   message_id: '1001',
 };
 
-onEveryEngine('identity', (engine) => {
+onOneEngine('identity', (engine) => {
   inEveryProtocol(engine, 'a user_id gives access to its account, and to no other', async (client) => {
     assert.equal((await client.ask('account', 'Profile'))?.username, 'acme');
     assert.equal((await client.as(GLOBEX).ask('account', 'Profile'))?.username, 'globex');

@@ -5,7 +5,7 @@ import { describeBoolean, describeParameter, resultFields } from '../../../src/a
 import { errorsOf, refusedArguments } from '../../../src/asmx/contract/errors.ts';
 import type { Operation } from '../../../src/asmx/contract/types.ts';
 import { readAccount } from '../../../src/transfer/account-json.ts';
-import { onEveryEngine } from '../../support/engines.ts';
+import { onOneEngine } from '../../support/engines.ts';
 import { rows, section } from '../../support/markup.ts';
 import { type Arguments, PROTOCOLS } from '../../support/protocols.ts';
 import { ACME, type Service, startService } from '../../support/service.ts';
@@ -34,7 +34,7 @@ const THERE: Record<string, Arguments> = {
   'compose.DeleteAllScheduled': {},
 };
 
-onEveryEngine('descriptions of results', (engine) => {
+onOneEngine('descriptions of results', (engine) => {
   test('true and false mean what the descriptions say, also for a second call and for what does not exist', async () => {
     const service = await startService(engine);
     try {
@@ -98,7 +98,7 @@ const BARE = {
   scheduled: [{ id: 1, timestamp_scheduled: AT, timestamp_created: AT }],
 };
 
-onEveryEngine('descriptions of errors', (engine) => {
+onOneEngine('descriptions of errors', (engine) => {
   let service: Service;
   before(async () => {
     service = await startService(engine);

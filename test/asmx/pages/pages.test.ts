@@ -2,14 +2,14 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { after, before, test } from 'node:test';
 import { contract } from '../../../src/asmx/contract/contract.ts';
-import { onEveryEngine } from '../../support/engines.ts';
+import { onOneEngine } from '../../support/engines.ts';
 import { addresses, decoded, rows, section, textOf } from '../../support/markup.ts';
 import { type Service, startService } from '../../support/service.ts';
 import { exchangeBytes } from '../../support/socket.ts';
 
 const GROUPS = ['account', 'inbox', 'sent', 'compose'] as const;
 
-onEveryEngine('pages', (engine) => {
+onOneEngine('pages', (engine) => {
   let service: Service;
   before(async () => {
     service = await startService(engine);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { type Request, replyHeader } from '../../../src/base/exchange.ts';
-import { onEveryEngine } from '../../support/engines.ts';
+import { onOneEngine } from '../../support/engines.ts';
 import { addresses, textOf } from '../../support/markup.ts';
 import { requestOf } from '../../support/protocols.ts';
 import { type Answer, type Service, startService } from '../../support/service.ts';
@@ -31,7 +31,7 @@ const REFUSALS: [name: string, status: number, request: Partial<Request> & { byt
 ];
 const isOperation = ({ path = '' }: Partial<Request>) => /\.asmx\/(?!Nothing)/.test(path);
 
-onEveryEngine('refusals as pages', (engine) => {
+onOneEngine('refusals as pages', (engine) => {
   let service: Service;
   before(async () => {
     service = await startService(engine);

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { contract } from '../../../src/asmx/contract/contract.ts';
 import type { Config } from '../../../src/config/settings.ts';
 import { caseFile, type Exchange, exchanges } from '../../support/cases.ts';
-import { onEveryEngine } from '../../support/engines.ts';
+import { onOneEngine } from '../../support/engines.ts';
 import { assertProblem } from '../../support/expected-problems.ts';
 import { NAMESPACE, PROTOCOLS, requestOf } from '../../support/protocols.ts';
 import { parse } from '../../support/schema-validator.ts';
@@ -61,7 +61,7 @@ function expected({ name, response }: Exchange): Expected {
   return EXCEPTIONS[name]?.expected(recorded) ?? recorded;
 }
 
-onEveryEngine('WSDL', (engine) => {
+onOneEngine('WSDL', (engine) => {
   async function withService(work: (service: Service) => Promise<void>, settings: Partial<Config> = {}) {
     const service = await startService(engine, 'sample', settings);
     try {

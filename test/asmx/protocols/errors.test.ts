@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Problem } from '../../../src/base/problem.ts';
 import { createTestEndpoint } from '../../support/endpoint.ts';
-import { onEveryEngine } from '../../support/engines.ts';
+import { onOneEngine } from '../../support/engines.ts';
 import { assertProblem, LOOKS } from '../../support/expected-problems.ts';
 import {
   envelope,
@@ -82,7 +82,7 @@ async function withService(engine: Parameters<typeof startService>[0], work: (se
   }
 }
 
-onEveryEngine('errors', (engine) => {
+onOneEngine('errors', (engine) => {
   for (const protocol of PROTOCOLS) {
     test(`an internal error in ${protocol} is logged with its cause and reference, and the client gets only the reference`, () =>
       withService(engine, async (service) => {

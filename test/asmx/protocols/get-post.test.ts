@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { createTestEndpoint } from '../../support/endpoint.ts';
-import { onEveryEngine } from '../../support/engines.ts';
+import { onOneEngine } from '../../support/engines.ts';
 import { assertProblem } from '../../support/expected-problems.ts';
 import { ACME, startService } from '../../support/service.ts';
 
@@ -163,7 +163,7 @@ describe('GET and POST parameters', () => {
   }
 });
 
-onEveryEngine('GET and POST lists', (engine) => {
+onOneEngine('GET and POST lists', (engine) => {
   for (const protocol of PAIRS_FORMS) {
     test(`${protocol}: a missing list is a bad argument, and an empty item names no contact`, async () => {
       const service = await startService(engine);

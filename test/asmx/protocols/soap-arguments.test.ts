@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { createTestEndpoint } from '../../support/endpoint.ts';
-import { onEveryEngine } from '../../support/engines.ts';
+import { onOneEngine } from '../../support/engines.ts';
 import { assertProblem } from '../../support/expected-problems.ts';
 import { envelope, NAMESPACE, soapRequest } from '../../support/protocols.ts';
 import { ACME, startService } from '../../support/service.ts';
@@ -234,7 +234,7 @@ describe('SOAP parameters', () => {
   }
 });
 
-onEveryEngine('SOAP lists', (engine) => {
+onOneEngine('SOAP lists', (engine) => {
   for (const protocol of SOAP) {
     test(`${protocol}: a list without items is refused and deletes nothing, and a list with an odd item is false`, async () => {
       const service = await startService(engine);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { onEveryEngine } from '../../support/engines.ts';
+import { onOneEngine } from '../../support/engines.ts';
 import { assertProblem } from '../../support/expected-problems.ts';
 import { ENVELOPES, envelope, NAMESPACE, operationElement, soapRequest } from '../../support/protocols.ts';
 import { ACME, type Answer, type Service, startService } from '../../support/service.ts';
@@ -9,7 +9,7 @@ const SOAP = ['soap11', 'soap12'] as const;
 type Soap = (typeof SOAP)[number];
 
 /** What only SOAP has: mandatory headers, versions, actions. */
-onEveryEngine('SOAP errors', (engine) => {
+onOneEngine('SOAP errors', (engine) => {
   async function withService(work: (service: Service) => Promise<void>) {
     const service = await startService(engine);
     try {

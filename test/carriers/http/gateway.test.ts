@@ -7,7 +7,7 @@ import { fileOf } from '../../../src/carriers/http/config.ts';
 import { createIncoming } from '../../../src/domain/receiving/incoming.ts';
 import { attemptsOf } from '../../../src/domain/sending/attempts.ts';
 import { createMaintenance } from '../../../src/domain/sending/maintenance.ts';
-import { type Engine, onEveryEngine } from '../../support/engines.ts';
+import { type Engine, onOneEngine } from '../../support/engines.ts';
 import { LOOPBACK, openGateway, until } from '../../support/gateway.ts';
 import { sql } from '../../support/opened-database.ts';
 import { callbackRequest, configAt, type Posted, type Reply, startProvider } from '../../support/provider.ts';
@@ -51,7 +51,7 @@ async function opened(
   return { ...gateway, posted, account, call, is, config };
 }
 
-onEveryEngine('a message through an HTTP provider', (engine) => {
+onOneEngine('a message through an HTTP provider', (engine) => {
   test('a long text is one request and one attempt, costs as many credits as it has parts, and is DELIVERED by its receipt', async (t) => {
     const { posted, account, send, call, is, ledger, database } = await opened(engine, t, 'twilio', () => ({
       status: 201,

@@ -4,7 +4,7 @@ import { createIncoming } from '../../../src/domain/receiving/incoming.ts';
 import { createRouting } from '../../../src/domain/receiving/routes.ts';
 import { attemptsOf } from '../../../src/domain/sending/attempts.ts';
 import { createMaintenance } from '../../../src/domain/sending/maintenance.ts';
-import { type Engine, onEveryEngine } from '../../support/engines.ts';
+import { type Engine, onOneEngine } from '../../support/engines.ts';
 import { LOOPBACK, openGateway, SETTINGS, until } from '../../support/gateway.ts';
 import { sql } from '../../support/opened-database.ts';
 import { startSmsc } from '../../support/smsc.ts';
@@ -35,7 +35,7 @@ const received = sql<{ account: bigint }, { text: string; sender: string }>(
 const state = sql<{ account: bigint }, { state: string }>('select state from dispatch where account_id = :account');
 const udhOf = (reference: string, total: number, number: number) => `050003${reference}0${total}0${number}`;
 
-onEveryEngine('a message through an SMSC', (engine) => {
+onOneEngine('a message through an SMSC', (engine) => {
   test('short and long texts in both alphabets arrive with their octets, are delivered and cost their parts', async (t) => {
     const { smsc, account, send, is, ledger, failures } = await opened(engine, t);
     const texts = ['Hi @ €', 'Привет 😀', 'x'.repeat(400), 'я'.repeat(100)];

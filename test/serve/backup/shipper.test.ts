@@ -86,7 +86,7 @@ describe('the backup of SQLite', () => {
       random = (random * 1_103_515_245 + 12_345) % 2 ** 31;
       return random % below;
     };
-    for (let round = 0; round < 120; round++) {
+    for (let round = 0; round < 40; round++) {
       for (let step = draw(6); step >= 0; step--) {
         const by = draw(2) === 0 ? writer : other;
         const kind = draw(8);

@@ -5,7 +5,7 @@ import pg from 'pg';
 import { Problem } from '../../../src/base/problem.ts';
 import { describeError, textsOf } from '../../../src/serve/telemetry/error-redaction.ts';
 import { createLog } from '../../../src/serve/telemetry/log.ts';
-import { onEveryEngine } from '../../support/engines.ts';
+import { onOneEngine } from '../../support/engines.ts';
 
 const SECRET = 'marzipan';
 
@@ -109,7 +109,7 @@ describe('an error in the log', () => {
   });
 });
 
-onEveryEngine('errors of the databases themselves', (engine) => {
+onOneEngine('errors of the databases themselves', (engine) => {
   const STATEMENTS = [
     `insert into template (account_id, position, text) values (1, 1, '${SECRET}')`,
     `select cast('${SECRET}' as bigint) + nothing_there`,
