@@ -129,7 +129,7 @@ describe('working in the console in Chromium', () => {
   inConsole('keys move, select and open rows, and a field takes them as text', async ({ page, signIn }) => {
     await signIn({ username: 'acme' });
     await page.keyboard.press('g');
-    await page.keyboard.press('i');
+    await page.keyboard.press('n');
     await page.getByRole('heading', { name: 'Inbox' }).waitFor();
     await page.keyboard.press('j');
     await page.keyboard.press('j');
