@@ -15,6 +15,7 @@ const PROGRAMS = [
   'growth',
   'dispatch',
   'beside',
+  'smpp',
   'proxy',
   'import',
   'console',

@@ -10,6 +10,8 @@ import { until } from './program.ts';
 /** Real Kannel, with a configuration of examples/kannel in which only places, ports and passwords are filled in. */
 export interface Kannel {
   readonly ports: { readonly admin: number; readonly box: number; readonly sendsms: number };
+  /** Of bearerbox, while it runs. */
+  pid(): number;
   start(): Promise<void>;
   /** Without warning. */
   kill(): Promise<void>;
@@ -57,6 +59,7 @@ export async function createKannel(options: KannelOptions): Promise<Kannel> {
   const status = () => ask('status.txt', PASSWORDS.status);
   const self: Kannel = {
     ports: { admin, box, sendsms },
+    pid: () => bearerbox?.pid ?? 0,
     async start() {
       bearerbox = spawn('bearerbox', [path], { stdio: 'ignore' });
       await until('bearerbox runs', async () => isRunning(bearerbox) && /running/.test(await status()));

@@ -8,17 +8,15 @@ import { MINUTE, message, openSending } from '../../support/sending.ts';
 
 const KNOWN = [{ name: 'a', urls: [] }];
 const ROUTE = {
-  ...{
-    name: 'r',
-    priority: 0,
-    username: null,
-    tag: null,
-    prefixes: [],
-    senders: [],
-    hours: null,
-    from: null,
-    until: null,
-  },
+  name: 'r',
+  priority: 0,
+  username: null,
+  tag: null,
+  prefixes: [],
+  senders: [],
+  hours: null,
+  from: null,
+  until: null,
   ways: [{ connector: 'a', weight: 1, price: 1, cost: null, ifRefused: [] }],
   mode: 'order' as const,
   onThrottle: 'wait' as const,
