@@ -7,9 +7,10 @@ import { parseArgs } from 'node:util';
 import { writeBatches } from './support/batches.ts';
 import { uncovered } from './support/coverage.ts';
 import { cpuOfChildren } from './support/cpu.ts';
+import { createDatabase, dropDatabase } from './support/databases.ts';
 import { keepTemporaryFilesInMemory } from './support/memory-folder.ts';
 import { createPostgresServer, type PostgresServer } from './support/postgres-server.ts';
-import { addressOf, createTemplates, runSql } from './support/templates.ts';
+import { createTemplates } from './support/templates.ts';
 
 /**
  * Runs the tests (all, or the files and folders that are named), then asks whether every operation was called in every form.
@@ -99,7 +100,7 @@ for (const each of [folder, templateFolder]) rmSync(each, { recursive: true, for
 process.exit(failed ? 1 : areSkipped ? SKIPPED_EXIT_CODE : 0);
 
 async function removeTemplates(address: string): Promise<void> {
-  for (const name of templateDatabases) await runSql(address, `drop database if exists ${name} with (force)`);
+  for (const name of templateDatabases) await dropDatabase(address, name);
 }
 
 /** By engine and data. */
@@ -110,8 +111,7 @@ async function makeTemplates(): Promise<Record<string, Record<string, string>>> 
     createTemplates(async () => {
       const name = `template_${process.pid}_${++count}`;
       templateDatabases.push(name);
-      await runSql(address, `create database ${name}`);
-      return addressOf(address, name);
+      return createDatabase(address, name);
     });
   const made = { sqlite, ...(server && { postgres: onServer(server) }) };
   const templates: Record<string, Record<string, string>> = {};

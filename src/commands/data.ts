@@ -14,6 +14,7 @@ import { readUnconnected, unconnectedFault } from '../domain/sending/counts.ts';
 import type { Services } from '../serve/compose/services.ts';
 import { exportAccounts } from '../transfer/export.ts';
 import { type ImportResult, importFile } from '../transfer/import.ts';
+import { checkDistribution } from './citus.ts';
 import {
   formatBytes,
   isDevice,
@@ -89,7 +90,8 @@ export async function runCheck(
   const { bytes, schemaVersion, accounts } = await services.status();
   const carriers = await checkCarriers(services, config);
   const sums = ledger ? await checkLedger(services) : NOTHING;
-  const faults = [...carriers.faults, ...sums.faults];
+  const stored = await checkDistribution(config);
+  const faults = [...stored.faults, ...carriers.faults, ...sums.faults];
   if (faults.length === 0) print('The settings are valid and the database can be used.');
   else remark(`columba: The database can be used. ${faults.join(' ')}`);
   for (const line of [...carriers.remarks, ...sums.remarks]) remark(`columba: ${line}`);
@@ -104,7 +106,7 @@ export async function runCheck(
     if (isOpenToOthers(path)) remark(`columba: Other users can read the database. Run: chmod 600 ${path}*`);
   }
   if (config.dialect !== '') print(`Dialect: ${dialectEntries(config)}`);
-  for (const line of [...carriers.lines, ...sums.lines]) print(line);
+  for (const line of [...stored.lines, ...carriers.lines, ...sums.lines]) print(line);
   if (settings) for (const line of configLines(config)) print(line);
   else remarkOnTerminal('The settings, each with its value: columba check --settings');
   return faults.length === 0 ? 0 : 1;

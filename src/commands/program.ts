@@ -80,6 +80,7 @@ export function createProgram(version: string): Command {
     .action(async (_options, command) => {
       process.exitCode = await (await import('./health.ts')).runHealth(configOf(command).config);
     });
+  addCitusCommands(add);
   add('settings', 'list every setting')
     .addHelpText('after', () => `\n${settingsTable()}`)
     .action(() => print(settingsTable()));
@@ -143,6 +144,20 @@ function addBackupCommands(add: Add): void {
     .option('--once', 'end when the copy is up to date')
     .action(async ({ from, once }, command) => {
       await (await import('./backup.ts')).runFollow(configOf(command).config, from, once === true);
+    });
+}
+
+/** A PostgreSQL database on several machines. */
+function addCitusCommands(add: Add): void {
+  const citus = add('citus', 'spread accounts over the nodes of Citus').helpCommand(false);
+  const distribute = citus
+    .command('distribute')
+    .description('distribute every table that is not distributed yet, while the service is stopped')
+    .copyInheritedSettings(citus);
+  withDatabase(distribute)
+    .option('--dry-run', 'only print the SQL')
+    .action(async ({ dryRun }, command) => {
+      await (await import('./citus.ts')).runDistribute(configOf(command).config, dryRun === true);
     });
 }
 

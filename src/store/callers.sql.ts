@@ -12,20 +12,23 @@ import { statement } from './statement.ts';
  * with few accounts PostgreSQL would read all of them, and would keep that plan when there are
  * many.
  */
-export const CALLER = `select account_id, allowed_networks from account
+export const CALLER = `select account_id, allowed_networks from account_directory
   where account_id = (select account_id from credential where user_id_hash = :hash and revoked_at is null)
     and disabled_at is null`;
 
 export interface IdentityRow {
   account_id: bigint;
   allowed_networks: string | null;
-  version: bigint;
+  /** Undefined on a distributed database. */
+  version?: bigint;
 }
 export const identify = statement<{ hash: string }, IdentityRow>(
   'accounts.identify',
   `select account_id, allowed_networks,
      (select version from tally where tally.account_id = caller.account_id) as version
    from (${CALLER}) as caller`,
+  // The node that is asked knows who calls. The version is on the node of the account.
+  { distributed: { text: `${CALLER}` } },
 );
 /** See schema/account-version.ts. */
 export const version = statement<{ account: AccountKey }, { version: bigint }>(
@@ -38,6 +41,6 @@ export const addDeletion = statement<DeletionValues & { account: AccountKey }>(
   `insert into audit (audit_id, at, actor_kind, actor_name, token_id, address, action, account, target, fields)
    select cast(:auditId as bigint), cast(:auditAt as bigint), 'contract', username, null,
      cast(:auditAddress as text), cast(:auditAction as text), username, cast(:auditTarget as text), ''
-   from account where account_id = :account`,
+   from account_directory where account_id = :account`,
   { affects: 'none' },
 );

@@ -19,7 +19,24 @@ export interface Statement<P = never, R = unknown> {
   readonly affects: Affected | undefined;
   /** Names what the statement deletes, for the audit: ids, never a text or a phone number. */
   readonly deletes: ((parameters: P) => string) | undefined;
+  readonly distributed: Distributed<P> | undefined;
   readonly row?: R;
+}
+
+/** What differs on a distributed database: see schema/distribution.ts. */
+export interface Distributed<P> {
+  /** The text, where Citus refuses the one for all engines. */
+  readonly text?: string;
+  /**
+   * The name of a parameter with a JSON array of accounts. The statement runs once for each, which
+   * the text names `:account`, because rows of several nodes cannot be locked by one statement.
+   */
+  readonly eachOf?: keyof P & string;
+  /**
+   * Statements that run in the same transaction, before this one, with its parameters. They change
+   * tables that are on other nodes, where keys, foreign keys and triggers do not reach.
+   */
+  readonly everywhere?: readonly Statement<P>[];
 }
 
 /**
@@ -36,6 +53,7 @@ export interface StatementOptions<P> {
    * unless no row was changed.
    */
   readonly deletes?: (parameters: P) => string;
+  readonly distributed?: Distributed<P>;
 }
 
 export type Value = string | bigint | number | null | Caller;
@@ -85,13 +103,13 @@ export type Fragment =
 export function statement<P extends Record<keyof P, Value>, R = never>(
   name: string,
   text: string,
-  { affects, deletes }: StatementOptions<P> = {},
+  { affects, deletes, distributed }: StatementOptions<P> = {},
 ): Statement<P, R> {
-  const parameters = [...new Set([...text.matchAll(PARAMETER)].map((match) => match[1] as keyof P & string))];
+  const parameters = parametersOf(text) as (keyof P & string)[];
   const writes = !/^\s*select\b/i.test(text);
   const affected = affects ?? ((parameters as string[]).includes('account') ? 'own' : undefined);
   if (writes && affected === undefined) throw new TypeError(`${name} writes and does not declare whom it affects`);
-  return { name, text, parameters, writes, affects: writes ? affected : undefined, deletes };
+  return { name, text, parameters, writes, affects: writes ? affected : undefined, deletes, distributed };
 }
 
 /**
@@ -103,6 +121,11 @@ export const EVERY_ACCOUNT = 'account_id >= 0';
 // Leaves out the :: of a cast.
 const PARAMETER = /(?<!:):([a-z][A-Za-z]*)/g;
 const FRAGMENT = /\{([a-z]+) ?([^}]*)\}/g;
+
+/** The names of the parameters in a text, in the order in which they come first. */
+export const parametersOf = (text: string): string[] => [
+  ...new Set([...text.matchAll(PARAMETER)].map((match) => match[1] as string)),
+];
 
 /** The text in the SQL of one engine. */
 export function render(text: string, parameters: readonly string[], dialect: SqlDialect): string {

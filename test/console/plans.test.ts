@@ -5,7 +5,7 @@ import { systemClock } from '../../src/base/clock.ts';
 import { createConsole } from '../../src/console/app.ts';
 import { issueLink } from '../../src/domain/access/sign-in.ts';
 import type { Database } from '../../src/store/database.ts';
-import { postgresDialect } from '../../src/store/postgres/connection.ts';
+import { postgresDialect } from '../../src/store/postgres/dialect.ts';
 import { createFailoverPool } from '../../src/store/postgres/pool.ts';
 import { sqliteDialect } from '../../src/store/sqlite/connection.ts';
 import { render, type Statement } from '../../src/store/statement.ts';

@@ -9,9 +9,10 @@ export const SIGN_IN = Object.fromEntries(
     .split(/\s+/)
     .map((name) => [`signIn.${name}`, 'operators sign in too']),
 );
-/** Statements that only the file of their engine uses. */
+/** Statements that only their file uses. */
 export const UNEXPORTED =
-  'database.encoding database.place schema.recordVersion schema.state sqlite.changesFrom sqlite.markCopy'.split(' ');
+  `accounts.addToDirectory accounts.setDisabledInDirectory accounts.setNetworksInDirectory database.encoding database.place
+   schema.recordVersion schema.state sqlite.changesFrom sqlite.markCopy userIds.renewVersion`.split(/\s+/);
 export const RESTORE: Readonly<Record<string, string>> = {
   'idempotency.voidClaims': 'a key belongs to a token',
   'installation.put': 'there is one row for the installation',

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { postgresDialect } from '../../src/store/postgres/connection.ts';
+import { postgresDialect } from '../../src/store/postgres/dialect.ts';
 import { sqliteDialect } from '../../src/store/sqlite/connection.ts';
 import { render, type SqlDialect, type StatementOptions, statement } from '../../src/store/statement.ts';
 

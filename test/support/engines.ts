@@ -2,17 +2,9 @@ import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
+import { clusterOf, createDatabase, databaseOf, dropDatabase } from './databases.ts';
 import { pathOf } from './opened-database.ts';
-import {
-  addressOf,
-  createRestorer,
-  createTemplates,
-  databaseOf,
-  type Restorer,
-  runSql,
-  type Template,
-  type Templates,
-} from './templates.ts';
+import { createRestorer, createTemplates, type Restorer, type Template, type Templates } from './templates.ts';
 
 export { SAMPLE } from './templates.ts';
 
@@ -53,9 +45,8 @@ function postgres(server: string): Engine & { readonly untouched: () => Promise<
   const made: string[] = [];
   const make = async (template?: string) => {
     const name = `test_${process.pid}_${++count}`;
-    await runSql(server, `create database ${name}${template ? ` template ${databaseOf(template)}` : ''}`);
     made.push(name);
-    return addressOf(server, name);
+    return createDatabase(server, name, template && databaseOf(template));
   };
   const restorerOf = (database: string) => {
     const restorer = restorers.get(database) ?? createRestorer(database);
@@ -67,12 +58,13 @@ function postgres(server: string): Engine & { readonly untouched: () => Promise<
   const restorers = new Map<string, Restorer>();
   after(async () => {
     for (const each of restorers.values()) await each.close();
-    for (const name of made) await runSql(server, `drop database ${name} with (force)`);
+    for (const name of made) await dropDatabase(server, name);
   });
   return {
     name: 'postgres',
     async fresh(data) {
-      const used = data === 'sample' ? released.pop() : undefined;
+      // Of a cluster a copy of the template takes less than filling the tables of all nodes again.
+      const used = data === 'sample' && !(await clusterOf(server)) ? released.pop() : undefined;
       if (used) await restorerOf(used).restore();
       return used ?? make(data === 'none' ? undefined : await templates[data]);
     },

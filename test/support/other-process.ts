@@ -1,6 +1,6 @@
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite';
 import pg from 'pg';
-import { postgresDialect } from '../../src/store/postgres/connection.ts';
+import { postgresDialect } from '../../src/store/postgres/dialect.ts';
 import { type Migratable, type Migration, migrate } from '../../src/store/schema/migrations.ts';
 import { sqliteDialect } from '../../src/store/sqlite/connection.ts';
 import { render, type SqlDialect, type Statement } from '../../src/store/statement.ts';

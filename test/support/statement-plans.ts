@@ -2,7 +2,7 @@ import { globSync } from 'node:fs';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { auditedOf } from '../../src/store/postgres/audited-statement.ts';
 import { withCaller } from '../../src/store/postgres/caller-statement.ts';
-import { postgresDialect } from '../../src/store/postgres/connection.ts';
+import { postgresDialect } from '../../src/store/postgres/dialect.ts';
 import { manyOf } from '../../src/store/postgres/many-statement.ts';
 import { render, type Statement } from '../../src/store/statement.ts';
 

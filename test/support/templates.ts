@@ -5,6 +5,9 @@ import { systemClock } from '../../src/base/clock.ts';
 import { readConfig } from '../../src/config/settings.ts';
 import { createApp } from '../../src/serve/compose/contract.ts';
 import { importFile } from '../../src/transfer/import.ts';
+import { closeTemplate, distributeTables, runSql } from './databases.ts';
+
+export { addressOf, databaseOf, runSql } from './databases.ts';
 
 /**
  * Databases that the tests copy. test/run.ts makes them once for all files, which saves each file
@@ -43,7 +46,10 @@ async function fill(database: string, data: Template): Promise<string> {
   });
   if (data === 'sample') await importFile(SAMPLE, app.archive, () => LOADED_AT);
   await app.stop();
-  if (data === 'sample' && !database.startsWith('sqlite:')) await runSql(database, KEEP_SAMPLE);
+  if (database.startsWith('sqlite:')) return database;
+  await distributeTables(database);
+  if (data === 'sample') await runSql(database, KEEP_SAMPLE);
+  await closeTemplate(database);
   return database;
 }
 
@@ -96,13 +102,3 @@ export function createRestorer(database: string): Restorer {
     close: () => client.end(),
   };
 }
-
-export async function runSql(database: string, text: string): Promise<void> {
-  const client = new pg.Client({ connectionString: database });
-  await client.connect();
-  await client.query(text).finally(() => client.end());
-}
-
-/** The address of another database of the same server, and the name in an address. */
-export const addressOf = (server: string, name: string): string => server.replace(/\/[^/?]*($|\?)/, `/${name}$1`);
-export const databaseOf = (address: string): string => new URL(address).pathname.slice(1);

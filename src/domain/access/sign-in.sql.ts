@@ -92,9 +92,9 @@ export const addSession = statement<
 export const sessionByHash = statement<{ hash: string }, FoundSessionRow>(
   'signIn.sessionByHash',
   `select ${sessionColumns}, operator.name as operator_name, operator.disabled_at as operator_disabled_at,
-     username, account.disabled_at as account_disabled_at, allowed_networks
+     username, account_directory.disabled_at as account_disabled_at, allowed_networks
    from session left join operator on operator.operator_id = session.operator_id
-     left join account on account.account_id = session.account_id
+     left join account_directory on account_directory.account_id = session.account_id
    where session_hash = :hash`,
 );
 export const sessionsOf = statement<ByOwner & { limit: number }, SessionRow>(

@@ -15,7 +15,7 @@ export interface TokenRow {
 }
 const columns =
   'token_id, kind, name, username, scopes, operator_token.created_at, expires_at, last_used_at, revoked_at';
-const source = 'operator_token left join account on account.account_id = operator_token.account_id';
+const source = 'operator_token left join account_directory on account_directory.account_id = operator_token.account_id';
 
 export interface BearerRow extends TokenRow {
   account_id: bigint | null;

@@ -113,9 +113,18 @@ export const accountsAfter = statement<{ after: string; limit: number }, Account
   'accounts.accountsAfter',
   `select ${columns} from account where username > :after order by username {limit :limit}`,
 );
+/** Of several nodes each has the directory: see store/schema/account-directory.ts. */
+const addToDirectory = statement<
+  { account: bigint } & Pick<AccountValues, 'username' | 'disabledAt' | 'allowedNetworks'>
+>(
+  'accounts.addToDirectory',
+  `insert into account_directory (account_id, username, disabled_at, allowed_networks)
+   values (:account, :username, :disabledAt, :allowedNetworks)`,
+);
 export const addAccount = statement<{ account: bigint } & AccountValues>(
   'accounts.addAccount',
   `insert into account (${columns}) values (:account, ${accountColumns.parameters})`,
+  { distributed: { everywhere: [addToDirectory] } },
 );
 /** Replaces the given details. Null leaves a column as it is. */
 export const setDetails = statement<One & Details>(
@@ -136,15 +145,47 @@ export const setPassword = statement<One & { passwordHash: string }>(
   'accounts.setPassword',
   'update account set password_hash = :passwordHash where account_id = :account and password_hash is null',
 );
+const setNetworks = statement<One & Pick<AccountValues, 'allowedNetworks'>>(
+  'accounts.setNetworksInDirectory',
+  `update account_directory set allowed_networks = :allowedNetworks
+   where account_id = :account and allowed_networks is distinct from :allowedNetworks`,
+);
 export const setSettings = statement<One & Pick<AccountValues, Setting>>(
   'accounts.setSettings',
   `update account set ${accountColumns.assignments(SETTINGS)} where account_id = :account`,
+  { distributed: { everywhere: [setNetworks] } },
+);
+const setDisabledInDirectory = statement<One & { disabledAt: number | null }>(
+  'accounts.setDisabledInDirectory',
+  'update account_directory set disabled_at = :disabledAt where account_id = :account',
 );
 export const setDisabledAt = statement<One & { disabledAt: number | null }>(
   'accounts.setDisabledAt',
   'update account set disabled_at = :disabledAt where account_id = :account',
+  { distributed: { everywhere: [setDisabledInDirectory] } },
 );
-export const removeAccount = statement<One>('accounts.remove', 'delete from account where account_id = :account');
+/** Tables without a foreign key to the account where it is on another node. */
+const OWNED_ELSEWHERE = [
+  'account_directory',
+  'credential',
+  'operator_token',
+  'sign_in_link',
+  'session',
+  'second_factor',
+  'recovery_code',
+  'route',
+  'webhook_delivery',
+  'webhook',
+  'migration_stage',
+  'migration_client_rule',
+] as const;
+export const removeAccount = statement<One>('accounts.remove', 'delete from account where account_id = :account', {
+  distributed: {
+    everywhere: OWNED_ELSEWHERE.map((table) =>
+      statement<One>(`accounts.removeFrom.${table}`, `delete from ${table} where account_id = :account`),
+    ),
+  },
+});
 /** Locks the account as its transactions do, so that no other call moves its credits. */
 export const lockAccount = statement<One>('accounts.lock', 'update account set tag = tag where account_id = :account');
 

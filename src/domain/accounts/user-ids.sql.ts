@@ -20,20 +20,26 @@ export const credentialOwner = statement<{ hash: string }, { account_id: bigint 
   'userIds.credentialOwner',
   'select account_id from credential where user_id_hash = :hash',
 );
+/** Triggers do this where user_ids are on the node of their account. */
+const renewVersion = statement<{ account: bigint }>('userIds.renewVersion', 'select version_of(:account)');
+const distributed = { everywhere: [renewVersion] };
 export const addCredential = statement<{ account: bigint } & Credential>(
   'userIds.addCredential',
   `insert into credential (account_id, ${credentialColumns.names}) values (:account, ${credentialColumns.parameters})`,
+  { distributed },
 );
 /** Revokes the credentials of an account whose hash starts with `prefix` and is not `keep`. */
 export const revokeCredentials = statement<{ account: bigint; prefix: string; keep: string; revokedAt: number }>(
   'userIds.revokeCredentials',
   `update credential set revoked_at = :revokedAt
    where account_id = :account and user_id_hash like :prefix || '%' and user_id_hash <> :keep and revoked_at is null`,
+  { distributed },
 );
 export const revokeUserId = statement<{ account: bigint; hash: string; revokedAt: number }>(
   'userIds.revoke',
   `update credential set revoked_at = :revokedAt
    where account_id = :account and user_id_hash = :hash and revoked_at is null`,
+  { distributed },
 );
 
 const USED_FIELDS = { ...CREDENTIAL_FIELDS, lastUsedAt: 'instant?' } as const;

@@ -17,5 +17,5 @@ export const toPurge = statement<Record<string, never>, { total: bigint }>(
 /** For the command `columba check`. */
 export const status = statement<Record<string, never>, { bytes: bigint; version: bigint; accounts: bigint }>(
   'totals.status',
-  `select {size} as bytes, (select max(version) from schema_version) as version, (select count(*) from account) as accounts`,
+  `select {size} as bytes, (select max(version) from schema_version) as version, (select count(*) from account_directory) as accounts`,
 );

@@ -22,7 +22,7 @@ export type RouteRow = RowOf<typeof ROUTE_FIELDS, typeof OWNER> & { username: st
 export const routeColumns = defineColumns(ROUTE_FIELDS, OWNER);
 
 const routes = `select ${routeColumns.namesOf('route')}, username
-  from route join account on account.account_id = route.account_id`;
+  from route join account_directory on account_directory.account_id = route.account_id`;
 
 /** A page of the routes whose names follow `after`. */
 export const routesAfter = statement<{ after: string; limit: number }, RouteRow>(

@@ -74,6 +74,11 @@ export const levels = statement<Queue, { priority: bigint }>(
   `select priority from (with recursive ${levelsOf('rested', RESTED)}, ${levelsOf('backlog', BACKLOG)}
      select priority from rested union select priority from backlog) as level
    where priority is not null order by priority desc`,
+  {
+    distributed: {
+      text: 'select distinct priority from dispatch_account where connector_key = :key order by priority desc',
+    },
+  },
 );
 const ofLevel = 'dispatch_account where connector_key = :key and priority = :priority';
 /**
@@ -99,19 +104,18 @@ export const nextDue = statement<Level, { next_due_at: bigint }>(
    union all
    select next_due_at from (select next_due_at from ${ofLevel} and ${BACKLOG} order by served_at {limit 1}) as backlog`,
 );
-/** Locks those of `ids` that still have work and that no other transaction uses. */
-export const lockAccounts = statement<
-  { connector: string; isDefault: number; now: number; ids: string },
-  DueAccountRow
->(
-  'sending.lockAccounts',
+const lockAmong = (accounts: string) =>
   `select dispatch_account.account_id, way, account.priority, time_zone, quiet_hours, unknown_outcome_policy, region, mobile, tel, account.carrier_fields
    from dispatch_account join account on account.account_id = dispatch_account.account_id
    where account.disabled_at is null
      and (way = :connector or (way = '' and (account.connector = :connector or (account.connector is null and :isDefault = 1))))
-     and next_due_at <= :now and dispatch_account.account_id {among :ids}
-   {locknew account}`,
-);
+     and next_due_at <= :now and dispatch_account.account_id ${accounts}
+   {locknew account}`;
+/** Locks those of `ids` that still have work and that no other transaction uses. */
+export const lockAccounts = statement<
+  { connector: string; isDefault: number; now: number; ids: string },
+  DueAccountRow
+>('sending.lockAccounts', lockAmong('{among :ids}'), { distributed: { text: lockAmong('= :account'), eachOf: 'ids' } });
 
 /** Clients do not see a claim, so cached answers stay valid. */
 export const claim = statement<

@@ -20,7 +20,7 @@ type One = { webhook: bigint };
 type Delivery = One & { event: bigint };
 const columns = `webhook_id, webhook.account_id, username, url, events, is_full, secret, old_secret, old_secret_until,
   webhook.created_at, webhook.disabled_at, disabled_reason`;
-const source = 'webhook left join account on account.account_id = webhook.account_id';
+const source = 'webhook left join account_directory on account_directory.account_id = webhook.account_id';
 
 export const addWebhook = statement<
   One & { owner: bigint | null; url: string; events: string; isFull: number; secret: string; createdAt: number }
@@ -126,7 +126,8 @@ export const attemptsBefore = statement<
 export type EventRow = DeliveryRow & { due_at: bigint | null; username: string | null };
 type FromEvent = { sinceAt: number; afterAt: number; afterWebhook: bigint; afterEvent: bigint; limit: number };
 const eventColumns = `webhook_id, event_id, webhook_delivery.account_id, type, at, data, attempts, due_at, username`;
-const eventSource = 'webhook_delivery left join account on account.account_id = webhook_delivery.account_id';
+const eventSource =
+  'webhook_delivery left join account_directory on account_directory.account_id = webhook_delivery.account_id';
 const eventOrder = `at >= :sinceAt and (at, webhook_id, event_id) > (:afterAt, :afterWebhook, :afterEvent)
    order by at, webhook_id, event_id {limit :limit}`;
 export const eventsAfter = statement<FromEvent, EventRow>(

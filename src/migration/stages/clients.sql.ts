@@ -75,7 +75,7 @@ export interface ClientPosition {
   address: string;
 }
 const OWNER = `left join credential on credential.user_id_hash = client.user_id_hash
-     left join account on account.account_id = credential.account_id`;
+     left join account_directory on account_directory.account_id = credential.account_id`;
 /** A page of clients. An empty `username` means every account. */
 export const clientsAfter = statement<ClientPosition & { username: string; before: number; limit: number }, ClientRow>(
   'migrationClients.after',
@@ -140,5 +140,12 @@ export const deleteUnknownClients = statement<Nothing>(
   'migrationClients.deleteUnknown',
   `delete from migration_client where user_id_hash is not null and not exists
      (select 1 from credential where credential.user_id_hash = migration_client.user_id_hash)`,
-  { affects: 'none' },
+  {
+    affects: 'none',
+    distributed: {
+      text: `delete from migration_client where user_id_hash in
+        (select client.user_id_hash from migration_client as client
+           left join credential on credential.user_id_hash = client.user_id_hash where credential.account_id is null)`,
+    },
+  },
 );

@@ -16,7 +16,7 @@ export interface ClientRuleRow {
 export const clientRules = statement<{ limit: number }, ClientRuleRow>(
   'migrationRules.all',
   `select name, migration_client_rule.account_id, username, network, header, header_value, stage, changed_at
-   from migration_client_rule left join account on account.account_id = migration_client_rule.account_id
+   from migration_client_rule left join account_directory on account_directory.account_id = migration_client_rule.account_id
    order by name {limit :limit}`,
 );
 export const putClientRule = statement<{
@@ -78,14 +78,14 @@ export interface MovingRow {
 /** All accounts, with their own stage if they have one. */
 export const stagesOfAll = statement<{ after: string; limit: number }, MovingRow>(
   'migrationRules.stagesOfAll',
-  `select account.account_id, username, stage, migration_stage.changed_at as stage_at
-   from account left join migration_stage on migration_stage.account_id = account.account_id
+  `select account_directory.account_id, username, stage, migration_stage.changed_at as stage_at
+   from account_directory left join migration_stage on migration_stage.account_id = account_directory.account_id
    where username > :after order by username {limit :limit}`,
 );
 export const stageOfName = statement<{ username: string }, MovingRow>(
   'migrationRules.stageOfName',
-  `select account.account_id, username, stage, migration_stage.changed_at as stage_at
-   from account left join migration_stage on migration_stage.account_id = account.account_id
+  `select account_directory.account_id, username, stage, migration_stage.changed_at as stage_at
+   from account_directory left join migration_stage on migration_stage.account_id = account_directory.account_id
    where username = :username`,
 );
 /** Counts scheduled messages that are not active. */

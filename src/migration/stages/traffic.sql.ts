@@ -27,7 +27,7 @@ export const stageOf = statement<{ account: AccountKey }, StageRow>(
 export const stagesAfter = statement<{ after: string; limit: number }, AccountStageRow>(
   'migrationTraffic.stagesAfter',
   `select migration_stage.account_id, username, stage, changed_at
-   from migration_stage join account on account.account_id = migration_stage.account_id
+   from migration_stage join account_directory on account_directory.account_id = migration_stage.account_id
    where username > :after order by username {limit :limit}`,
 );
 export const anyLeading = statement<Nothing, { account_id: bigint }>(

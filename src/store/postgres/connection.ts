@@ -6,9 +6,8 @@ import { identify } from '../callers.sql.ts';
 import type { TransactionQueries } from '../database.ts';
 import { deletionOf } from '../deletion.ts';
 import type { Migratable } from '../schema/migrations.ts';
-import { readRecords, render, type SqlDialect, type Statement, type Value } from '../statement.ts';
+import { render, type Statement, type Value } from '../statement.ts';
 import { unavailable } from '../unavailable.ts';
-import { auditedOf } from './audited-statement.ts';
 import {
   type CallerStatement,
   callerValues,
@@ -16,39 +15,14 @@ import {
   identifyFrom,
   lockManyQuery,
   lockQuery,
-  withCaller,
 } from './caller-statement.ts';
 import { escaped } from './column-values.ts';
+import { postgresDialect } from './dialect.ts';
 import type { Prepared, PreparedResult } from './driver-query.ts';
-import { hasIdsOnly, type ManyRow, type ManyStatement, manyOf, manyValues } from './many-statement.ts';
+import { type ManyRow, manyValues } from './many-statement.ts';
 import { DriverChanged, type Execute, tryFast } from './prepared-query.ts';
+import { auditedStatementOf, callerStatementOf, manyStatementOf, renderedOf } from './statement-forms.ts';
 import type { Write } from './write-batches.ts';
-
-export const postgresDialect: SqlDialect = {
-  engine: 'postgres',
-  parameter: (number) => `$${number}`,
-  fragments: {
-    binary: () => 'collate "C"',
-    clustered: () => '',
-    rare: (condition) => condition,
-    // As a join it read all messages of the account: 3.6 ms for 25 of 1,000, not 0.2.
-    among: (argument) => `= any(array(select value::bigint from json_array_elements_text(${argument}::json)))`,
-    ending: (text) => `right(${text}, 6)`,
-    using: () => '',
-    // The records have the account. Named here too, 60 of 1,000 attempts took 240 ms, not 19.
-    joined: (argument) => `${argument.split(' ')[1]}::bigint is not null`,
-    limit: (count) => `limit ${count}`,
-    lock: (table) => `for no key update of ${table}`,
-    locknew: (table) => `for no key update of ${table} skip locked`,
-    share: (table) => `for share of ${table}`,
-    records: (argument) => {
-      const { rows, columns } = readRecords(argument);
-      const values = columns.map(({ name, type }, index) => `(value->>${index})::${type} as ${name}`);
-      return `(select ${values.join(', ')} from json_array_elements(${rows}::json))`;
-    },
-    size: () => 'pg_database_size(current_database())',
-  },
-};
 
 export const VERSIONS = {
   name: 'versions',
@@ -58,49 +32,8 @@ export const VERSIONS = {
 // Rows of one insert: enough to hide the round trips. PostgreSQL takes at most 65,535 parameters.
 const ROWS_PER_INSERT = 500;
 
-const renderedTexts = new WeakMap<object, string>();
-const callerStatements = new WeakMap<object, { found: CallerStatement | undefined }>();
-
-function callerStatementOf(statement: Statement<never>): CallerStatement | undefined {
-  let known = callerStatements.get(statement);
-  if (!known) {
-    known = { found: withCaller(statement, postgresDialect) };
-    callerStatements.set(statement, known);
-  }
-  return known.found;
-}
-
-const manyStatements = new WeakMap<object, { found: ManyStatement | undefined }>();
-
-function manyStatementOf(statement: Statement<never>): ManyStatement | undefined {
-  let known = manyStatements.get(statement);
-  if (!known) {
-    known = { found: manyOf(statement, postgresDialect) };
-    manyStatements.set(statement, known);
-  }
-  return known.found;
-}
-
-/** Whether writes like this one, for several accounts, are one statement. */
-export const isForMany = (write: Write): boolean =>
-  !write.statement.deletes && hasIdsOnly(write) && manyStatementOf(write.statement) !== undefined;
-
-const auditedStatements = {
-  known: new WeakMap<object, CallerStatement>(),
-  caller: new WeakMap<object, CallerStatement>(),
-};
-
-function auditedStatementOf(statement: Statement<never>, of: 'known' | 'caller'): CallerStatement {
-  let known = auditedStatements[of].get(statement);
-  if (!known) {
-    known = auditedOf(statement, postgresDialect, of === 'caller');
-    auditedStatements[of].set(statement, known);
-  }
-  return known;
-}
-
 /** The caller of a statement, where its account is not known yet. */
-function unidentifiedCaller(parameters: object): Caller | undefined {
+export function unidentifiedCaller(parameters: object): Caller | undefined {
   const { account } = parameters as { account?: unknown };
   return account instanceof Caller && account.id === undefined ? account : undefined;
 }
@@ -111,6 +44,9 @@ export class Connection implements Migratable, TransactionQueries {
   readonly #executePrepared: Execute;
   /** The driver's time-out, where it differs from that of the pool. */
   #timeoutMs: number | undefined;
+
+  /** See distributed-connection.ts. */
+  protected readonly mode: 'plain' | 'distributed' = 'plain';
 
   constructor(client: pg.PoolClient, execute: Execute) {
     this.#client = client;
@@ -129,7 +65,7 @@ export class Connection implements Migratable, TransactionQueries {
             ...parameters,
             ...deletion,
           })
-        : this.#execute(statement, parameters);
+        : this.execute(statement, parameters);
     const rows = found ?? (await execute()).rows;
     return rows as R[];
   }
@@ -154,7 +90,7 @@ export class Connection implements Migratable, TransactionQueries {
       const [row] = (await this.#executeCombined(combined, parameters)).rows;
       if (identifyFrom(row, caller) === 'done') return Number(row?.changes);
     } else if (caller) await this.identify(caller);
-    return (await this.#execute(statement, parameters)).rowCount ?? 0;
+    return (await this.execute(statement, parameters)).rowCount ?? 0;
   }
 
   /** Returns how many rows it deleted. */
@@ -279,14 +215,10 @@ export class Connection implements Migratable, TransactionQueries {
     return translateErrors(() => this.#executePrepared<R>(this.#client, query, this.#timeoutMs));
   }
 
-  #execute<P>(statement: Statement<P>, parameters: P): Promise<PreparedResult> {
-    let text = renderedTexts.get(statement);
-    if (text === undefined) {
-      text = render(statement.text, statement.parameters, postgresDialect);
-      renderedTexts.set(statement, text);
-    }
-    const values = statement.parameters.map((name) => parameterOf(parameters[name]));
-    return this.#executeNamed({ name: statement.name, text, values });
+  protected execute<P>(statement: Statement<P>, parameters: P): Promise<PreparedResult> {
+    const rendered = renderedOf(statement as Statement<never>, this.mode);
+    const values = rendered.parameters.map((name) => parameterOf(parameters[name as keyof P]));
+    return this.#executeNamed({ name: statement.name, text: rendered.text, values });
   }
 
   #executeCombined(combined: CallerStatement, parameters: object): Promise<PreparedResult> {
@@ -297,7 +229,7 @@ export class Connection implements Migratable, TransactionQueries {
   /** One insert of all rows. It is prepared for one row and for the full number of rows. */
   async #insertAll<P>(statement: Statement<P>, rows: readonly P[]): Promise<void> {
     if (rows.length === 1) {
-      await this.#execute(statement, rows[0] as P);
+      await this.execute(statement, rows[0] as P);
       return;
     }
     const values = rows.flatMap((row) => statement.parameters.map((name) => parameterOf(row[name])));

@@ -3,13 +3,26 @@ import type { Clock } from '../../base/clock.ts';
 import { isUnavailable, Problem } from '../../base/problem.ts';
 import { Caller } from '../caller.ts';
 import type { Database, Place } from '../database.ts';
+import { otherSessions } from '../schema/distribution-facts.ts';
 import { currentVersion, migrate, type SchemaState } from '../schema/migrations.ts';
 import { type Statement, statement } from '../statement.ts';
 import { unavailable } from '../unavailable.ts';
-import { Connection, isForMany, postgresDialect, translateErrors } from './connection.ts';
+import { Connection, translateErrors } from './connection.ts';
+import { postgresDialect } from './dialect.ts';
+import {
+  type CitusState,
+  countWorkers,
+  distribute,
+  distributedMigration,
+  readCitusState,
+  readDistributionSteps,
+  readUndistributed,
+} from './distribute.ts';
+import { DistributedConnection } from './distributed-connection.ts';
 import { postgresFault, type SettingNames } from './faults.ts';
 import { createFailoverPool, type FailoverPool, type PostgresSettings } from './pool.ts';
 import { DriverChanged, type Execute, executeFast, executePlain } from './prepared-query.ts';
+import { isForMany } from './statement-forms.ts';
 import { createVersionQuestions } from './version-questions.ts';
 import { createWriteBatches, isOfCaller } from './write-batches.ts';
 
@@ -20,7 +33,8 @@ import { createWriteBatches, isOfCaller } from './write-batches.ts';
 export async function openPostgres(settings: PostgresSettings, clock: Clock): Promise<Database> {
   const pool = createFailoverPool(settings, clock);
   const settingNames = settings.settingNames ?? UNNAMED_SETTINGS;
-  const { withConnection, check, tryDriver } = createConnections(pool, clock, settingNames);
+  const { withConnection, check, tryDriver, setDistributed } = createConnections(pool, clock, settingNames);
+  let isDistributed = false;
   try {
     await tryDriver();
     await withConnection((connection) =>
@@ -28,11 +42,12 @@ export async function openPostgres(settings: PostgresSettings, clock: Clock): Pr
         [...NO_TIMEOUTS, MIGRATION_LOCK],
         async () => {
           await requireUtf8(connection);
-          await migrate(connection, postgresDialect, clock.now);
+          isDistributed = await migrateWhereStored(connection, clock.now);
         },
         NO_TIMEOUT_MS,
       ),
     );
+    if (isDistributed) setDistributed();
   } catch (thrown) {
     await pool.close();
     throw thrown;
@@ -54,7 +69,7 @@ export async function openPostgres(settings: PostgresSettings, clock: Clock): Pr
     all: (statement, parameters) => withConnection((connection) => connection.all(statement, parameters)),
     first: (statement, parameters) => withConnection((connection) => connection.first(statement, parameters)),
     run: (statement, parameters) =>
-      isOfCaller(parameters)
+      isOfCaller(parameters) && !isDistributed
         ? write({ statement: statement as Statement<never>, parameters })
         : withConnection((connection) => connection.run(statement, parameters)),
     transaction: (account, work, lockWaitMs) =>
@@ -74,6 +89,66 @@ export async function openPostgres(settings: PostgresSettings, clock: Clock): Pr
     },
     close: () => pool.close(),
   };
+}
+
+/** Returns whether the accounts are spread over several nodes. */
+async function migrateWhereStored(connection: Connection, now: () => number): Promise<boolean> {
+  if ((await readCitusState(connection)) !== 'distributed') {
+    await migrate(connection, postgresDialect, now);
+    return false;
+  }
+  const migration = distributedMigration(connection);
+  await migrate(migration, postgresDialect, now);
+  await migration.finish();
+  return true;
+}
+
+/** Distributes the tables over the nodes of Citus, while no service uses them. */
+export async function distributePostgres(settings: PostgresSettings, clock: Clock): Promise<number> {
+  const pool = createFailoverPool(settings, clock);
+  const { withConnection } = createConnections(pool, clock, settings.settingNames ?? UNNAMED_SETTINGS);
+  try {
+    return await withConnection((connection) =>
+      connection.within([...NO_TIMEOUTS, MIGRATION_LOCK], () => distribute(connection), NO_TIMEOUT_MS),
+    );
+  } finally {
+    await pool.close();
+  }
+}
+
+export interface DistributionState {
+  readonly state: CitusState;
+  /** What remains to be executed. Throws where Citus is not ready. */
+  readonly steps: () => Promise<string[]>;
+  /** Tables that are not stored as the schema says. */
+  readonly undistributed: readonly string[];
+  readonly otherSessions: number;
+  readonly workers: number;
+}
+
+/** What `distributePostgres` would execute, and tables that are not stored as the schema says. */
+export async function readDistribution(settings: PostgresSettings, clock: Clock): Promise<DistributionState> {
+  const pool = createFailoverPool(settings, clock);
+  const { withConnection } = createConnections(pool, clock, settings.settingNames ?? UNNAMED_SETTINGS);
+  try {
+    return await withConnection(async (connection) => {
+      const state = await readCitusState(connection);
+      const steps = await readDistributionSteps(connection).then(
+        (found) => async () => found,
+        (thrown) => () => Promise.reject(thrown),
+      );
+      const others = await connection.first(otherSessions, {});
+      return {
+        state,
+        steps,
+        undistributed: await readUndistributed(connection),
+        otherSessions: Number(others?.total ?? 0n),
+        workers: state === 'none' ? 0 : await countWorkers(connection),
+      };
+    });
+  } finally {
+    await pool.close();
+  }
 }
 
 /** The schema version and the size of a database as it is; version 0 if it was never used. */
@@ -138,12 +213,13 @@ function createConnections(pool: FailoverPool, clock: Pick<Clock, 'after'>, sett
   /** Whether the server refused a write. A successful trial resets it. */
   let wasRefusedByDisk = false;
   let execute: Execute = executePlain;
+  let ConnectionClass = Connection;
 
   /** Runs work again that was rolled back by a deadlock or a conflict. */
   async function withConnection<T>(work: Work<T>): Promise<T> {
     for (let attempt = 1; ; attempt++) {
       try {
-        return await withClient(pool, (client) => work(new Connection(client, execute)));
+        return await withClient(pool, (client) => work(new ConnectionClass(client, execute)));
       } catch (thrown) {
         const { cause } = (thrown as Partial<Problem>).details ?? {};
         const { code = '' } = (cause ?? {}) as { code?: string };
@@ -179,7 +255,10 @@ function createConnections(pool: FailoverPool, clock: Pick<Clock, 'after'>, sett
     }
   }
 
-  return { withConnection, check, tryDriver };
+  const setDistributed = () => {
+    ConnectionClass = DistributedConnection;
+  };
+  return { withConnection, check, tryDriver, setDistributed };
 }
 
 /** A broken connection does not go back to the pool. */

@@ -142,7 +142,9 @@ function createPool(connectionString: string, settings: PoolSettings): pg.Pool {
  * know.
  */
 export const SESSION = [
-  'set plan_cache_mode = force_generic_plan',
+  // Citus finds the node of a statement by the values of its parameters, and refuses generic plans.
+  `select set_config('plan_cache_mode', case when to_regclass('pg_catalog.pg_dist_partition') is null
+     then 'force_generic_plan' else 'auto' end, false)`,
   ...['seqscan', 'bitmapscan', 'hashjoin', 'mergejoin', 'memoize'].map((way) => `set enable_${way} = off`),
   'set jit = off',
   "set default_transaction_isolation = 'read committed'",

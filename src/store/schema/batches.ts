@@ -59,11 +59,11 @@ const BUCKETS: Readonly<Record<string, string>> = {
   unknown: "$.status = 'UNKNOWN'",
 };
 const isIn = (bucket: string, row: string): string => `(${(BUCKETS[bucket] as string).replaceAll('$', row)})`;
-const names = Object.keys(BUCKETS);
+export const batchCounts = Object.keys(BUCKETS);
 
 const ofBatch = (row: string) => `account_id = ${row}.account_id and batch_id = ${row}.batch_id`;
 const each = (change: (bucket: string) => string): string =>
-  names.map((bucket) => `${bucket} = ${bucket} ${change(bucket)}`).join(', ');
+  batchCounts.map((bucket) => `${bucket} = ${bucket} ${change(bucket)}`).join(', ');
 
 export const sqliteBatches = `
   create trigger batch_sent_insert after insert on sent when new.batch_id is not null begin
@@ -87,13 +87,14 @@ export const sqliteBatches = `
   end;
 `;
 
-const counted = (rows: string): string =>
-  `select account_id, batch_id, ${names
+/** How many of these rows of `sent` are in each state, by batch. */
+export const countedByBatch = (rows: string): string =>
+  `select account_id, batch_id, ${batchCounts
     .map((bucket) => `count(*) filter (where ${isIn(bucket, rows)}) as ${bucket}`)
     .join(', ')} from ${rows} where batch_id is not null group by account_id, batch_id`;
 const apply = (sign: '+' | '-', rows: string): string =>
-  `update batch set ${names.map((bucket) => `${bucket} = batch.${bucket} ${sign} changed.${bucket}`).join(', ')}
-     from (${counted(rows)}) as changed where batch.account_id = changed.account_id and batch.batch_id = changed.batch_id;`;
+  `update batch set ${batchCounts.map((bucket) => `${bucket} = batch.${bucket} ${sign} changed.${bucket}`).join(', ')}
+     from (${countedByBatch(rows)}) as changed where batch.account_id = changed.account_id and batch.batch_id = changed.batch_id;`;
 const applyScheduled = (sign: '+' | '-', rows: string): string =>
   `update batch set in_schedule = batch.in_schedule ${sign} changed.total
      from (select account_id, batch_id, count(*) as total from ${rows} where batch_id is not null group by account_id, batch_id) as changed

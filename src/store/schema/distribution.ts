@@ -12,6 +12,8 @@ export type Distribution = 'account' | 'reference' | 'local';
 
 export const distribution: Readonly<Record<string, Distribution>> = {
   account: 'account',
+  // A view, until the database is distributed: see account-directory.ts.
+  account_directory: 'reference',
   credential: 'reference',
   contact_group: 'account',
   contact: 'account',

@@ -2,6 +2,7 @@ import { Problem } from '../../base/problem.ts';
 import type { Queries } from '../database.ts';
 import { render, type SqlDialect, statement } from '../statement.ts';
 import { sqliteAccountChange } from './account-change.ts';
+import { accountDirectory } from './account-directory.ts';
 import { accountVersionColumn, postgresAccountVersion, sqliteAccountVersion } from './account-version.ts';
 import { batchTables, postgresBatches, sqliteBatches } from './batches.ts';
 import { dispatchOrder, postgresDispatchOrder, sqliteDispatchOrder } from './dispatch-order.ts';
@@ -273,6 +274,7 @@ export const migrations: readonly Migration[] = [
     `,
   },
   { version: 39, name: 'senders that numbers know', sql: carrierMemory },
+  { version: 40, name: 'directory of accounts', sql: accountDirectory },
 ];
 
 /**

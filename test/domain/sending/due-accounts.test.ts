@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
 import * as statements from '../../../src/domain/sending/dispatch.sql.ts';
-import { postgresDialect } from '../../../src/store/postgres/connection.ts';
+import { postgresDialect } from '../../../src/store/postgres/dialect.ts';
 import { sqliteDialect } from '../../../src/store/sqlite/connection.ts';
 import { render, type Statement } from '../../../src/store/statement.ts';
 import { onEveryEngine } from '../../support/engines.ts';

@@ -22,7 +22,7 @@ import * as migrationClients from '../../../src/migration/stages/clients.sql.ts'
 import * as migratedAccounts from '../../../src/migration/stages/migrated-accounts.sql.ts';
 import * as migrationRules from '../../../src/migration/stages/rules.sql.ts';
 import * as migrationTraffic from '../../../src/migration/stages/traffic.sql.ts';
-import { postgresDialect } from '../../../src/store/postgres/connection.ts';
+import { postgresDialect } from '../../../src/store/postgres/dialect.ts';
 import { createFailoverPool } from '../../../src/store/postgres/pool.ts';
 import { sqliteDialect } from '../../../src/store/sqlite/connection.ts';
 import { render, type Statement } from '../../../src/store/statement.ts';

@@ -16,7 +16,7 @@ import * as sendingCounts from '../../../src/domain/sending/counts.sql.ts';
 import { identify } from '../../../src/store/callers.sql.ts';
 import { auditedOf } from '../../../src/store/postgres/audited-statement.ts';
 import { withCaller } from '../../../src/store/postgres/caller-statement.ts';
-import { postgresDialect } from '../../../src/store/postgres/connection.ts';
+import { postgresDialect } from '../../../src/store/postgres/dialect.ts';
 import { createFailoverPool } from '../../../src/store/postgres/pool.ts';
 import { sqliteDialect } from '../../../src/store/sqlite/connection.ts';
 import { render, type Statement } from '../../../src/store/statement.ts';

@@ -10,7 +10,7 @@ import * as persons from '../../../src/domain/privacy/persons.sql.ts';
 import * as attempts from '../../../src/domain/sending/attempts.sql.ts';
 import * as sending from '../../../src/domain/sending/dispatch.sql.ts';
 import * as receipts from '../../../src/domain/sending/receipts.sql.ts';
-import { postgresDialect } from '../../../src/store/postgres/connection.ts';
+import { postgresDialect } from '../../../src/store/postgres/dialect.ts';
 import { SESSION } from '../../../src/store/postgres/pool.ts';
 import { render, type Statement } from '../../../src/store/statement.ts';
 import { engines } from '../../support/engines.ts';

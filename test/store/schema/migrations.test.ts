@@ -59,6 +59,7 @@ onEveryEngine('migrations', (engine) => {
     const setting = await engine.fresh('none');
     const database = await openStore(setting);
     await database.run(sql('drop table if exists account_change'), {}); // only SQLite has it
+    await database.run(sql('drop view account_directory'), {});
     for (const table of TABLES) await database.run(sql(`drop table ${table}`), {});
     await database.run(sql('delete from schema_version'), {});
     await database.run(sql('create table scheduled (in_the_way bigint)'), {});

@@ -1,0 +1,58 @@
+import { systemClock } from '../base/clock.ts';
+import { counted } from '../base/counted.ts';
+import { Problem } from '../base/problem.ts';
+import { databaseName, sqlitePath } from '../config/database-name.ts';
+import type { Config } from '../config/settings.ts';
+import { pendingMigrations } from '../store/schema/migrations.ts';
+import { print } from './output.ts';
+
+/** `columba citus distribute` spreads the tables of a PostgreSQL database over several machines. */
+export async function runDistribute(config: Config, isDryRun: boolean): Promise<void> {
+  if (sqlitePath(config) !== undefined)
+    throw new Problem(
+      'bad-argument',
+      'SQLite is one file. Move the accounts to PostgreSQL first: see docs/SCALING.md.',
+    );
+  const { distributePostgres, readDistribution, readSchemaState } = await import('../store/postgres/database.ts');
+  const settings = settingsOf(config);
+  const { version } = await readSchemaState(settings, systemClock);
+  if (pendingMigrations(version).length > 0)
+    throw new Problem('bad-argument', 'The database needs the tables of this version first. Run: columba check');
+  const { steps, otherSessions } = await readDistribution(settings, systemClock);
+  const pending = await steps();
+  if (pending.length === 0) return print(`${databaseName(config)}: every table is distributed already.`);
+  if (isDryRun) {
+    for (const step of ['begin', ...pending, 'commit']) print(`${step.replace(/\n\s+/g, '\n  ')};`);
+    return;
+  }
+  if (otherSessions > 0)
+    throw new Problem(
+      'conflict',
+      `The service has ${counted(otherSessions, 'connection')} to the database. Stop it first, on every machine.`,
+    );
+  const done = await distributePostgres(settings, systemClock);
+  print(`${databaseName(config)}: distributed, with ${counted(done, 'statement')}. Start the service again.`);
+}
+
+const settingsOf = ({ database: url, databaseTimeoutMs: timeoutMs }: Config) => ({ url, connectionsMax: 1, timeoutMs });
+
+const NOTHING = { faults: [], lines: [] };
+
+/** How the tables are stored, and one sentence for each fault. */
+export async function checkDistribution(config: Config): Promise<{ faults: string[]; lines: string[] }> {
+  if (sqlitePath(config) !== undefined) return NOTHING;
+  const { readDistribution } = await import('../store/postgres/database.ts');
+  const { state, undistributed, workers } = await readDistribution(settingsOf(config), systemClock);
+  if (state === 'none') return NOTHING;
+  if (state === 'ready')
+    return {
+      ...NOTHING,
+      lines: ['Citus: installed, and all tables are on one node. To distribute them: columba citus distribute'],
+    };
+  return {
+    faults: undistributed.map(
+      (table) => `The table ${table} is not distributed as this version needs it. Run: columba citus distribute`,
+    ),
+    lines: [`Citus: the accounts are spread over ${counted(workers, 'worker node')}`],
+  };
+}

@@ -1,0 +1,90 @@
+import { Problem } from '../../base/problem.ts';
+import type { Queries } from '../database.ts';
+import { distributionSteps, foreignKeysOf, withoutForeignKeys } from '../schema/distributed.ts';
+import { distribution } from '../schema/distribution.ts';
+import { citusState, keyFacts, nodeFacts, tableFacts, triggerFacts } from '../schema/distribution-facts.ts';
+
+/** A connection whose SQL may be that of a schema. */
+interface Distributable extends Queries {
+  exec(sql: string): void | Promise<void>;
+}
+
+/** none: PostgreSQL without Citus. ready: Citus is there, and the tables are on one node. */
+export type CitusState = 'none' | 'ready' | 'distributed';
+
+export async function readCitusState(connection: Queries): Promise<CitusState> {
+  if (!(await connection.first(citusState, {}))?.is_there) return 'none';
+  const tables = await connection.all(tableFacts, {});
+  return tables.some(({ name, method }) => name === 'account' && method !== null) ? 'distributed' : 'ready';
+}
+
+/** Tables of the schema that are not stored as it says. Empty where Citus is not there. */
+export async function readUndistributed(connection: Queries): Promise<string[]> {
+  if ((await readCitusState(connection)) === 'none') return [];
+  const tables = await connection.all(tableFacts, {});
+  const wanted = { account: 'h', reference: 'n', local: null };
+  return tables
+    .filter(({ name, method }) => {
+      const declared = distribution[name];
+      return declared === undefined || method !== wanted[declared];
+    })
+    .map(({ name }) => name);
+}
+
+export const countWorkers = async (connection: Queries): Promise<number> =>
+  (await connection.all(nodeFacts, {})).filter(({ is_coordinator, is_active }) => !is_coordinator && is_active).length;
+
+/** What remains to be executed; empty where all tables are distributed. */
+export async function readDistributionSteps(connection: Queries): Promise<string[]> {
+  const state = await readCitusState(connection);
+  if (state === 'none')
+    throw new Problem(
+      'bad-argument',
+      'The extension citus is not installed in this database. Run there: create extension citus',
+    );
+  const nodes = await connection.all(nodeFacts, {});
+  if (!nodes.some(({ is_coordinator }) => is_coordinator))
+    throw new Problem(
+      'bad-argument',
+      "The coordinator does not know its own address. Run there: select citus_set_coordinator_host('HOST', PORT)",
+    );
+  if (!nodes.some(({ is_coordinator }) => !is_coordinator))
+    throw new Problem(
+      'bad-argument',
+      "Citus has no worker node. Run on the coordinator, for each: select citus_add_node('HOST', PORT)",
+    );
+  return distributionSteps(
+    await connection.all(tableFacts, {}),
+    await connection.all(keyFacts, {}),
+    await connection.all(triggerFacts, {}),
+  );
+}
+
+/** Runs in a transaction. Returns how many statements it has executed. */
+export async function distribute(connection: Distributable): Promise<number> {
+  const steps = await readDistributionSteps(connection);
+  for (const step of steps) await connection.exec(step);
+  return steps.length;
+}
+
+/**
+ * A connection for migrations of a distributed database. A new table is made without foreign keys
+ * to tables of other nodes, which Citus refuses; `finish` distributes it, and adds those keys that
+ * are possible then.
+ */
+export function distributedMigration(connection: Distributable): Distributable & { finish(): Promise<void> } {
+  const keys: string[] = [];
+  return {
+    all: (statement, parameters) => connection.all(statement, parameters),
+    first: (statement, parameters) => connection.first(statement, parameters),
+    run: (statement, parameters) => connection.run(statement, parameters),
+    async exec(sql) {
+      keys.push(...foreignKeysOf(sql));
+      await connection.exec(withoutForeignKeys(sql));
+    },
+    async finish() {
+      await distribute(connection);
+      for (const key of keys) await connection.exec(key);
+    },
+  };
+}

@@ -1,0 +1,83 @@
+import type pg from 'pg';
+import { denied } from '../../base/problem.ts';
+import { Caller, isAdmitted } from '../caller.ts';
+import { addDeletion, identify, version } from '../callers.sql.ts';
+import type { TransactionQueries } from '../database.ts';
+import { deletionOf } from '../deletion.ts';
+import type { Statement, Value } from '../statement.ts';
+import { Connection, unidentifiedCaller } from './connection.ts';
+import type { PreparedResult } from './driver-query.ts';
+
+/**
+ * A connection to a database whose accounts are spread over several nodes: see
+ * schema/distribution.ts. A statement goes to the node of its account only if it names the account,
+ * so a caller is identified before it, by a question that every node answers from its own copy of
+ * the user_ids. What is on other nodes, such as the audit, takes a statement of its own.
+ */
+export class DistributedConnection extends Connection {
+  protected override readonly mode = 'distributed';
+  #isInTransaction = false;
+
+  override async all<P extends Record<keyof P, Value>, R>(statement: Statement<P, R>, parameters: P): Promise<R[]> {
+    return (await this.#executeDistributed(statement, parameters)).rows as R[];
+  }
+
+  override async run<P extends Record<keyof P, Value>, R>(statement: Statement<P, R>, parameters: P): Promise<number> {
+    return (await this.#executeDistributed(statement, parameters)).rowCount ?? 0;
+  }
+
+  /** The version is read before the answer, so an answer is never older than its version. */
+  override async identify(account: Caller): Promise<void> {
+    const row = await this.first(identify, { hash: account.userIdHash });
+    if (!isAdmitted(account.admits, row?.allowed_networks) || !row) throw denied();
+    account.id = row.account_id;
+    if (row.allowed_networks !== null) return;
+    account.version = Number((await this.first(version, { account: row.account_id }))?.version);
+  }
+
+  override async within<T>(
+    first: readonly pg.QueryConfig[],
+    work: (queries: TransactionQueries) => Promise<T>,
+    timeoutMs?: number,
+    account?: bigint | Caller,
+  ): Promise<T> {
+    if (account instanceof Caller && account.id === undefined) await this.identify(account);
+    this.#isInTransaction = true;
+    return super.within(first, work, timeoutMs, account).finally(() => {
+      this.#isInTransaction = false;
+    });
+  }
+
+  async #executeDistributed<P extends Record<keyof P, Value>, R>(
+    statement: Statement<P, R>,
+    parameters: P,
+  ): Promise<PreparedResult> {
+    const caller = unidentifiedCaller(parameters);
+    if (caller) await this.identify(caller);
+    const deletion = deletionOf(statement, parameters);
+    const { everywhere = [], eachOf } = statement.distributed ?? {};
+    if (eachOf) return this.#executeEach(statement, parameters, String(parameters[eachOf]));
+    if (!deletion && everywhere.length === 0) return this.execute(statement, parameters);
+    return this.#inTransaction(async () => {
+      for (const each of everywhere) await this.execute(each, parameters);
+      const result = await this.execute(statement, parameters);
+      if (deletion && result.rowCount) await this.execute(addDeletion, { ...parameters, ...deletion } as never);
+      return result;
+    });
+  }
+
+  async #executeEach<P>(statement: Statement<P>, parameters: P, accounts: string): Promise<PreparedResult> {
+    const rows: Record<string, unknown>[] = [];
+    let rowCount = 0;
+    for (const account of accounts.slice(1, -1).split(',').filter(Boolean)) {
+      const result = await this.execute(statement, { ...parameters, account: BigInt(account) });
+      rows.push(...result.rows);
+      rowCount += result.rowCount;
+    }
+    return { rows, rowCount };
+  }
+
+  #inTransaction<T>(work: () => Promise<T>): Promise<T> {
+    return this.#isInTransaction ? work() : this.within([], work);
+  }
+}

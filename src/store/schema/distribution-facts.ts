@@ -1,0 +1,42 @@
+import { statement } from '../statement.ts';
+import type { KeyFact, TableFact, TriggerFact } from './distributed.ts';
+
+/** What PostgreSQL and Citus know about the tables: see distributed.ts. */
+type Nothing = Record<string, never>;
+
+export const citusState = statement<Nothing, { is_there: boolean }>(
+  'citus.state',
+  "select to_regclass('pg_catalog.pg_dist_partition') is not null as is_there",
+);
+export const tableFacts = statement<Nothing, TableFact>(
+  'citus.tables',
+  `select relname::text as name, partmethod::text as method from pg_class
+     left join pg_dist_partition on logicalrelid = pg_class.oid
+   where relnamespace = current_schema()::regnamespace and relkind in ('r', 'p') order by relname`,
+);
+export const keyFacts = statement<Nothing, KeyFact>(
+  'citus.keys',
+  `select conname::text as name, conrelid::regclass::text as of, confrelid::regclass::text as to,
+     pg_get_constraintdef(oid) as definition
+   from pg_constraint where contype = 'f' and connamespace = current_schema()::regnamespace order by conname`,
+);
+export const triggerFacts = statement<Nothing, TriggerFact>(
+  'citus.triggers',
+  `select tgname::text as name, tgrelid::regclass::text as of, pg_get_triggerdef(pg_trigger.oid) as definition
+   from pg_trigger join pg_class on pg_class.oid = tgrelid
+   where not tgisinternal and relnamespace = current_schema()::regnamespace order by tgname`,
+);
+/** Sessions of the service or its commands, besides this one. */
+export const otherSessions = statement<Nothing, { total: bigint }>(
+  'citus.otherSessions',
+  `select count(*) as total from pg_stat_activity
+   where datname = current_database() and application_name = 'columba' and pid <> pg_backend_pid()`,
+);
+export const nodeFacts = statement<
+  Nothing,
+  { name: string; port: bigint; is_coordinator: boolean; is_active: boolean }
+>(
+  'citus.nodes',
+  `select nodename as name, nodeport::bigint as port, groupid = 0 as is_coordinator, isactive as is_active
+   from pg_dist_node where noderole = 'primary' order by groupid`,
+);
