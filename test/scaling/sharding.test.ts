@@ -4,10 +4,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
-import { distributedFunctions } from '../../src/store/schema/distributed.ts';
-import { distribution } from '../../src/store/schema/distribution.ts';
 import { onEveryEngine } from '../support/engines.ts';
-import { onPostgres } from '../support/postgres-engines.ts';
 import { openStore, pathOf, TABLES } from '../support/opened-database.ts';
 import { type Index, type StatementText, strayingIndexes, strayings } from './locality.ts';
 import { CONNECTORS, MIGRATION, MIGRATION_KEYS, RESTORE, SIGN_IN, UNEXPORTED } from './whole-installation.ts';
@@ -389,28 +386,4 @@ onEveryEngine('tables', (engine) => {
       ['carrier: primary key (carrier_id)', 'received: unique (message_id, account_id)', 'sent: index (recipient)'],
     );
   });
-});
-
-onPostgres('triggers on a distributed database', (engine) => {
-  test('every trigger function that reads the rows of a statement has a loop for Citus', async () => {
-    const client = new pg.Client({ connectionString: await engine.fresh('empty') });
-    await client.connect();
-    try {
-      const { rows } = await client.query(
-        `select distinct proname from pg_trigger join pg_proc on pg_proc.oid = tgfoid
-         where tgnewtable is not null or tgoldtable is not null`,
-      );
-      assert.ok(rows.length > 10);
-      const loops = distributedFunctions.join('\n');
-      assert.deepEqual(rows.map(({ proname }) => proname).filter((name) => !loops.includes(`function ${name}(`)), []);
-    } finally {
-      await client.end();
-    }
-  });
-});
-
-test('every table says how it is stored on a distributed database, and a table without its account is never spread', () => {
-  assert.deepEqual(Object.keys(distribution).sort(), [...TABLES, 'account_directory', 'schema_version'].sort());
-  const whole = WHOLE_TABLES.filter((table) => distribution[table] === 'account' && table !== 'account');
-  assert.deepEqual(whole, []);
 });

@@ -228,7 +228,7 @@ export function distributionSteps(
 }
 
 const CREATED = /create table (\w+) \(([\s\S]*?)\n\s*\)[^;]*;/g;
-const OF_COLUMN = /^(\s*)(\w+)( [^\n]*?) (references \w+(?: \([^)]*\))?(?: on delete \w+)?)(,?)$/gm;
+const OF_COLUMN = /^(\s*)(?!foreign\b)(\w+)( [^\n]*?) (references \w+(?: \([^)]*\))?(?: on delete \w+)?)(,?)$/gm;
 const OF_TABLE = /,?\n\s*(foreign key \([^)]*\) (references \w+(?: \([^)]*\))?(?: on delete \w+)?))/g;
 const referred = (reference: string): string => reference.split(/\s+/)[1] ?? '';
 /** Whether Citus refuses it while the table itself is on one node. */

@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import pg from 'pg';
+import { distributedFunctions, foreignKeysOf, withoutForeignKeys } from '../../src/store/schema/distributed.ts';
+import { distribution } from '../../src/store/schema/distribution.ts';
+import { untouchedPostgres } from '../support/engines.ts';
+import { TABLES } from '../support/opened-database.ts';
+import { onPostgres } from '../support/postgres-engines.ts';
+
+onPostgres('triggers on a distributed database', () => {
+  test('every trigger function that reads the rows of a statement has a loop for Citus', async () => {
+    const client = new pg.Client({ connectionString: await untouchedPostgres() });
+    await client.connect();
+    try {
+      const { rows } = await client.query(
+        `select distinct proname from pg_trigger join pg_proc on pg_proc.oid = tgfoid
+         where tgnewtable is not null or tgoldtable is not null`,
+      );
+      assert.ok(rows.length > 10);
+      const loops = distributedFunctions.join('\n');
+      assert.deepEqual(
+        rows.map(({ proname }) => proname).filter((name) => !loops.includes(`function ${name}(`)),
+        [],
+      );
+    } finally {
+      await client.end();
+    }
+  });
+});
+
+test('every table says how it is stored on a distributed database', () => {
+  assert.deepEqual(Object.keys(distribution).sort(), [...TABLES, 'account_directory', 'schema_version'].sort());
+});
+
+test('a migration of a distributed database makes a table first, and its foreign keys when it is distributed', () => {
+  const sql = `
+  create table batch (
+    account_id bigint not null references account on delete cascade,
+    message_id bigint,
+    foreign key (account_id, message_id) references sent on delete cascade,
+    primary key (account_id)
+  );
+  create table session (
+    operator_id bigint references operator on delete cascade,
+    account_id bigint references account on delete cascade
+  );`;
+  assert.equal(
+    withoutForeignKeys(sql),
+    `
+  create table batch (
+    account_id bigint not null,
+    message_id bigint,
+    primary key (account_id)
+  );
+  create table session (
+    operator_id bigint references operator on delete cascade,
+    account_id bigint
+  );`,
+  );
+  assert.deepEqual(foreignKeysOf(sql), [
+    'alter table batch add foreign key (account_id) references account on delete cascade',
+    'alter table batch add foreign key (account_id, message_id) references sent on delete cascade',
+  ]);
+});
