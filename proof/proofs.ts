@@ -57,6 +57,11 @@ export const proofs: Readonly<Record<string, Proof>> = {
       'The service goes on after a failover, time-outs, refused connections and conflicts of PostgreSQL, also with TLS.',
     slice: ['proof/postgres'],
   },
+  citus: {
+    proves:
+      'An installation is distributed over a coordinator and workers of Citus with its data, and every statement is taken there.',
+    slice: ['proof/citus'],
+  },
   commands: {
     proves: 'The commands work at a terminal and in shells, and say what is wrong with a database.',
     slice: ['proof/commands'],

@@ -1,0 +1,106 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { describe, test } from 'node:test';
+import { createDatabase } from '../../test/support/databases.ts';
+import { createPostgresServer, debianBinaries, type PostgresServer } from '../../test/support/postgres-server.ts';
+
+/**
+ * A coordinator and workers of Citus on this machine. Citus is not a package of Debian: where PostgreSQL has no extension
+ * citus, it is built from the source in the folder that CITUS_SOURCE names, and installed into that PostgreSQL.
+ */
+export interface CitusCluster {
+  readonly coordinator: PostgresServer;
+  readonly workers: readonly PostgresServer[];
+  /** A database on all nodes, with the extension, as a setting. */
+  database(name: string): Promise<string>;
+  /** Starts one more worker, and makes it known to a database. */
+  addWorker(name: string): Promise<PostgresServer>;
+  remove(): Promise<void>;
+}
+
+const binaries = debianBinaries();
+const configOf = (option: string): string =>
+  execFileSync(join(binaries as string, 'pg_config'), [option], { encoding: 'utf8' }).trim();
+const isInstalled = (): boolean =>
+  binaries !== undefined && existsSync(join(configOf('--sharedir'), 'extension', 'citus.control'));
+
+/** Why nothing of this can run here; undefined where it can. */
+function whyNot(): string | undefined {
+  if (!binaries) return 'the Debian package postgresql is not installed';
+  if (isInstalled()) return undefined;
+  const source = process.env.CITUS_SOURCE;
+  if (!source) return 'PostgreSQL has no extension citus, and CITUS_SOURCE names no folder with its source';
+  return existsSync(join(source, 'configure')) ? undefined : `CITUS_SOURCE: there is no configure in ${source}`;
+}
+
+/** A suite that needs Citus. Without it, the suite says that it did not run, and why. */
+export function onCitus(name: string, suite: () => void): void {
+  const reason = whyNot();
+  if (reason) test(name, { skip: `skipped: ${reason}` }, () => {});
+  else describe(name, suite);
+}
+
+/** Takes some minutes, once. */
+export function buildCitus(): void {
+  if (isInstalled()) return;
+  const cwd = process.env.CITUS_SOURCE as string;
+  const env = { ...process.env, PATH: `${dirname(join(binaries as string, 'pg_config'))}:${process.env.PATH}` };
+  const steps = [
+    ['./configure', '--without-libcurl'],
+    ['make', '-j2', 'with_llvm=no'],
+    ['make', 'with_llvm=no', 'install'],
+  ] as const;
+  for (const [command, ...args] of steps) {
+    const { status, stderr } = spawnSync(command, args, { cwd, env, encoding: 'utf8', maxBuffer: 2 ** 28 });
+    if (status !== 0) throw new Error(`${command} ${args.join(' ')} in ${cwd}: ${stderr.slice(-2_000)}`);
+  }
+}
+
+const SETTINGS = [
+  'shared_preload_libraries=citus',
+  'citus.node_conninfo=sslmode=disable',
+  'citus.enable_unsafe_triggers=on',
+  'citus.shard_count=4',
+  'citus.enable_statistics_collection=off',
+  'max_connections=600',
+  'max_prepared_transactions=600',
+  'max_worker_processes=400',
+  'max_locks_per_transaction=1024',
+  'wal_level=logical',
+  'autovacuum=off',
+];
+
+export async function createCluster(count = 2): Promise<CitusCluster> {
+  buildCitus();
+  const start = async () => {
+    const server = await createPostgresServer(SETTINGS, undefined, binaries);
+    await server.start();
+    await server.query('create extension citus');
+    return server;
+  };
+  const coordinator = await start();
+  const workers: PostgresServer[] = [];
+  await coordinator.query(`select citus_set_coordinator_host('127.0.0.1', ${coordinator.port})`);
+  for (let index = 0; index < count; index++) {
+    const worker = await start();
+    workers.push(worker);
+    await coordinator.query(`select citus_add_node('127.0.0.1', ${worker.port})`);
+  }
+  return {
+    coordinator,
+    workers,
+    database: (name) => createDatabase(coordinator.url(), name),
+    async addWorker(name) {
+      const worker = await start();
+      workers.push(worker);
+      await worker.query(`create database ${name}`);
+      await worker.query('create extension citus', name);
+      await coordinator.query(`select citus_add_node('127.0.0.1', ${worker.port})`, name);
+      return worker;
+    },
+    async remove() {
+      for (const each of [...workers, coordinator]) await each.remove();
+    },
+  };
+}
