@@ -16,8 +16,13 @@ import { rootName } from '../src/asmx/results/result-writer.ts';
 import { providerFile } from '../src/carriers/http/form.ts';
 import type { Setting } from '../src/config/setting.ts';
 import { flagOf, settings } from '../src/config/settings.ts';
+import { table, withPart } from './markdown.ts';
+import { commands, metrics, routes } from './operator-reference.ts';
 
-/** Writes what the documents say about the contract and the settings, from the tables themselves. */
+/**
+ * Writes what the documents say about the contract, the settings, the routes, the commands and the
+ * metrics, from the tables themselves.
+ */
 
 const RECORDS: readonly RecordType[] = [AccountDetail, Contact, Group, ReceivedMessage, DeliveryStatus];
 const GROUPS: [string, Readonly<Record<string, Operation>>][] = Object.entries(contract);
@@ -26,7 +31,7 @@ const GROUPS: [string, Readonly<Record<string, Operation>>][] = Object.entries(c
 export function apiReference(): string {
   return `${[
     '# The contract',
-    'Made from `src/asmx/contract/contract.ts` by `node bin/node.cjs docs/api.ts`. Do not edit it by hand.',
+    'Made from `src/asmx/contract/contract.ts` by `npm run docs`. Do not edit it by hand.',
     [
       'Names are case-sensitive; only those of parameters in GET and POST are not. `{base_url}` is where your Columba answers,',
       'such as `http://127.0.0.1:8080`. `{namespace}` is the setting `COLUMBA_NAMESPACE`. What the operations mean in every corner is in',
@@ -143,30 +148,26 @@ function fieldTable(what: string, fields: Fields): string {
   );
 }
 
-function table(head: string[], rows: string[][]): string {
-  const line = (cells: string[]) => `| ${cells.join(' | ')} |`;
-  return [line(head), `|${'---|'.repeat(head.length)}`, ...rows.map(line)].join('\n');
-}
-
-const BEGIN = '<!-- The settings: made by docs/api.ts, do not edit them by hand. -->';
-const END = '<!-- End of the settings. -->';
-
-/** The text of SETTINGS.md with the settings as they are now. */
-export function withSettings(text: string): string {
-  const [before, rest = ''] = text.split(BEGIN);
-  const [, after] = rest.split(END);
-  if (after === undefined) throw new Error('SETTINGS.md has no place for the settings.');
+/** The table of the settings. */
+function settingsTable(): string {
   const rows = Object.entries<Setting<unknown>>(settings).map(([name, { variable, fallback, meaning, hasFlag }]) => [
     `\`${variable}\``,
     hasFlag === false ? '' : `\`--${flagOf(name)}\``,
     fallback && `\`${fallback}\``,
     meaning,
   ]);
-  return `${before}${BEGIN}\n\n${table(['variable', 'flag of serve', 'default', 'meaning'], rows)}\n\n${END}${after}`;
+  return table(['variable', 'flag of serve', 'default', 'meaning'], rows);
 }
 
+/** The parts of documents that are made from the program: document, name, and what they say now. */
+export const parts = async (): Promise<[file: URL, what: string, part: string][]> => [
+  [new URL('SETTINGS.md', import.meta.url), 'settings', settingsTable()],
+  [new URL('OPERATOR-API.md', import.meta.url), 'routes', routes()],
+  [new URL('COMMANDS.md', import.meta.url), 'commands', commands()],
+  [new URL('MONITORING.md', import.meta.url), 'metrics', await metrics()],
+];
+
 export const CONTRACT = new URL('CONTRACT.md', import.meta.url);
-export const SETTINGS = new URL('SETTINGS.md', import.meta.url);
 export const PROVIDER_SCHEMA = new URL('provider.schema.json', import.meta.url);
 
 /** The JSON Schema of provider files, for editors. */
@@ -175,6 +176,8 @@ export const providerSchema = (): string =>
 
 if (import.meta.main) {
   writeFileSync(CONTRACT, apiReference());
-  writeFileSync(SETTINGS, withSettings(readFileSync(SETTINGS, 'utf8')));
+  for (const [file, what, part] of await parts()) {
+    writeFileSync(file, withPart(readFileSync(file, 'utf8'), what, part));
+  }
   writeFileSync(PROVIDER_SCHEMA, providerSchema());
 }

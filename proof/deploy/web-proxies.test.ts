@@ -51,7 +51,7 @@ for (const { peer, start } of PROXIES) {
       behind = await startBehind(ENV);
       port = (await start(needed.command, behind)).port as string;
       const { token } = JSON.parse(
-        await command(behind, ['token', 'add', 'proof', '--scope', 'accounts,contacts,audit', '--json']),
+        await command(behind, ['token', 'add', 'proof', '--scopes', 'accounts,contacts,audit', '--json']),
       );
       bearer = { authorization: `Bearer ${token}` };
       const found = async () => (await call(port, { path: '/operator/v1/accounts', headers: bearer })).status === 200;

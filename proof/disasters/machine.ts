@@ -76,7 +76,7 @@ export async function createMachine(
   };
   writeFileSync(join(folder, 'accounts.json'), JSON.stringify({ accounts: [account] }));
   await run('import', join(folder, 'accounts.json'));
-  const added = await run('token', 'add', 'disasters', '--scope', 'messages:send', '--json');
+  const added = await run('token', 'add', 'disasters', '--scopes', 'messages:send', '--json');
   const { token } = JSON.parse(added) as { token: string };
   let service: ChildProcess | undefined;
   let log = '';

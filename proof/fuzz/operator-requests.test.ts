@@ -208,7 +208,7 @@ onEveryEngine('pages of a list', (engine) => {
       let count = 0;
       const arrive = async () => {
         api.clock.now += count % 3 === 0 ? 0 : 1; // several of one moment
-        const { json } = await api.call('POST', '/tokens', { body: { name: `token ${++count}`, scope: ['audit'] } });
+        const { json } = await api.call('POST', '/tokens', { body: { name: `token ${++count}`, scopes: ['audit'] } });
         return json.id as string;
       };
       for (let index = 0; index < 12; index++) await arrive();

@@ -22,7 +22,7 @@ const newToken = async (database: string): Promise<string> => {
     'token',
     'add',
     'ci',
-    '--scope',
+    '--scopes',
     'accounts,audit,gateway,messages:read,messages:send,credits',
     '--database',
     database,
@@ -52,7 +52,7 @@ onEveryEngine("the operator's side in several processes", (engine) => {
 
   test('2 processes with 2 workers each: a new token works, and its revocation holds from the next request on', async () => {
     const [one, other] = webs;
-    const { json } = await callAt(one, 'POST', '/tokens', { token, body: { name: 'short', scope: ['accounts'] } });
+    const { json } = await callAt(one, 'POST', '/tokens', { token, body: { name: 'short', scopes: ['accounts'] } });
     const short = { token: json.token as string };
     for (const web of webs) assert.equal((await callAt(web, 'GET', '/accounts', short)).status, 200);
     assert.equal((await callAt(other, 'DELETE', `/tokens/${json.id}`, { token })).status, 200);
@@ -103,7 +103,7 @@ onEveryEngine("the operator's side in several processes", (engine) => {
 
   test('50 equal requests with one key at once over 2 processes have one effect', async () => {
     const headers = { 'Idempotency-Key': 'fifty' };
-    const body = { name: 'made once', scope: ['audit'] };
+    const body = { name: 'made once', scopes: ['audit'] };
     const answers = await Promise.all(
       Array.from({ length: 50 }, (_, index) =>
         callAt(webs[index % 2] as string, 'POST', '/tokens', { token, body, headers }),

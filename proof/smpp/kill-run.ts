@@ -234,7 +234,7 @@ async function install(
   await run('account', 'add', USERNAME, '--credits', String(CREDITS), '--unknown-outcome-policy', policy);
   await run('route', 'put', 'all', '--username', USERNAME);
   const scopes = 'messages:send,messages:read,gateway';
-  const { token } = await run('token', 'add', 'run', '--scope', scopes);
+  const { token } = await run('token', 'add', 'run', '--scopes', scopes);
   if (carriers.length > 1) {
     // The connectors of the file are in the database once the service has started.
     const program = await startProgram(database, 1, ['--connectors', file, '--web-port', '0', '--dispatcher', 'on']);

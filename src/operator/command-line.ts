@@ -28,12 +28,14 @@ type Json = Readonly<Record<string, unknown>>;
 export function commandShape(action: Action): CommandShape {
   const { arguments: named = [], secrets = [], texts = [], files = [] } = action.command;
   const params = fieldsOf(action.params, 'params');
-  const others = [...fieldsOf(action.query, 'query'), ...(action.body ? fieldsOf(action.body, 'body') : [])].map(
-    (field) => {
-      if (texts.includes(field.name)) return { ...field, kind: 'texts' as const };
-      return files.includes(field.name) ? { ...field, kind: 'file' as const } : field;
-    },
+  const present = [...fieldsOf(action.query, 'query'), ...(action.body ? fieldsOf(action.body, 'body') : [])];
+  const former = Object.entries(action.formerFields ?? {}).flatMap(([name, replacedBy]) =>
+    present.filter((field) => field.name === replacedBy).map((field) => ({ ...field, name, replacedBy })),
   );
+  const others = [...present, ...former.map((field) => ({ ...field, isRequired: false }))].map((field) => {
+    if (texts.includes(field.name)) return { ...field, kind: 'texts' as const };
+    return files.includes(field.name) ? { ...field, kind: 'file' as const } : field;
+  });
   return {
     arguments: [...params, ...others.filter(({ name }) => named.includes(name))],
     options: others.filter(({ name }) => !named.includes(name) && !secrets.includes(name)),
@@ -78,8 +80,8 @@ function kindOf({ type, enum: choices, items }: Json): CommandField['kind'] {
 }
 
 /**
- * The value of a list option that is given several times: `--scope a --scope b,c` is
- * `--scope a,b,c`. The first value replaces the default.
+ * The value of a list option that is given several times: `--scopes a --scopes b,c` is
+ * `--scopes a,b,c`. The first value replaces the default.
  */
 export const listValue =
   (fallback?: string) =>

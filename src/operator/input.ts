@@ -27,8 +27,9 @@ export const pageQuery = {
 };
 const pageSchema = z.strictObject(pageQuery);
 
-export function readInput(action: Action, raw: RawInput): Input {
+export function readInput(action: Action, given: RawInput): Input {
   const errors: FieldError[] = [];
+  const raw = withNewNames(action, given, errors);
   const read = (schema: z.ZodType, value: unknown, pointer: (path: PropertyKey[]) => string): unknown => {
     const result = schema.safeParse(value);
     if (!result.success) errors.push(...result.error.issues.flatMap((issue) => fieldErrors(issue, pointer)));
@@ -45,13 +46,35 @@ export function readInput(action: Action, raw: RawInput): Input {
   errors.push(...halvesIn(raw.body, []));
   let page: Page<unknown> | undefined;
   if (paged) {
-    const position = readCursor(action, raw, paged.after);
+    const position = readCursor(action, given, paged.after);
     if (position === undefined) errors.push({ pointer: '?after', detail: 'this is not a cursor of this list' });
     page = { limit: paged.limit, after: position };
   }
   if (errors.length > 0) throw refused(errors);
   const input = { params, query: query as Input['query'], body, upload: raw.upload };
   return page ? { ...input, page } : input;
+}
+
+/** This version still takes the former names of fields, and the next one does not. */
+function withNewNames({ formerFields }: Action, raw: RawInput, errors: FieldError[]): RawInput {
+  if (!formerFields) return raw;
+  const renamed = (fields: unknown, pointer: (name: string) => string): unknown => {
+    if (typeof fields !== 'object' || fields === null || Array.isArray(fields)) return fields;
+    const found: [string, unknown][] = [];
+    for (const [name, value] of Object.entries(fields)) {
+      const present = Object.hasOwn(formerFields, name) ? (formerFields[name] as string) : name;
+      if (present !== name && Object.hasOwn(fields, present)) {
+        const detail = `this is the former name of ${present}, which is given too; remove it`;
+        errors.push({ pointer: pointer(name), detail });
+      } else found.push([present, value]);
+    }
+    return Object.fromEntries(found);
+  };
+  return {
+    ...raw,
+    query: renamed(raw.query, (name) => `?${name}`) as RawInput['query'],
+    body: renamed(raw.body, (name) => `#/${name}`),
+  };
 }
 
 const bodyPointer = (path: readonly PropertyKey[]): string => `#${path.map((name) => `/${escaped(name)}`).join('')}`;

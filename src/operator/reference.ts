@@ -57,7 +57,7 @@ async function referencePage(): Promise<Html> {
   }
   return html`<h1>The operator’s API</h1>
 <p class="lead">JSON below <code>${BASE}/operator/v1</code>. Every action is also a command.</p>
-<p class="note">Create a token with <code>columba token add NAME --scope accounts</code>, and put it into
+<p class="note">Create a token with <code>columba token add NAME --scopes accounts</code>, and put it into
 <code>COLUMBA_TOKEN</code>. The API answers 404 until a token exists.
 For programs there is <code>/operator/v1/openapi.json</code>.</p>
 <nav class="contents" aria-label="Contents"><ul>${nouns.map((noun) => html`<li><a href="#${noun}">${noun}</a></li>`)}

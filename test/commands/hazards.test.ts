@@ -88,7 +88,7 @@ describe('a command that cannot do its work', () => {
   test('token add and operator add create no database in a folder without one', async () => {
     const cwd = freshFolder();
     for (const args of [
-      ['token', 'add', 'ci', '--scope', 'accounts'],
+      ['token', 'add', 'ci', '--scopes', 'accounts'],
       ['operator', 'add', 'ann'],
     ]) {
       const { code, stderr } = await columba(args, { cwd });

@@ -25,7 +25,7 @@ describe('options of operator commands', () => {
     );
     assert.deepEqual(stopWords, ['STOP', 'END', 'QUIT']);
     assert.deepEqual(allowedNetworks, ['10.0.0.0/8', '192.0.2.0/24']);
-    const scopes = ['--scope', 'accounts', '--scope', 'audit,metrics'];
+    const scopes = ['--scopes', 'accounts', '--scopes', 'audit,metrics'];
     const added = await columba(['token', 'add', 'ci', ...scopes, '--json', ...database]);
     assert.deepEqual(JSON.parse(added.stdout).scopes, ['accounts', 'audit', 'metrics']);
   });

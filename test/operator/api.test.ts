@@ -140,7 +140,7 @@ onOneEngine("the operator's API", (engine) => {
     assert.equal((await api.call('GET', '/audit', { token })).status, 401);
 
     const expiresAt = new Date(api.clock.now + 60_000).toISOString();
-    const short = await api.call('POST', '/tokens', { body: { name: 'short', scope: ['audit'], expiresAt } });
+    const short = await api.call('POST', '/tokens', { body: { name: 'short', scopes: ['audit'], expiresAt } });
     assert.equal((await api.call('GET', '/audit', { token: short.json.token })).status, 200);
     api.clock.now += 60_000;
     assert.equal((await api.call('GET', '/audit', { token: short.json.token })).status, 401);
@@ -148,9 +148,9 @@ onOneEngine("the operator's API", (engine) => {
 
   test('a token cannot grant a scope that it lacks, and a token of an account only scopes of accounts', async () => {
     const { token } = await api.addToken(['accounts']);
-    const more = await api.call('POST', '/tokens', { token, body: { name: 'more', scope: ['erase'] } });
+    const more = await api.call('POST', '/tokens', { token, body: { name: 'more', scopes: ['erase'] } });
     assert.deepEqual([more.status, more.json.detail], [403, 'The token lacks the scope erase.']);
-    const body = { name: 'own', scope: ['accounts'], username: 'acme' };
+    const body = { name: 'own', scopes: ['accounts'], username: 'acme' };
     assert.equal((await api.call('POST', '/tokens', { body })).status, 400);
     const own = await api.addToken(['contacts'], 'acme');
     assert.match(own.token, /^cola_/);
@@ -188,7 +188,7 @@ onOneEngine("the operator's API", (engine) => {
 
   test('the answer that is stored for an Idempotency-Key contains no readable secret', async () => {
     const headers = { 'Idempotency-Key': 'secretive' };
-    const { json } = await api.call('POST', '/tokens', { body: { name: 'kept', scope: ['audit'] }, headers });
+    const { json } = await api.call('POST', '/tokens', { body: { name: 'kept', scopes: ['audit'] }, headers });
     const rows = await api.services.database.all(
       {
         name: 'test.kept',
@@ -228,8 +228,8 @@ onOneEngine("the operator's API", (engine) => {
 
   test('the audit of an account contains its creation and everything else that names it', async () => {
     await api.call('POST', '/accounts', { body: { username: 'traced' } });
-    await api.call('POST', '/tokens', { body: { name: 'own', scope: ['contacts'], username: 'traced' } });
-    const { json } = await api.call('GET', '/audit?account=traced');
+    await api.call('POST', '/tokens', { body: { name: 'own', scopes: ['contacts'], username: 'traced' } });
+    const { json } = await api.call('GET', '/audit?username=traced');
     const done = json.items.map(({ action, account }: { action: string; account: string }) => `${action} ${account}`);
     assert.deepEqual(done.sort(), ['account add traced', 'token add traced']);
   });
@@ -276,7 +276,7 @@ onOneEngine("the operator's API without a token", (engine) => {
     const api = await startOperatorApi(engine, 'empty');
     t.after(() => api.stop());
     for (let count = 0; count < 20; count++) {
-      await api.call('POST', '/tokens', { body: { name: `order ${count}`, scope: ['audit'] } });
+      await api.call('POST', '/tokens', { body: { name: `order ${count}`, scopes: ['audit'] } });
     }
     const { items } = (await api.call('GET', '/audit?limit=20')).json;
     assert.deepEqual(

@@ -37,6 +37,19 @@ onOneEngine('former names in the API', (engine) => {
     assert.deepEqual([fields.activated.deprecated, fields.armed.deprecated], [undefined, true]);
   });
 
+  test('scope of a new token, and account, from and to of the audit, are accepted under their former names', async () => {
+    const made = await api.call('POST', '/tokens', { body: { name: 'former', scope: ['audit'] } });
+    assert.deepEqual([made.status, made.json.scopes], [201, ['audit']]);
+    const both = { name: 'both', scope: ['audit'], scopes: ['audit'] };
+    assert.deepEqual((await api.call('POST', '/tokens', { body: both })).json.errors, [
+      { pointer: '#/scope', detail: 'this is the former name of scopes, which is given too; remove it' },
+    ]);
+    for (const query of ['username=acme&since=2026-01-01T00:00:00Z', 'account=acme&from=2026-01-01T00:00:00Z']) {
+      const { items } = (await api.call('GET', `/audit?${query}&limit=1`)).json;
+      assert.deepEqual([items[0].username, items[0].account], ['acme', 'acme']);
+    }
+  });
+
   test('the status and connectors show unknown outcomes under both names', async () => {
     const { sending } = (await api.call('GET', '/status')).json;
     assert.deepEqual([sending.unknownOutcome, sending.undecided], [0, 0]);

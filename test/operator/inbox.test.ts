@@ -43,6 +43,22 @@ onEveryEngine('inbox of the operator', (engine) => {
     );
   });
 
+  test('received messages are listed from a time on, of one sender, in both orders', async (t) => {
+    const bench = await openActions(engine, t);
+    await bench.account('acme', { region: 'ZA' });
+    for (const [index, sender] of ['0825550201', 'Bank', '+27825550201'].entries()) {
+      const body = { sender, text: `${index}`, receivedAt: `2026-11-15T11:00:0${index}Z` };
+      await bench.of('acme', 'inbox receive', { body });
+    }
+    const found = async (query: Record<string, string>) =>
+      (await bench.of('acme', 'inbox list', { query })).items.map(({ text }: { text: string }) => text);
+    assert.deepEqual(await found({ since: '2026-11-15T11:00:01Z' }), ['2', '1']);
+    assert.deepEqual(await found({ since: '2026-11-15T11:00:01Z', unread: 'true' }), ['1', '2']);
+    assert.deepEqual(await found({ until: '2026-11-15T11:00:02Z', unread: 'true', order: 'newest' }), ['1', '0']);
+    assert.deepEqual(await found({ sender: '+27 82 555 0201' }), ['2', '0']);
+    assert.deepEqual(await found({ sender: 'Bank', order: 'oldest' }), ['1']);
+  });
+
   test('one gatewayId 20 times at once is one message', async (t) => {
     const bench = await openActions(engine, t);
     const account = await bench.account('acme');

@@ -117,6 +117,65 @@ onEveryEngine('messages of the operator', (engine) => {
     assert.deepEqual(await of('acme', 'credits show'), { free: '9', held: '1', used: '0' });
   });
 
+  test('a message is found by reference, recipient in any notation, status and time, in both orders and by page', async (t) => {
+    const { of, account, clock, refusal } = await openActions(engine, t);
+    await account('acme', { region: 'ZA' });
+    const numbers = ['0825550201', '+27825550202', '+27 82 555 0201', '0825550203'];
+    for (const [index, recipient] of numbers.entries()) {
+      clock.now = Date.parse(AT) + index * 1_000;
+      const status = index === 1 ? 'REJECTED' : 'SUBMITTED';
+      await of('acme', 'message record', {
+        body: { recipient, text: 'hi', reference: `order-${index}`, status, sentAt: new Date(clock.now).toISOString() },
+      });
+    }
+    const found = async (query: Record<string, string>) =>
+      (await of('acme', 'message list', { query })).items.map((each: { reference: string }) => each.reference);
+    assert.deepEqual(await found({ reference: 'order-2' }), ['order-2']);
+    assert.deepEqual(await found({ reference: 'Order-2' }), []);
+    assert.deepEqual(await found({ recipient: '+27825550201' }), ['order-2', 'order-0']);
+    assert.deepEqual(await found({ recipient: '0825550201', order: 'oldest' }), ['order-0', 'order-2']);
+    assert.deepEqual(await found({ recipient: '0825550201', reference: 'order-0' }), ['order-0']);
+    assert.deepEqual(await found({ status: 'REJECTED' }), ['order-1']);
+    assert.deepEqual(await found({ since: '2026-11-15T12:00:02Z' }), ['order-3', 'order-2']);
+    assert.deepEqual(await found({ until: '2026-11-15T14:00:02+02:00' }), ['order-1', 'order-0']);
+    const range = { since: '2026-11-15T12:00:01Z', until: '2026-11-15T12:00:03Z', order: 'oldest' };
+    assert.deepEqual(await found(range), ['order-1', 'order-2']);
+    for (const order of ['newest', 'oldest']) {
+      const all: string[] = [];
+      for (let after: string | null = ''; after !== null; ) {
+        const query: Record<string, string> = { order, recipient: '0825550201', limit: '1', ...(after && { after }) };
+        const { items, next } = await of('acme', 'message list', { query });
+        all.push(...items.map((each: { reference: string }) => each.reference));
+        after = next;
+      }
+      assert.deepEqual(all, order === 'newest' ? ['order-2', 'order-0'] : ['order-0', 'order-2']);
+    }
+    const query = { state: 'scheduled', status: 'QUEUED' };
+    const wrong = await refusal('message list', { params: acme, query });
+    assert.deepEqual(wrong.details.errors?.[0]?.pointer, '?status');
+  });
+
+  test('scheduled messages are found by reference and time, soonest or latest first', async (t) => {
+    const { of, account } = await openActions(engine, t);
+    await account('acme', { credits: '10' });
+    for (const day of ['16', '17', '18']) {
+      const body = {
+        recipients: ['+27825550201'],
+        text: 'Hi',
+        sendAt: `2026-11-${day}T12:00:00Z`,
+        reference: `day-${day}`,
+      };
+      await of('acme', 'message send', { body });
+    }
+    const found = async (query: Record<string, string>) =>
+      (await of('acme', 'message list', { query: { state: 'scheduled', ...query } })).items.map(
+        (each: { reference: string }) => each.reference,
+      );
+    assert.deepEqual(await found({ order: 'newest' }), ['day-18', 'day-17', 'day-16']);
+    assert.deepEqual(await found({ since: '2026-11-17T00:00:00Z' }), ['day-17', 'day-18']);
+    assert.deepEqual(await found({ reference: 'day-17' }), ['day-17']);
+  });
+
   test('the error about an unknown message does not call it a scheduled one', async (t) => {
     const { account, refusal } = await openActions(engine, t);
     await account('acme');

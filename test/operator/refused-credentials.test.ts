@@ -22,7 +22,7 @@ onOneEngine('refused credentials', (engine) => {
     await api.call('GET', '/accounts', { token: `colo_${'A'.repeat(43)}` });
     const { token } = await api.addToken(['audit']);
     await api.call('GET', '/accounts', { token });
-    await api.call('POST', '/tokens', { token, body: { name: 'x', scope: ['erase'] } });
+    await api.call('POST', '/tokens', { token, body: { name: 'x', scopes: ['erase'] } });
     await fetch(`${api.address}/carriers/nobody/`, { method: 'POST', body: '{}' });
     await createConsoleClient(api.address).post('/console/sign-in', { name: 'acme', password: 'not this one' });
     assert.deepEqual(counts(), { token: 2, scope: 2, 'sign-in': 1, carrier: 1 });

@@ -32,12 +32,12 @@ const FURTHER: Readonly<Record<string, readonly Example[]>> = {
     { params: { name: 'thief' }, body: { kind: 'kannel-box', config: { host: 'kannel.example' }, isDefault: true } },
   ],
   'token add': [
-    ...scopes.map((scope) => ({ body: { name: 'x', scope: [scope] } })),
-    { body: { name: 'x', scope: ['contacts'], username: 'acme' } },
+    ...scopes.map((scope) => ({ body: { name: 'x', scopes: [scope] } })),
+    { body: { name: 'x', scopes: ['contacts'], username: 'acme' } },
   ],
   'account-token add': accountScopes.map((scope) => ({
     params: { username: 'acme' },
-    body: { name: 'x', scope: [scope] },
+    body: { name: 'x', scopes: [scope] },
   })),
 };
 
@@ -233,8 +233,8 @@ onOneEngine('rights', (engine) => {
       ['/operators/ann/sign-in-link', { resetSecondFactor: true }],
       ['/accounts/acme/sign-in-link', {}],
       ['/accounts/acme/user-ids', {}],
-      ['/accounts/acme/tokens', { name: 'x', scope: ['messages:read'] }],
-      ['/tokens', { name: 'x', scope: ['messages:read'] }],
+      ['/accounts/acme/tokens', { name: 'x', scopes: ['messages:read'] }],
+      ['/tokens', { name: 'x', scopes: ['messages:read'] }],
       ['/accounts', { username: 'rich', credits: '1000000' }],
     ];
     for (const [path, body] of tries) {
@@ -248,10 +248,10 @@ onOneEngine('rights', (engine) => {
   test('a token that expires can create no token that outlives it', async () => {
     const ends = new Date(api.clock.now + 60_000).toISOString();
     const { token } = (
-      await api.call('POST', '/tokens', { body: { name: 'short', scope: ['accounts', 'contacts'], expiresAt: ends } })
+      await api.call('POST', '/tokens', { body: { name: 'short', scopes: ['accounts', 'contacts'], expiresAt: ends } })
     ).json;
     const make = (path: string, more: object) =>
-      api.call('POST', path, { token, body: { name: 'x', scope: ['contacts'], ...more } });
+      api.call('POST', path, { token, body: { name: 'x', scopes: ['contacts'], ...more } });
     const later = new Date(api.clock.now + 120_000).toISOString();
     assert.equal((await make('/tokens', { expiresAt: later })).status, 400);
     assert.equal((await make('/tokens', {})).json.expiresAt, ends);

@@ -142,7 +142,7 @@ onOneEngine('carriers that call the web listener', (engine) => {
         'token',
         'add',
         'ci',
-        '--scope',
+        '--scopes',
         'accounts,gateway,messages:read',
         '--database',
         database,

@@ -57,7 +57,7 @@ const texts = {
 /** The labels of the forms for a token, a password and a code. */
 export const ACCESS_LABELS = {
   name: texts.tokenName,
-  scope: texts.tokenScopes,
+  scopes: texts.tokenScopes,
   password: texts.next,
   code: texts.code,
 };

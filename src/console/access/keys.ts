@@ -105,7 +105,7 @@ async function tokens(request: PageRequest): Promise<Html> {
     rows.length > 0
       ? table({ caption: texts.tokens, columns: texts.tokenColumns, rows })
       : empty(texts.noTokens, texts.noTokensHint, '', 'key');
-  const fields = html`${field({ name: 'tokenName', label: ACCESS_LABELS.name, value: form.text('tokenName'), isRequired: true, lengthMax: 100 })}${checks(ACCESS_LABELS.scope, choices)}`;
+  const fields = html`${field({ name: 'tokenName', label: ACCESS_LABELS.name, value: form.text('tokenName'), isRequired: true, lengthMax: 100 })}${checks(ACCESS_LABELS.scopes, choices)}`;
   return html`${tablePanel(texts.tokens, list)}
 ${formPanel({ title: texts.newToken, action: `${base}/access/tokens`, lead: texts.tokenLead, fields, submit: texts.newToken })}`;
 }
@@ -155,7 +155,7 @@ const revokeUserId = async (request: PageRequest): Promise<View> => {
 const addToken = async (request: PageRequest): Promise<View> => {
   const { form, act } = request;
   try {
-    const body = { name: form.text('tokenName'), scope: form.all('scope') };
+    const body = { name: form.text('tokenName'), scopes: form.all('scope') };
     const { token } = await act.run(accountTokenAdd, { params: paramsOf(request), body });
     return shownOnce(request, texts.newToken, token);
   } catch (thrown) {

@@ -57,7 +57,7 @@ const texts = {
 } as const;
 
 const HERE = '/console/tokens';
-const LABELS = { name: texts.name, username: texts.username, scope: texts.scopes };
+const LABELS = { name: texts.name, username: texts.username, scopes: texts.scopes };
 
 const show = async (request: PageRequest, problem: Problem | null = null): Promise<View> => {
   const { act, zone, form } = request;
@@ -104,7 +104,7 @@ const add = async (request: PageRequest): Promise<View> => {
   const { act, form } = request;
   const username = form.text('username');
   try {
-    const body = { name: form.text('name'), scope: form.all('scope'), ...(username === '' ? {} : { username }) };
+    const body = { name: form.text('name'), scopes: form.all('scope'), ...(username === '' ? {} : { username }) };
     const { token } = await act.run(tokenAdd, { body });
     const shown = secretPage(texts.shown, '', token, { href: HERE, words: texts.done });
     return page(texts.shown, shown, { current: 'tokens' });

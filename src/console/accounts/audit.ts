@@ -39,11 +39,11 @@ const FIELDS = ['account', 'actor', 'action', 'from', 'to'] as const;
 function filterOf({ query, zone }: PageRequest): Record<string, string> {
   const [from, to] = [instantOf(query.get('from') ?? '', zone), endOfDay(query.get('to') ?? '', zone)];
   const given = {
-    account: query.get('account')?.trim() ?? '',
+    username: query.get('account')?.trim() ?? '',
     actor: query.get('actor')?.trim() ?? '',
     action: query.get('action')?.trim() ?? '',
-    from: from === null ? '' : new Date(from).toISOString(),
-    to: to === null ? '' : new Date(to).toISOString(),
+    since: from === null ? '' : new Date(from).toISOString(),
+    until: to === null ? '' : new Date(to).toISOString(),
   };
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== ''));
 }

@@ -62,7 +62,7 @@ type Counted = keyof typeof texts.counts;
 
 const HERE = '/console/retention';
 const DAYS = RETENTION_KINDS.map((kind) => [kind, texts.days(texts.kinds[kind])] as const);
-const LABELS = { ...Object.fromEntries(DAYS), number: texts.number, account: texts.account };
+const LABELS = { ...Object.fromEntries(DAYS), number: texts.number, username: texts.account };
 
 /** The numbers of rows that are too old, which shrink while the service removes them. */
 const tooOld = (older: Output<typeof retentionShow>['older']): Html =>
@@ -133,7 +133,7 @@ const person = async (request: PageRequest): Promise<View> => {
   const { act, form } = request;
   const number = form.text('number');
   const account = form.text('account');
-  const query = account === '' ? {} : { account };
+  const query = account === '' ? {} : { username: account };
   if (form.text('confirmed') === 'yes') {
     return { kind: 'progress', title: texts.person, pieces: erasing(request, number, query) };
   }

@@ -1,6 +1,6 @@
 import { badField, notFound } from '../../base/problem.ts';
 import type { AccountKey } from '../../store/caller.ts';
-import { cursorBefore, LAST, pages } from '../../store/cursor.ts';
+import { type Cursor, cursorBefore, LAST, pages } from '../../store/cursor.ts';
 import type { Database, Queries, Transaction, TransactionQueries } from '../../store/database.ts';
 import { elementsOf } from '../../store/json.ts';
 import { accountNamed, allAccounts } from './accounts.ts';
@@ -180,6 +180,11 @@ export function createLedger(database: Database, now: () => number) {
     async movements(account: AccountKey, limit: number, after?: { at: number; id: bigint }): Promise<Movement[]> {
       const cursor = after ? cursorBefore(after.at, after.id) : LAST;
       return (await database.all(sql.newestMovements, { account, ...cursor, limit })).map(toMovement);
+    },
+
+    /** Newest first, from a position on, which is included. */
+    async movementsFrom(account: AccountKey, from: Cursor, limit: number): Promise<Movement[]> {
+      return (await database.all(sql.newestMovements, { account, ...from, limit })).map(toMovement);
     },
 
     /** A positive amount grants credits; a negative one takes free credits back, never below 0. */

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { notFound } from '../../base/problem.ts';
 import type { AccountKey } from '../../store/caller.ts';
-import { cursorAfter, cursorBefore, FIRST, FIRST_ID, LAST, pages } from '../../store/cursor.ts';
+import { type Cursor, cursorAfter, cursorBefore, FIRST, FIRST_ID, LAST, pages } from '../../store/cursor.ts';
 import type { Database, Queries, Transaction, TransactionQueries } from '../../store/database.ts';
 import { elementsOf } from '../../store/json.ts';
 import { emitEvent } from '../accounts/events.ts';
@@ -56,6 +56,22 @@ export function createReceived(database: Database, now: () => number, purge: Pic
     async newest(account: AccountKey, limit: number, after?: ReceivedMessage) {
       const cursor = after ? cursorBefore(after.receivedAt, after.id) : LAST;
       return (await database.all(sql.newest, { account, ...cursor, limit })).map(toInboxMessage);
+    },
+    /** Reads from a position on, which is included: all messages, or the unread ones. */
+    async from(
+      account: AccountKey,
+      { order, unread }: { readonly order: 'newest' | 'oldest'; readonly unread: boolean },
+      from: Cursor,
+      limit: number,
+    ): Promise<InboxMessage[]> {
+      if (unread) {
+        const statement = order === 'newest' ? sql.unreadNewest : sql.unread;
+        const rows = await database.all(statement, { account, ...from, limit });
+        return rows.map((row) => ({ ...toReceived(row), read: false }));
+      }
+      if (order === 'newest') return (await database.all(sql.newest, { account, ...from, limit })).map(toInboxMessage);
+      const always = { to: LAST.at };
+      return (await database.all(sql.stateBetween, { account, ...from, ...always, limit })).map(toInboxMessage);
     },
     async countRead(account: AccountKey): Promise<bigint> {
       return (await receivedCounts(database, account)).read;

@@ -1,7 +1,7 @@
 import { notFound } from '../../base/problem.ts';
 import type { SameNumber } from '../../sms/numbers.ts';
 import type { AccountKey } from '../../store/caller.ts';
-import { cursorAfter, FIRST, pages } from '../../store/cursor.ts';
+import { type Cursor, cursorAfter, FIRST, pages } from '../../store/cursor.ts';
 import type { Database, Queries, TransactionQueries } from '../../store/database.ts';
 import { elementsOf } from '../../store/json.ts';
 import { type HeldMessage, releaseHeld } from '../accounts/ledger.ts';
@@ -44,6 +44,16 @@ export function createScheduled(database: Database, now: () => number) {
     async soonest(account: AccountKey, limit: number, after?: ScheduledMessage): Promise<ScheduledMessage[]> {
       const cursor = after ? cursorAfter(after.scheduledAt, after.id) : FIRST;
       return (await database.all(sql.soonest, { account, ...cursor, limit })).map(toScheduled);
+    },
+    /** Reads from a position on, which is included. */
+    async from(
+      account: AccountKey,
+      order: 'newest' | 'oldest',
+      from: Cursor,
+      limit: number,
+    ): Promise<ScheduledMessage[]> {
+      const statement = order === 'newest' ? sql.latestScheduled : sql.soonest;
+      return (await database.all(statement, { account, ...from, limit })).map(toScheduled);
     },
     /** Returns false if there is no such message. */
     delete: (account: AccountKey, id: bigint): Promise<boolean> =>

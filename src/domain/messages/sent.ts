@@ -1,6 +1,6 @@
 import { conflict, notFound } from '../../base/problem.ts';
 import type { AccountKey } from '../../store/caller.ts';
-import { cursorAfter, cursorBefore, FIRST, LAST, pages } from '../../store/cursor.ts';
+import { type Cursor, cursorAfter, cursorBefore, FIRST, LAST, pages } from '../../store/cursor.ts';
 import type { Database, Queries, Transaction, TransactionQueries } from '../../store/database.ts';
 import { accountRecordsOf, elementsOf, recordsOf } from '../../store/json.ts';
 import { emitEvent, emitStatuses } from '../accounts/events.ts';
@@ -55,6 +55,11 @@ export function createSent(database: Database, now: () => number) {
     async newest(account: AccountKey, limit: number, after?: SentMessage): Promise<SentMessage[]> {
       const cursor = after ? cursorBefore(after.sentAt, after.id) : LAST;
       return (await database.all(sql.newestSent, { account, ...cursor, limit })).map(toSent);
+    },
+    /** Reads from a position on, which is included. */
+    async from(account: AccountKey, order: 'newest' | 'oldest', from: Cursor, limit: number): Promise<SentMessage[]> {
+      const statement = order === 'newest' ? sql.newestSent : sql.oldestSent;
+      return (await database.all(statement, { account, ...from, limit })).map(toSent);
     },
     /** Returns false if there is no such message. */
     async mark(account: AccountKey, id: bigint): Promise<boolean> {

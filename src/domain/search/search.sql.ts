@@ -31,6 +31,20 @@ export const entriesBefore = statement<
    where account_id = :account and token = :token and (at, kind, item_id) < (:at, :kind, :id)
    order by at desc, kind desc, item_id desc {limit :limit}`,
 );
+type SentFrom = One & { token: string; at: number; id: bigint; limit: number };
+/** Entries of sent messages alone, from a position on, newest or oldest first. */
+export const sentEntriesDown = statement<SentFrom, { at: bigint; item_id: bigint }>(
+  'search.sentEntriesDown',
+  `select at, item_id from search_entry
+   where account_id = :account and token = :token and kind = ${SENT} and (at, kind, item_id) <= (:at, ${SENT}, :id)
+   order by at desc, kind desc, item_id desc {limit :limit}`,
+);
+export const sentEntriesUp = statement<SentFrom, { at: bigint; item_id: bigint }>(
+  'search.sentEntriesUp',
+  `select at, item_id from search_entry
+   where account_id = :account and token = :token and kind = ${SENT} and (at, kind, item_id) >= (:at, ${SENT}, :id)
+   order by at, kind, item_id {limit :limit}`,
+);
 /** The next word in the order of words; `to` is where the words with a beginning end. */
 export const nextToken = statement<One & { after: string; to: string }, { token: string }>(
   'search.nextToken',

@@ -1,10 +1,10 @@
 import { hasDigit, numberEnd, sameNumber } from '../../sms/numbers.ts';
 import type { AccountKey } from '../../store/caller.ts';
-import { LAST } from '../../store/cursor.ts';
+import { type Cursor, LAST } from '../../store/cursor.ts';
 import type { Database, Queries } from '../../store/database.ts';
 import { elementsOf } from '../../store/json.ts';
 import { receivedAmong } from '../messages/received.ts';
-import { sentAmong } from '../messages/sent.ts';
+import { type SentMessage, sentAmong } from '../messages/sent.ts';
 import { createIndexer, type RegionOf } from './indexer.ts';
 import * as sql from './search.sql.ts';
 import {
@@ -83,12 +83,57 @@ export function createSearch(database: Database, regionOf: RegionOf) {
       return page(database, account, lists, after);
     },
 
+    /**
+     * Sent messages that have this reference and go to this number, from a position on. `last` is
+     * the last position that was looked at; null at the end.
+     */
+    async sentWith(account: AccountKey, wanted: WantedSent, order: 'newest' | 'oldest', from: Cursor, limit: number) {
+      const { tokens, isWanted } = await sentTest(database, account, wanted, await regionOf(account));
+      const statement = order === 'newest' ? sql.sentEntriesDown : sql.sentEntriesUp;
+      const entries: Cursor[] = [];
+      for (const token of tokens) {
+        const rows = await database.all(statement, { account, token, ...from, limit });
+        entries.push(...rows.map(({ at, item_id }) => ({ at: Number(at), id: item_id })));
+      }
+      const sign = order === 'newest' ? 1 : -1;
+      const found = entries.sort((one, other) => sign * byTime(ofSent(one), ofSent(other))).slice(0, limit);
+      const messages = await sentAmong(database, account, [...new Set(found.map(({ id }) => id))]);
+      const byId = new Map(messages.map((message) => [message.id, message]));
+      const rows = [...new Set(found.map(({ id }) => id))].flatMap((id) => byId.get(id) ?? []).filter(isWanted);
+      return { rows, last: found.length < limit ? null : (found.at(-1) ?? null) };
+    },
+
     /** Contacts by first name, surname, both, or number, in the order of their names. */
     async contacts(account: AccountKey, text: string): Promise<FoundContact[]> {
       const found = await contactsOf(database, account, text.trim(), await regionOf(account));
       return found.sort((one, other) => (folded(one.name) < folded(other.name) ? -1 : 1)).slice(0, CONTACTS_MAX);
     },
   };
+}
+
+export interface WantedSent {
+  readonly reference: string | undefined;
+  /** A number in any notation. */
+  readonly recipient: string | undefined;
+}
+
+const ofSent = ({ at, id }: Cursor): Position => ({ at, id, kind: SENT });
+
+/** A reference is the same if it is so written; a number, in whatever notation. */
+export function isWantedSent({ reference, recipient }: WantedSent, region: string | null) {
+  const number = recipient === undefined ? undefined : numberTest(recipient, region);
+  return (message: Pick<SentMessage, 'reference' | 'recipient'>): boolean =>
+    (reference === undefined || message.reference === reference) &&
+    (number === undefined || number.matches(message.recipient));
+}
+
+async function sentTest(queries: Queries, account: AccountKey, wanted: WantedSent, region: string | null) {
+  const { reference, recipient = '' } = wanted;
+  const tokens =
+    reference === undefined
+      ? await tokensFromAll(queries, account, numberTest(recipient, region).tokens)
+      : [referenceToken(reference)];
+  return { tokens: [...new Set(tokens)], isWanted: isWantedSent(wanted, region) };
 }
 
 /** Whether a text may be a phone number, or its last four digits. */

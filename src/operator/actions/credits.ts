@@ -1,7 +1,9 @@
 import { z } from 'zod';
 import { MOVEMENT_KINDS, type Movement, SIDES } from '../../domain/accounts/ledger.ts';
-import { type Action, accountAction, accountListAction, pageOf } from '../action.ts';
+import type { Cursor } from '../../store/cursor.ts';
+import { type Action, accountAction, accountListAction } from '../action.ts';
 import { domainOf } from '../domain.ts';
+import { rowsOf, since, timedPage, until } from '../filters.ts';
 import { accountParams, credits, id, instant, line, rowId } from '../schemas.ts';
 
 /** Credits: the balances of an account and the movements that they are the sums of. */
@@ -60,14 +62,17 @@ export const creditsMovements = accountListAction({
   summary: 'List movements of credits, newest first.',
   description: 'Every change is a movement from one balance to another (double-entry bookkeeping).',
   params: accountParams,
+  query: z.strictObject({ since, until }),
   item: movement,
   position: z.tuple([instant, id]),
   problems: ['not-found'],
   example: { params: { username: 'acme' }, output: { items: [MOVEMENT], next: null } },
-  run: async (services, { page: { limit, after } }) => {
-    const cursor = after === null ? undefined : { at: after[0], id: after[1] };
-    const rows = await domainOf(services).ledger.movements(services.account.id, limit + 1, cursor);
-    return pageOf(rows, limit, shown, (row): [number, bigint] => [row.at, row.id]);
+  run: async (services, { query, page }) => {
+    const { ledger } = domainOf(services);
+    const cursorOf = ({ at, id: number }: Movement) => ({ at, id: number });
+    const read = async (from: Cursor, limit: number) =>
+      rowsOf(await ledger.movementsFrom(services.account.id, from, limit), limit, cursorOf);
+    return timedPage({ page, order: 'newest', since: query.since, until: query.until, read, cursorOf }, shown);
   },
 });
 

@@ -1,9 +1,12 @@
 import { z } from 'zod';
 import { notFound } from '../../base/problem.ts';
 import type { InboxMessage } from '../../domain/messages/received.ts';
-import { type Action, accountAction, accountListAction, pageOf, withStatus } from '../action.ts';
+import { hasDigit, numberEnd, sameNumber } from '../../sms/numbers.ts';
+import type { Cursor } from '../../store/cursor.ts';
+import { type Action, accountAction, accountListAction, withStatus } from '../action.ts';
 import { mayRead } from '../actor.ts';
 import { domainOf } from '../domain.ts';
+import { FILTERED, rowsOf, since, timedPage, until } from '../filters.ts';
 import { accountParams, instant, line, messageParams, rowId } from '../schemas.ts';
 
 /** Received messages. Looking at them never marks them. */
@@ -41,27 +44,42 @@ export const inboxList = accountListAction({
   accountTokens: true,
   path: '/accounts/{username}/inbox',
   summary: 'List received messages, newest first.',
-  description: 'With `unread`, only unread messages are listed, oldest first.',
+  description: `With \`unread\`, only unread messages are listed, oldest first unless \`order\` says otherwise. ${FILTERED}`,
   params: accountParams,
   query: z.strictObject({
-    unread: z.enum(['true']).optional().describe('Only unread messages, oldest first.'),
+    unread: z.enum(['true']).optional().describe('Only unread messages.'),
+    sender: line(200).min(1).optional().describe('Only messages from this number, in whatever notation, or this name.'),
+    since,
+    until,
+    order: z
+      .enum(['newest', 'oldest'])
+      .optional()
+      .describe('Which come first; `newest` if it is not given, and `oldest` with `unread`.'),
   }),
   item: message,
   position: z.tuple([instant, rowId]),
   problems: ['not-found'],
   example: { params: { username: 'acme' }, query: { unread: 'true' }, output: { items: [EXAMPLE], next: null } },
-  run: async (services, { query: { unread }, page: { limit, after } }) => {
-    const { received } = domainOf(services);
+  run: async (services, { query, page }) => {
+    const { received, region } = domainOf(services);
     const account = services.account.id;
-    const texts = { sender: null, text: null, shortCode: null };
-    const last = after === null ? undefined : { receivedAt: after[0], id: after[1], ...texts };
-    const rows =
-      unread === undefined
-        ? await received.newest(account, limit + 1, last)
-        : (await received.unread(account, limit + 1, last)).map((each) => ({ ...each, read: false }));
-    return pageOf(rows, limit, shown, (row): [number, bigint] => [row.receivedAt, row.id]);
+    const unread = query.unread !== undefined;
+    const { sender, order: by = unread ? 'oldest' : 'newest' } = query;
+    const cursorOf = ({ receivedAt, id }: InboxMessage) => ({ at: receivedAt, id });
+    const read = async (from: Cursor, limit: number) =>
+      rowsOf(await received.from(account, { order: by, unread }, from, limit), limit, cursorOf);
+    const from = sender === undefined ? undefined : sameSender(sender, await region(account));
+    const isWanted = from && ((row: InboxMessage) => from(row.sender));
+    return timedPage({ page, order: by, since: query.since, until: query.until, read, cursorOf, isWanted }, shown);
   },
 });
+
+/** A number is the same in whatever notation; a name is the same if it is so written. */
+function sameSender(sender: string, region: string | null): (other: string | null) => boolean {
+  if (!hasDigit(sender)) return (other) => other === sender;
+  const { ends, matches } = sameNumber(sender, region);
+  return (other) => other === sender || (other !== null && ends.includes(numberEnd(other)) && matches(other));
+}
 
 const received = z.strictObject({
   id: rowId,

@@ -3,9 +3,13 @@ import { badField, notFound, Problem } from '../../base/problem.ts';
 import type { ScheduledMessage, ScheduledRecord } from '../../domain/messages/scheduled.ts';
 import type { SentMessage, SentRecord } from '../../domain/messages/sent.ts';
 import { DELIVERY_STATUSES } from '../../domain/messages/statuses.ts';
-import { type Action, accountAction, accountListAction, pageOf } from '../action.ts';
+import { isWantedSent } from '../../domain/search/search.ts';
+import type { Cursor } from '../../store/cursor.ts';
+import { type AccountServices, type Action, accountAction, accountListAction, type Page } from '../action.ts';
 import { mayRead } from '../actor.ts';
 import { domainOf } from '../domain.ts';
+import { FILTERED, rowsOf, since, timedPage, until } from '../filters.ts';
+import { refused } from '../input.ts';
 import { accountParams, credits, instant, line, messageParams, rowId } from '../schemas.ts';
 
 /** Messages that were sent, with the history of their statuses, and messages that are scheduled. */
@@ -99,33 +103,79 @@ const RECORD = {
 
 const stateQuery = (description: string) => z.enum(states).optional().describe(description);
 
+const filters = z.strictObject({
+  state: stateQuery('`sent` if it is not given.'),
+  reference: line(200).min(1).optional().describe("Only messages with this reference of the sender's own."),
+  recipient: line(200)
+    .regex(/(?:\d.*){4}/, 'expected a number of at least four digits, or its last ones')
+    .optional()
+    .describe('Only messages to this number, in whatever notation.'),
+  status: z.enum(DELIVERY_STATUSES).optional().describe('Only sent messages with this delivery status.'),
+  since,
+  until,
+  order: z
+    .enum(['newest', 'oldest'])
+    .optional()
+    .describe('Which come first; `newest` if it is not given, and `oldest` for scheduled messages.'),
+});
+type Filters = z.output<typeof filters>;
+
 export const messageList = accountListAction({
   name: 'message list',
   scope: 'messages:read',
   accountTokens: true,
   path: '/accounts/{username}/messages',
   summary: 'List sent messages, newest first, or scheduled ones, soonest first.',
+  description: `Messages can be found by \`reference\`, \`recipient\`, \`status\` and time. ${FILTERED}`,
   params: accountParams,
-  query: z.strictObject({ state: stateQuery('`sent` if it is not given.') }),
+  query: filters,
   item: message,
   position: z.tuple([instant, rowId]),
   problems: ['not-found'],
   example: { params: { username: 'acme' }, query: { state: 'sent' }, output: { items: [SENT], next: null } },
-  run: async (services, { query: { state = 'sent' }, page: { limit, after } }) => {
-    const { sent, scheduled } = domainOf(services);
-    const account = services.account.id;
-    const texts = { reference: null, recipient: null, text: null };
-    if (state === 'scheduled') {
-      const last = after === null ? undefined : { ...texts, id: after[1], scheduledAt: after[0], createdAt: 0 };
-      const rows = await scheduled.soonest(account, limit + 1, last);
-      return pageOf(rows, limit, shownScheduled, (row): [number, bigint] => [row.scheduledAt, row.id]);
-    }
-    const unused = { ...texts, status: '', updatedAt: 0, marked: false };
-    const last = after === null ? undefined : { ...unused, id: after[1], sentAt: after[0] };
-    const rows = await sent.newest(account, limit + 1, last);
-    return pageOf(rows, limit, shownSent, (row): [number, bigint] => [row.sentAt, row.id]);
-  },
+  run: async (services, { query, page }) =>
+    query.state === 'scheduled' ? scheduledPage(services, query, page) : sentPage(services, query, page),
 });
+
+type MessagePage = Page<[number, bigint]>;
+
+async function sentPage(services: AccountServices, query: Filters, page: MessagePage) {
+  const { sent, search, region } = domainOf(services);
+  const account = services.account.id;
+  const { reference, recipient, status, order: by = 'newest' } = query;
+  const wanted = { reference, recipient };
+  const cursorOf = ({ sentAt, id }: SentMessage) => ({ at: sentAt, id });
+  // The index finds a message among millions; where it is not complete yet, the list is read.
+  const isIndexed = (reference ?? recipient) !== undefined && (await search.isComplete(account));
+  const fits = isWantedSent(wanted, await region(account));
+  const isFiltered = (reference ?? recipient ?? status) !== undefined;
+  const read = async (from: Cursor, limit: number) =>
+    isIndexed
+      ? search.sentWith(account, wanted, by, from, limit)
+      : rowsOf(await sent.from(account, by, from, limit), limit, cursorOf);
+  const isWanted = isFiltered
+    ? (row: SentMessage) => (status === undefined || row.status === status) && fits(row)
+    : undefined;
+  return timedPage({ page, order: by, since: query.since, until: query.until, read, cursorOf, isWanted }, shownSent);
+}
+
+async function scheduledPage(services: AccountServices, query: Filters, page: MessagePage) {
+  const { scheduled, region } = domainOf(services);
+  const account = services.account.id;
+  const { reference, recipient, status, order: by = 'oldest' } = query;
+  if (status !== undefined) {
+    throw refused([{ pointer: '?status', detail: 'a scheduled message has no delivery status yet; leave this out' }]);
+  }
+  const cursorOf = ({ scheduledAt, id }: ScheduledMessage) => ({ at: scheduledAt, id });
+  const read = async (from: Cursor, limit: number) =>
+    rowsOf(await scheduled.from(account, by, from, limit), limit, cursorOf);
+  const isFiltered = (reference ?? recipient) !== undefined;
+  const isWanted = isFiltered ? isWantedSent({ reference, recipient }, await region(account)) : undefined;
+  return timedPage(
+    { page, order: by, since: query.since, until: query.until, read, cursorOf, isWanted },
+    shownScheduled,
+  );
+}
 
 export const messageShow = accountAction({
   name: 'message show',

@@ -12,7 +12,7 @@ import { credits, instant, line, queryFlag, rowId, username } from '../schemas.t
 const params = z.strictObject({
   number: line(50).min(1).describe('The phone number, in international form such as +27825550201.'),
 });
-const account = username.optional().describe('Only in this account; in all accounts if it is not given.');
+const only = username.optional().describe('Only in this account; in all accounts if it is not given.');
 
 const person = z.strictObject({
   username,
@@ -137,7 +137,7 @@ export const personShow = action({
   scope: 'erase',
   auditsReading: true,
   // The audit never has the number.
-  target: ({ query }) => query.account ?? 'all accounts',
+  target: ({ query }) => query.username ?? 'all accounts',
   needs: {
     says: 'This also needs the scopes contacts and messages:read, because it shows contacts and messages.',
     scopes: () => ['contacts', 'messages:read'],
@@ -146,7 +146,8 @@ export const personShow = action({
   path: '/persons/{number}',
   summary: 'Export everything that is known about a person.',
   params,
-  query: z.strictObject({ account }),
+  formerFields: { account: 'username' },
+  query: z.strictObject({ username: only }),
   output: known,
   problems: ['not-found'],
   example: { params: { number: '+27825550201' }, output: { accounts: [], unrouted: [] } },
@@ -158,7 +159,7 @@ export const personShow = action({
   },
   run: async (services, { params: { number }, query }) => {
     const { persons } = domainOf(services);
-    const only = query.account ?? null;
+    const only = query.username ?? null;
     const found = await persons.export(number, only);
     return { accounts: found.map(shownPerson), unrouted: [...(await persons.exportUnrouted(number, only))] };
   },
@@ -175,14 +176,15 @@ export const personErase = action({
     'Messages that have not left yet, scheduled or due, are cancelled, and their credits are free again. A number on a blacklist stays there as a hash. ' +
     'Texts of other people that mention the number stay. A dry run only counts.',
   params,
-  query: z.strictObject({ account, dry_run: queryFlag.describe('Only counts, and erases nothing.') }),
+  formerFields: { account: 'username' },
+  query: z.strictObject({ username: only, dry_run: queryFlag.describe('Only counts, and erases nothing.') }),
   output: counts,
   problems: ['not-found'],
   readsOnly: ({ query }) => query.dry_run,
   example: { params: { number: '+27825550201' }, query: { dry_run: 'true' }, output: COUNTS },
-  target: ({ query }) => query.account ?? 'all accounts',
+  target: ({ query }) => query.username ?? 'all accounts',
   command: { say: said },
-  run: async (services, { params: { number }, query: { account: only = null, dry_run: dryRun } }) => {
+  run: async (services, { params: { number }, query: { username: only = null, dry_run: dryRun } }) => {
     const { persons } = domainOf(services);
     return shownCounts(
       dryRun ? await persons.count(number, only) : await persons.erase(number, only, services.progress),

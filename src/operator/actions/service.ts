@@ -4,6 +4,7 @@ import { readStatus } from '../../domain/messages/counts.ts';
 import { countUnrouted } from '../../domain/receiving/unrouted.ts';
 import { readSendingCounts, sendingFaults } from '../../domain/sending/counts.ts';
 import { type Action, action, listAction } from '../action.ts';
+import { since, until } from '../filters.ts';
 import { formerName, id, instant, username } from '../schemas.ts';
 
 /** About the service as a whole: its audit, its state, its description. */
@@ -17,12 +18,13 @@ export const auditList = listAction({
   summary: 'List changes by operators and deletions by clients, newest first.',
   description:
     'An entry says who did what to which object, when and from where. It never contains a secret or the text of a message. A search for an actor or an action reads at most 20,000 entries per page, so a page may have few items although there is a next page.',
+  formerFields: { account: 'username', from: 'since', to: 'until' },
   query: z.strictObject({
-    account: username.optional().describe('Only changes of this account.'),
+    username: username.optional().describe('Only changes of this account.'),
     actor: part.optional().describe('Part of the name of the actor.'),
     action: part.optional().describe('Part of the name of the action, such as `delete`.'),
-    from: instant.optional().describe('Not before this time.'),
-    to: instant.optional().describe('Before this time.'),
+    since,
+    until,
   }),
   item: z.strictObject({
     id,
@@ -40,13 +42,14 @@ export const auditList = listAction({
     tokenId: id.nullable(),
     address: z.string().nullable().describe('The network address; null for a command.'),
     action: z.string(),
-    account: z.string().nullable(),
+    username: z.string().nullable().describe('The account that was changed, if there was one.'),
+    account: formerName(z.string().nullable(), 'username'),
     target: z.string().describe('The object of the action.'),
     fields: z.array(z.string()).describe('Names of the fields that were given.'),
   }),
   position: z.tuple([instant, id]),
   example: {
-    query: { account: 'acme' },
+    query: { username: 'acme' },
     output: {
       items: [
         {
@@ -57,6 +60,7 @@ export const auditList = listAction({
           tokenId: '2305843009213693951',
           address: '192.0.2.7',
           action: 'account change',
+          username: 'acme',
           account: 'acme',
           target: 'acme',
           fields: ['company'],
@@ -67,10 +71,10 @@ export const auditList = listAction({
   },
   command: { columns: ['at', 'actorKind', 'actorName', 'address', 'action', 'target', 'fields'] },
   run: async ({ database }, { query, page: { after, limit } }) => {
-    const { account = null, actor = null, action: done = null, from = null, to = null } = query;
+    const { username: account = null, actor = null, action: done = null, since: from = null, until: to = null } = query;
     const { entries, next } = await auditEntries(database, { account, actor, action: done, from, to }, limit, after);
     return {
-      items: entries.map(({ fields, ...entry }) => ({ ...entry, fields: [...fields] })),
+      items: entries.map(({ fields, ...entry }) => ({ ...entry, username: entry.account, fields: [...fields] })),
       next: next && ([...next] as [number, bigint]),
     };
   },

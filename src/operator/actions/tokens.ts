@@ -17,7 +17,7 @@ import { accountParams, id, instant, line, username } from '../schemas.ts';
 
 const needsGiven = {
   says: 'A token can grant only scopes that it has itself.',
-  scopes: ({ body }: { readonly body: { readonly scope: readonly Scope[] } }) => body.scope,
+  scopes: ({ body }: { readonly body: { readonly scopes: readonly Scope[] } }) => body.scopes,
 };
 
 const tokenOutput = z.strictObject({
@@ -71,9 +71,10 @@ export const tokenAdd = action({
   summary: 'Create a token.',
   description:
     'The answer contains the token, which cannot be shown again. With `username` the token is bound to that account.',
+  formerFields: { scope: 'scopes' },
   body: z.strictObject({
     name: line(100).min(1).describe('The purpose of the token, for people.'),
-    scope: z.array(z.enum(scopes)).min(1).max(scopes.length).describe('What the token may do.'),
+    scopes: z.array(z.enum(scopes)).min(1).max(scopes.length).describe('What the token may do.'),
     username: username.optional().describe('The account to which the token is bound.'),
     expiresAt: instant.optional().describe('When the token expires; not later than the token that creates it.'),
   }),
@@ -84,7 +85,7 @@ export const tokenAdd = action({
   status: 201,
   problems: ['not-found'],
   example: {
-    body: { name: 'provisioning', scope: ['accounts', 'credits'] },
+    body: { name: 'provisioning', scopes: ['accounts', 'credits'] },
     output: { token: 'colo_K7J0Qy3mB5v1uYx2Wd9sTq8Rf4Hn6Lp0Za1Xc3Ve5Bg', ...EXAMPLE },
   },
   target: ({ body }) => body.name,
@@ -93,16 +94,16 @@ export const tokenAdd = action({
     say: ({ name, token }) => `Added the token ${name}, which cannot be shown again:\n${token}`,
   },
   run: async ({ database, now }, { body }, { expiresAt: ends = null }) => {
-    const { name, scope, username: owner, expiresAt = ends } = body;
+    const { name, scopes: given, username: owner, expiresAt = ends } = body;
     if (ends !== null && (expiresAt ?? ends) > ends)
       throw badField('expiresAt', 'the token that you use expires before that');
     const allowed: readonly Scope[] = owner === undefined ? scopes : accountScopes;
-    const tooMuch = scope.find((each) => !allowed.includes(each));
-    if (tooMuch) throw badField('scope', `a token of an account cannot have the scope ${tooMuch}`);
+    const tooMuch = given.find((each) => !allowed.includes(each));
+    if (tooMuch) throw badField('scopes', `a token of an account cannot have the scope ${tooMuch}`);
     if (expiresAt !== null && expiresAt <= now()) throw badField('expiresAt', 'expected an instant in the future');
     const account = owner === undefined ? null : await accountId(database, owner);
-    const given = { name, account, scopes: [...new Set(scope)], expiresAt };
-    const { token, secret } = await addToken(database, given, now());
+    const wanted = { name, account, scopes: [...new Set(given)], expiresAt };
+    const { token, secret } = await addToken(database, wanted, now());
     return { token: secret, ...shown(token) };
   },
 });
@@ -152,9 +153,10 @@ export const accountTokenAdd = accountAction({
   path: '/accounts/{username}/tokens',
   summary: 'Create a token that is bound to an account. It cannot be shown again.',
   params: accountParams,
+  formerFields: { scope: 'scopes' },
   body: z.strictObject({
     name: line(100).min(1).describe('The purpose of the token, for people.'),
-    scope: z.array(z.enum(accountScopes)).min(1).max(accountScopes.length).describe('What the token may do.'),
+    scopes: z.array(z.enum(accountScopes)).min(1).max(accountScopes.length).describe('What the token may do.'),
   }),
   output: z.strictObject({
     token: z.string().describe('The secret, which cannot be shown again.'),
@@ -164,7 +166,7 @@ export const accountTokenAdd = accountAction({
   problems: ['not-found', 'conflict'],
   example: {
     params: { username: 'acme' },
-    body: { name: 'web shop', scope: ['messages:send'] },
+    body: { name: 'web shop', scopes: ['messages:send'] },
     output: { token: 'cola_K7J0Qy3mB5v1uYx2Wd9sTq8Rf4Hn6Lp0Za1Xc3Ve5Bg', ...OF_ACCOUNT },
   },
   target: ({ params, body }) => `${params.username}/${body.name}`,
@@ -172,12 +174,12 @@ export const accountTokenAdd = accountAction({
     arguments: ['name'],
     say: ({ name, token }) => `Added the token ${name}, which cannot be shown again:\n${token}`,
   },
-  run: async ({ database, account, now }, { body: { name, scope } }, { expiresAt = null }) => {
+  run: async ({ database, account, now }, { body: { name, scopes: wanted } }, { expiresAt = null }) => {
     const valid = (await tokensOfAccount(database, account.id, OF_ACCOUNT_MAX)).filter(
       (each) => each.revokedAt === null,
     );
     if (valid.length >= OF_ACCOUNT_MAX) throw conflict(`An account has at most ${OF_ACCOUNT_MAX} tokens. Revoke some.`);
-    const given = { name, account: account.id, scopes: [...new Set(scope)], expiresAt };
+    const given = { name, account: account.id, scopes: [...new Set(wanted)], expiresAt };
     const { token, secret } = await addToken(database, given, now());
     return { token: secret, ...shown(token) };
   },

@@ -16,6 +16,7 @@ import {
   webhooksAfter,
 } from '../../domain/webhooks/webhooks.ts';
 import { type Action, action, listAction, pageOf } from '../action.ts';
+import { since, until } from '../filters.ts';
 import { id, instant, integer, username } from '../schemas.ts';
 
 /** Webhooks: the addresses to which events are delivered, and the attempts. */
@@ -234,7 +235,8 @@ export const eventList = listAction({
     'them, and kept for 30 days; an event that two webhooks want is listed for each. They hold ids, never a number or a text.',
   query: z.strictObject({
     webhook: id.optional().describe('Only events of this webhook.'),
-    since: instant.optional().describe('Only events from this time on.'),
+    since,
+    until,
   }),
   item: z.strictObject({
     id: id.describe('The `webhook-id` of its deliveries.'),
@@ -267,8 +269,10 @@ export const eventList = listAction({
     },
   },
   command: { columns: ['at', 'id', 'type', 'username', 'attempts', 'nextAt'] },
-  run: async ({ database }, { query: { webhook = null, since = -(2 ** 53 - 1) }, page: { after, limit } }) => {
-    const rows = await eventsAfter(database, { webhook, since }, after, limit + 1);
+  run: async ({ database }, { query, page: { after, limit } }) => {
+    const { webhook = null, since: first = -(2 ** 53 - 1), until: end = Number.POSITIVE_INFINITY } = query;
+    const found = await eventsAfter(database, { webhook, since: first }, after, limit + 1);
+    const rows = found.filter(({ at }) => at < end);
     const positionOf = (event: StoredEvent): [number, bigint, bigint] => [event.at, event.webhookId, event.id];
     return pageOf(rows, limit, (event) => ({ ...event, data: { ...event.data } }), positionOf);
   },

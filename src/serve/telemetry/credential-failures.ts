@@ -63,7 +63,7 @@ export const failuresMetric = (counters: () => Iterable<Counter>) =>
   counterMetric(
     {
       name: 'columba_credential_failures_total',
-      help: 'Requests whose credential was refused, by listener and reason.',
+      help: 'Refused credentials, by listener and reason. On the listener contract the reason is user_id; on web it is token (the API answered 401), scope (403), sign-in (a wrong password, code or link) or carrier (a callback without a valid secret or signature).',
     },
     counters,
   );

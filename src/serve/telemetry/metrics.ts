@@ -42,16 +42,23 @@ export function createMetrics(sources: Sources, version: string): Metrics {
     counterMetric(
       {
         name: 'columba_requests_total',
-        help: 'Requests that were answered, by operation, protocol and kind of result.',
+        help: 'Requests with a response, by group, operation, form (the protocol) and kind of result.',
       },
       calls.counts,
     ),
     histogramMetric(
-      { name: 'columba_request_duration_seconds', help: 'Time from the head of a request to the start of its answer.' },
+      {
+        name: 'columba_request_duration_seconds',
+        help: 'Time from the head of a request until its response was ready, by group, operation and form; from 0.5 ms to 10 s.',
+      },
       calls.durations,
     ),
-    histogramMetric({ name: 'columba_database_seconds', help: 'Time for a statement or a transaction.' }, () =>
-      statements.values(),
+    histogramMetric(
+      {
+        name: 'columba_database_seconds',
+        help: 'Time for a statement (kind read or write) and for a whole transaction, by engine and kind.',
+      },
+      () => statements.values(),
     ),
     failuresMetric(() => [denials, ...(sources.webFailures?.() ?? [])]),
     ...totalsOf(sources),
@@ -82,17 +89,17 @@ export function createMetrics(sources: Sources, version: string): Metrics {
 const totalsOf = (sources: Sources) => [
   ...total(
     'columba_response_bytes_total',
-    'Bytes of answers, as they were sent.',
+    'Bytes of responses, as they were sent.',
     () => sources.traffic()?.bytesSent ?? 0,
   ),
   ...total(
     'columba_refused_requests_total',
-    'Requests that got 503 for overload.',
+    'Requests that were shed with 503 under overload; the access log does not contain them.',
     () => sources.traffic()?.refused ?? 0,
   ),
   ...total(
     'columba_unsent_refused_total',
-    'Requests for long answers that got 429 because too much was unsent.',
+    'Requests for a long response that got 429, because the memory for responses that clients have not read was used up.',
     () => sources.traffic()?.unsentRefused ?? 0,
   ),
   ...total(
@@ -124,7 +131,7 @@ function addGauges(registry: Registry, sources: Sources, version: string): void 
   gauge(
     registry,
     'columba_unsent_bytes',
-    'Memory of long answers that clients have not read yet.',
+    'Memory of long responses that clients have not read yet; at least 192 KiB for each response.',
     () => sources.traffic()?.unsentBytes ?? 0,
   );
   const cacheBytes = () => sources.responseCache().bytes;
@@ -132,7 +139,7 @@ function addGauges(registry: Registry, sources: Sources, version: string): void 
   gauge(registry, 'columba_kept_bytes', 'Now columba_response_cache_bytes.', cacheBytes);
   new Gauge({
     name: 'columba_build_info',
-    help: 'Always 1.',
+    help: 'Always 1, with the version of Columba and of Node.',
     registers: [registry],
     aggregator: 'first',
     labelNames: ['version', 'node'],
@@ -204,7 +211,7 @@ function watchEventLoop(registry: Registry): void {
   delay.enable();
   new Gauge({
     name: 'columba_event_loop_delay_seconds',
-    help: 'Delay of the event loop since the last scrape.',
+    help: 'Delay of the event loop since the last scrape, of the worst process, by quantile.',
     registers: [registry],
     labelNames: ['quantile'],
     aggregator: 'max' as const,
@@ -226,7 +233,7 @@ function watchEventLoop(registry: Registry): void {
 export function addTotals(registry: Registry, totals: () => Promise<MessageCounts>): void {
   new Gauge({
     name: 'columba_messages',
-    help: 'Messages of all accounts, by state; of scheduled ones at most 100000 are counted.',
+    help: 'Messages of all accounts, by state: unread, read, scheduled; of scheduled ones at most 100,000 are counted.',
     registers: [registry],
     labelNames: ['state'],
     async collect() {
@@ -237,7 +244,7 @@ export function addTotals(registry: Registry, totals: () => Promise<MessageCount
   });
   new Gauge({
     name: 'columba_purge_backlog_accounts',
-    help: 'Accounts whose emptied inboxes are still on disk.',
+    help: 'Accounts whose deleted inboxes are not yet purged from disk.',
     registers: [registry],
     async collect() {
       const known = await totals().catch(() => undefined);

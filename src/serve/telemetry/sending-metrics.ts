@@ -37,7 +37,7 @@ export function addSendingMetrics(registry: Registry, totals: () => Promise<Send
   });
   new Gauge({
     name: 'columba_unrouted_messages',
-    help: 'Received messages that have no route.',
+    help: 'Received messages that no route gives to an account.',
     registers,
     async collect() {
       const now = await known();
@@ -156,7 +156,7 @@ function addConnectorMetrics(registers: Registry[], known: () => Promise<readonl
   );
   new Gauge({
     name: 'columba_connector_stopped',
-    help: 'Whether a connector does not send, by reason: down, paused.',
+    help: '1 if a connector does not send, by reason: down, paused.',
     registers,
     labelNames: ['connector', 'reason'],
     async collect() {
