@@ -205,7 +205,7 @@ interface Declaration<In, Out> {
   readonly path: string;
   /** Command and path of an earlier version. They still work in this one, and not in the next. */
   readonly formerly?: { readonly name: string; readonly path: string };
-  /** Fields of the query and the body under the names of an earlier version, and as they are called now. */
+  /** Fields under the names of an earlier version, and as they are called now. */
   readonly formerFields?: Readonly<Record<string, string>>;
   /** The path of what was created, with fields of `params` and of the output (Location). */
   readonly location?: string;

@@ -15,7 +15,7 @@ export const FILTERED =
 const READ_MAX = 5_000;
 const READ_AT_ONCE = 500;
 
-/** What a source has read: `last` is the position of the last row that was looked at; null at the end. */
+/** `last` is the position of the last row that was looked at; null at the end. */
 export interface Rows<R> {
   readonly rows: readonly R[];
   readonly last: Cursor | null;
