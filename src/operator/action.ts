@@ -203,10 +203,9 @@ interface Declaration<In, Out> {
   readonly customers?: boolean;
   /** The path below /operator/v1, with `{name}` for each field of `params`. */
   readonly path: string;
-  /** Command and path of an earlier version. They still work in this one, and not in the next. */
-  readonly formerly?: { readonly name: string; readonly path: string };
-  /** Fields under the names of an earlier version, and as they are called now. */
+  /** Names of an earlier version, with the new ones of fields. The next version refuses them. */
   readonly formerFields?: Readonly<Record<string, string>>;
+  readonly formerly?: { readonly name: string; readonly path: string };
   /** The path of what was created, with fields of `params` and of the output (Location). */
   readonly location?: string;
   /** Fields of the output that change by themselves, such as credits. The ETag leaves them out. */
@@ -350,10 +349,7 @@ const listed = <P extends Fields, Q extends Fields, I extends z.ZodType, T exten
   ofAccount,
 });
 
-/**
- * A list in pages: the framework reads `limit` and `after`, and writes `next` and the Link header
- * field.
- */
+/** A list in pages: `limit`, `after`, `next` and the Link header field are of the framework. */
 export const listAction = <I extends z.ZodType, T extends z.ZodType, P extends Fields = None, Q extends Fields = None>(
   declaration: Listing<P, Q, I, T, Services>,
 ) => listed(declaration, false);
