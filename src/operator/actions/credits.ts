@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { MOVEMENT_KINDS, type Movement, SIDES } from '../../domain/accounts/ledger.ts';
-import type { Cursor } from '../../store/cursor.ts';
 import { type Action, accountAction, accountListAction } from '../action.ts';
 import { domainOf } from '../domain.ts';
 import { rowsOf, since, timedPage, until } from '../filters.ts';
@@ -70,9 +69,18 @@ export const creditsMovements = accountListAction({
   run: async (services, { query, page }) => {
     const { ledger } = domainOf(services);
     const cursorOf = ({ at, id: number }: Movement) => ({ at, id: number });
-    const read = async (from: Cursor, limit: number) =>
-      rowsOf(await ledger.movementsFrom(services.account.id, from, limit), limit, cursorOf);
-    return timedPage({ page, order: 'newest', since: query.since, until: query.until, read, cursorOf }, shown);
+    return timedPage(
+      {
+        page,
+        order: 'newest',
+        since: query.since,
+        until: query.until,
+        cursorOf,
+        read: async (from, limit) =>
+          rowsOf(await ledger.movementsFrom(services.account.id, from, limit), limit, cursorOf),
+      },
+      shown,
+    );
   },
 });
 

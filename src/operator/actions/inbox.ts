@@ -2,7 +2,6 @@ import { z } from 'zod';
 import { notFound } from '../../base/problem.ts';
 import type { InboxMessage } from '../../domain/messages/received.ts';
 import { hasDigit, numberEnd, sameNumber } from '../../sms/numbers.ts';
-import type { Cursor } from '../../store/cursor.ts';
 import { type Action, accountAction, accountListAction, withStatus } from '../action.ts';
 import { mayRead } from '../actor.ts';
 import { domainOf } from '../domain.ts';
@@ -66,11 +65,21 @@ export const inboxList = accountListAction({
     const unread = query.unread !== undefined;
     const { sender, order: by = unread ? 'oldest' : 'newest' } = query;
     const cursorOf = ({ receivedAt, id }: InboxMessage) => ({ at: receivedAt, id });
-    const read = async (from: Cursor, limit: number) =>
-      rowsOf(await received.from(account, { order: by, unread }, from, limit), limit, cursorOf);
     const from = sender === undefined ? undefined : sameSender(sender, await region(account));
     const isWanted = from && ((row: InboxMessage) => from(row.sender));
-    return timedPage({ page, order: by, since: query.since, until: query.until, read, cursorOf, isWanted }, shown);
+    return timedPage(
+      {
+        page,
+        order: by,
+        since: query.since,
+        until: query.until,
+        cursorOf,
+        isWanted,
+        read: async (start, limit) =>
+          rowsOf(await received.from(account, { order: by, unread }, start, limit), limit, cursorOf),
+      },
+      shown,
+    );
   },
 });
 

@@ -4,7 +4,6 @@ import type { ScheduledMessage, ScheduledRecord } from '../../domain/messages/sc
 import type { SentMessage, SentRecord } from '../../domain/messages/sent.ts';
 import { DELIVERY_STATUSES } from '../../domain/messages/statuses.ts';
 import { isWantedSent } from '../../domain/search/search.ts';
-import type { Cursor } from '../../store/cursor.ts';
 import { type AccountServices, type Action, accountAction, accountListAction, type Page } from '../action.ts';
 import { mayRead } from '../actor.ts';
 import { domainOf } from '../domain.ts';
@@ -149,14 +148,24 @@ async function sentPage(services: AccountServices, query: Filters, page: Message
   const isIndexed = (reference ?? recipient) !== undefined && (await search.isComplete(account));
   const fits = isWantedSent(wanted, await region(account));
   const isFiltered = (reference ?? recipient ?? status) !== undefined;
-  const read = async (from: Cursor, limit: number) =>
-    isIndexed
-      ? search.sentWith(account, wanted, by, from, limit)
-      : rowsOf(await sent.from(account, by, from, limit), limit, cursorOf);
   const isWanted = isFiltered
     ? (row: SentMessage) => (status === undefined || row.status === status) && fits(row)
     : undefined;
-  return timedPage({ page, order: by, since: query.since, until: query.until, read, cursorOf, isWanted }, shownSent);
+  return timedPage(
+    {
+      page,
+      order: by,
+      since: query.since,
+      until: query.until,
+      cursorOf,
+      isWanted,
+      read: async (from, limit) =>
+        isIndexed
+          ? search.sentWith(account, wanted, by, from, limit)
+          : rowsOf(await sent.from(account, by, from, limit), limit, cursorOf),
+    },
+    shownSent,
+  );
 }
 
 async function scheduledPage(services: AccountServices, query: Filters, page: MessagePage) {
@@ -167,12 +176,18 @@ async function scheduledPage(services: AccountServices, query: Filters, page: Me
     throw refused([{ pointer: '?status', detail: 'a scheduled message has no delivery status yet; leave this out' }]);
   }
   const cursorOf = ({ scheduledAt, id }: ScheduledMessage) => ({ at: scheduledAt, id });
-  const read = async (from: Cursor, limit: number) =>
-    rowsOf(await scheduled.from(account, by, from, limit), limit, cursorOf);
   const isFiltered = (reference ?? recipient) !== undefined;
   const isWanted = isFiltered ? isWantedSent({ reference, recipient }, await region(account)) : undefined;
   return timedPage(
-    { page, order: by, since: query.since, until: query.until, read, cursorOf, isWanted },
+    {
+      page,
+      order: by,
+      since: query.since,
+      until: query.until,
+      cursorOf,
+      isWanted,
+      read: async (from, limit) => rowsOf(await scheduled.from(account, by, from, limit), limit, cursorOf),
+    },
     shownScheduled,
   );
 }
