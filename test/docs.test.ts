@@ -70,6 +70,13 @@ describe('generated documents', () => {
 /** Of npm itself. */
 const NPM_COMMANDS = ['ci', 'install', 'pack'];
 
+const GUIDES = ['QUICKSTART', 'CARRIERS', 'CONSOLE', 'CONTACTS', 'CREDITS', 'WEBHOOKS', 'PRIVACY', 'BACKUP'];
+
+test('the quickstart and the guides of an operator have at most 6,000 words together', () => {
+  const words = GUIDES.flatMap((name) => read(`docs/${name}.md`).split(/\s+/));
+  assert.ok(words.length <= 6_000, `${words.length}`);
+});
+
 describe('links and names', () => {
   test('every relative link leads to a file, and to a heading in it', () => {
     const broken = pages.flatMap((page) =>
