@@ -77,12 +77,17 @@ export const proofs: Readonly<Record<string, Proof>> = {
     campaign: 'proof/install/run.ts',
   },
   examples: {
-    proves: 'The programs of the documents and examples run as they are.',
+    proves: 'The commands and the programs of the documents and examples run as they are.',
     slice: ['proof/examples'],
   },
   clients: {
     proves: 'The SOAP toolkits of npm, PHP, Python and Mono call every operation, also through a move.',
     slice: ['proof/clients'],
+  },
+  api: {
+    proves:
+      'Clients that generators make from the OpenAPI document compile and call every route, and linters accept it.',
+    slice: ['proof/api'],
   },
   kannel: {
     proves: 'Messages go through a real Kannel to a carrier and back, whoever of them is killed.',

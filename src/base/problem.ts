@@ -26,6 +26,10 @@ export type OperatorProblemKind = 'not-found' | 'conflict' | 'forbidden' | 'key-
 export interface FieldError {
   readonly pointer: string;
   readonly detail: string;
+  /** Of a file: the row as a spreadsheet numbers it, the column, and what was probably meant. */
+  readonly row?: number;
+  readonly field?: string;
+  readonly proposal?: string | null;
 }
 
 export interface ProblemDetails {

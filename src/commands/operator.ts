@@ -5,6 +5,7 @@ import { migrateCommands } from '../migration/commands/migrate.ts';
 import type { Action, Services } from '../operator/action.ts';
 import { actions } from '../operator/actions/all.ts';
 import type { Actor } from '../operator/actor.ts';
+import { meaningOf } from '../operator/nouns.ts';
 import { servicesOf } from '../serve/compose/operator.ts';
 import { accountCommands, findCommand } from './account.ts';
 import { actionCommand, type CommandDependencies, summaryOf } from './action-command.ts';
@@ -17,34 +18,6 @@ import { configOf, databaseOption, settingOption, userName, withSession } from '
  * is used.
  */
 
-const MEANINGS: Readonly<Record<string, string>> = {
-  account: 'create, show and change accounts',
-  'account-token': 'bearer tokens of an account',
-  audit: 'the record of who changed what',
-  batch: 'messages of an account that were accepted together',
-  blacklist: 'numbers to which an account must not send',
-  connector: 'connectors to carriers',
-  contact: 'contacts of an account',
-  credits: 'credits of an account and their movements',
-  event: 'what happened, as webhooks were told',
-  group: 'groups of contacts',
-  guard: 'what an account may spend, and where it may send',
-  inbox: 'received messages of an account',
-  message: 'sent and scheduled messages of an account',
-  migrate: 'move from an old server, step by step and reversibly',
-  operator: 'people who sign in to the console',
-  'outbound-route': 'which connectors carry a message, in which order and for which price',
-  person: 'export or erase what is known about a phone number',
-  queue: 'messages of all accounts that wait to be sent',
-  retention: 'for how many days data is kept',
-  route: 'which account gets the messages to a number',
-  template: 'templates of an account',
-  token: 'bearer tokens of the JSON API',
-  unrouted: 'received messages that have no route',
-  'user-id': 'user_ids of an account',
-  webhook: 'URLs to which events are delivered',
-};
-
 export const commandActor = (): Actor => ({
   kind: 'command',
   name: userName(),
@@ -53,12 +26,6 @@ export const commandActor = (): Actor => ({
   scopes: [],
   account: null,
 });
-
-const meaningOf = (noun: string): string => {
-  const meaning = MEANINGS[noun];
-  if (meaning === undefined) throw new Error(`the noun ${noun} needs its meaning`);
-  return meaning;
-};
 
 /**
  * The commands of all actions; a noun with several verbs is a command with subcommands. Options are

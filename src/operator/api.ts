@@ -49,6 +49,8 @@ export interface ApiSettings {
   readonly bodyBytesMax: number;
   /** Throws Problem `too-many`. */
   readonly admitClient: (client: string) => void | Promise<void>;
+  /** The rate limit of an address: so many requests in so many seconds. */
+  readonly ratePolicy?: { readonly burst: number; readonly seconds: number };
   /** Resolves when a request without a valid token may be answered. */
   readonly authenticationFailed: (client: string) => Promise<void>;
   /** Called for an invalid token and for a missing scope, for the log and the metrics. */
@@ -169,10 +171,12 @@ export function createApi(settings: ApiSettings): Api {
     return { bearer, secret };
   }
 
+  const { ratePolicy } = settings;
+  const policy = ratePolicy && { 'RateLimit-Policy': `"address";q=${ratePolicy.burst};w=${ratePolicy.seconds}` };
   return async (request) => {
     try {
       const reply = await answer(request);
-      return request.method === 'HEAD' ? { ...reply, body: '' } : reply;
+      return { ...reply, headers: { ...reply.headers, ...policy }, body: request.method === 'HEAD' ? '' : reply.body };
     } catch (thrown) {
       const problem = toProblem(thrown, request.id);
       if (problem.kind === 'internal' || problem.kind === 'unavailable') report(problem, request.id);
@@ -181,11 +185,17 @@ export function createApi(settings: ApiSettings): Api {
       const { status, headers, body } = problemJson(problem);
       return {
         status,
-        headers: { ...headers, 'Cache-Control': 'no-store' },
+        headers: { ...headers, ...policy, ...rateLimitOf(problem, policy), 'Cache-Control': 'no-store' },
         body: request.method === 'HEAD' ? '' : body,
       };
     }
   };
+}
+
+/** What is left of the limit, where nothing is (draft-ietf-httpapi-ratelimit-headers). */
+function rateLimitOf({ kind, details }: Problem, policy: object | undefined): Readonly<Record<string, string>> {
+  if (policy === undefined || kind !== 'too-many') return {};
+  return { RateLimit: `"address";r=0;t=${details.retryAfterSeconds ?? 1}` };
 }
 
 /** The networks that an account allows apply to its tokens too. */

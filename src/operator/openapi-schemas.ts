@@ -100,5 +100,9 @@ export function makePortable(schema: Patterned): void {
   const replacement = pattern === undefined ? undefined : PORTABLE[pattern];
   if (replacement === null) delete schema.pattern;
   else if (replacement !== undefined) schema.pattern = replacement;
-  if (Array.isArray(allOf)) for (const each of allOf as Patterned[]) makePortable(each);
+  if (!Array.isArray(allOf)) return;
+  for (const each of allOf as Patterned[]) makePortable(each);
+  const kept = allOf.filter((each) => Object.keys(each).length > 0);
+  if (kept.length === 0) delete schema.allOf;
+  else schema.allOf = kept;
 }

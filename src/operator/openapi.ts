@@ -4,6 +4,7 @@ import type { Action } from './action.ts';
 import { actions } from './actions/all.ts';
 import { createEntityTags } from './entity-tag.ts';
 import { pageQuery } from './input.ts';
+import { meaningOf } from './nouns.ts';
 import { inputName, itemName, operationId, outputNames } from './openapi-operations.ts';
 import { type Components, createComponents, type Json, makePortable, open } from './openapi-schemas.ts';
 import { webhooks } from './openapi-webhooks.ts';
@@ -37,11 +38,12 @@ function document(version: string): Json {
         'Accounts, their data and the service, for operators and for the programs of customers. ' +
         'Ids and credits are decimal strings of 64 bits; instants are RFC 3339 with Z. ' +
         'Answers of this version may get new fields: a client ignores fields that it does not know.',
+      contact: { name: 'The operator of this service' },
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: '/operator/v1' }],
     security: [{ bearer: [] }],
-    tags: [...new Set(actions.map(tagOf))].map((name) => ({ name })),
+    tags: [...new Set(actions.map(tagOf))].map((name) => ({ name, description: `${sentenceStart(meaningOf(name))}.` })),
     paths: found,
     webhooks: webhooks(components),
     components: {
@@ -56,6 +58,14 @@ function document(version: string): Json {
       headers: {
         EntityTag: { description: 'For If-Match in a later change of the object.', schema: { type: 'string' } },
         Location: { description: 'The path of what was created, with the status 201.', schema: { type: 'string' } },
+        RateLimit: {
+          description: 'What is left of a limit: nothing, and seconds until there is more.',
+          schema: { type: 'string' },
+        },
+        RateLimitPolicy: {
+          description: 'The limit of an address, if the service has one.',
+          schema: { type: 'string' },
+        },
         RequestId: { description: 'The id of the request in the log.', schema: { type: 'string' } },
       },
     },
@@ -75,7 +85,13 @@ const PROBLEM: Json = {
       type: 'array',
       items: {
         type: 'object',
-        properties: { pointer: { type: 'string' }, detail: { type: 'string' } },
+        properties: {
+          pointer: { type: 'string' },
+          detail: { type: 'string' },
+          row: { type: 'integer', description: 'Of a file: the row as a spreadsheet numbers it.' },
+          field: { type: 'string', description: 'Of a file: the column.' },
+          proposal: { type: ['string', 'null'], description: 'Of a file: what the value probably was.' },
+        },
         required: ['pointer', 'detail'],
         additionalProperties: false,
       },
@@ -85,6 +101,7 @@ const PROBLEM: Json = {
   additionalProperties: false,
 };
 
+const sentenceStart = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
 const tagOf = ({ name }: Action): string => name.split(' ', 1)[0] as string;
 
 /** Items of lists first: the same schema is part of other answers. */
@@ -142,7 +159,7 @@ function parametersOf(action: Action, components: Components): Json[] {
         ...(typeof description === 'string' && { description }),
         ...(where === 'path' && { required: true }),
         ...(where === 'query' && !(field as z.ZodType).safeParse(undefined).success && { required: true }),
-        ...(name in given && { example: given[name] }),
+        ...(name in given && { example: asNumber(schema, given[name]) }),
         schema: fallback === undefined ? schema : { ...schema, default: asNumber(schema, fallback) },
       };
     });
@@ -203,7 +220,11 @@ export function problemsOf(action: Action): ProblemKind[] {
 
 function responsesOf(action: Action, components: Components): Json {
   const { output, download, example, status, otherStatuses, position } = action;
-  const headers = { 'X-Request-Id': { $ref: '#/components/headers/RequestId' } };
+  const headers = {
+    'X-Request-Id': { $ref: '#/components/headers/RequestId' },
+    'RateLimit-Policy': { $ref: '#/components/headers/RateLimitPolicy' },
+  };
+  const limited = { ...headers, RateLimit: { $ref: '#/components/headers/RateLimit' } };
   const content = download
     ? { [download.mediaType]: { schema: { type: 'string' } } }
     : {
@@ -228,7 +249,14 @@ function responsesOf(action: Action, components: Components): Json {
     ...[status, ...otherStatuses].map((each) => [each, done]),
     ...[...byStatus].map(([each, kinds]) => {
       const description = kinds.map((kind) => meanings.find(([one]) => one === kind)?.[2] ?? kind).join(' ');
-      return [each, components.response(kinds.map(capital).join('Or'), { description, headers, content: problem })];
+      return [
+        each,
+        components.response(kinds.map(capital).join('Or'), {
+          description,
+          headers: each === 429 ? limited : headers,
+          content: problem,
+        }),
+      ];
     }),
   ]);
 }

@@ -284,4 +284,20 @@ onOneEngine("the operator's API without a token", (engine) => {
       Array.from({ length: 20 }, (_, index) => `order ${19 - index}`),
     );
   });
+
+  test('where an address has a rate limit, answers say which, and a 429 says that nothing is left', async (t) => {
+    const limited = { COLUMBA_ADDRESS_RATE: '1', COLUMBA_ADDRESS_BURST: '2' };
+    const api = await startOperatorApi(engine, 'empty', limited);
+    t.after(() => api.stop());
+    const answers: Answer[] = [];
+    for (let count = 0; count < 3; count++) answers.push(await api.call('GET', '/accounts'));
+    assert.deepEqual(
+      answers.map(({ status, headers }) => [status, headers.get('ratelimit-policy'), headers.get('ratelimit')]),
+      [
+        [200, '"address";q=2;w=2', null],
+        [200, '"address";q=2;w=2', null],
+        [429, '"address";q=2;w=2', '"address";r=0;t=1'],
+      ],
+    );
+  });
 });

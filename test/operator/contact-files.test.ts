@@ -98,11 +98,13 @@ onOneEngine('contacts from files', (engine) => {
     await bench.account('acme', { region: 'ZA' });
     const upload = 'mobile,name,group\n0825550201,Ann,New\n5,Bad,Other\n';
     const refused = await bench.refusal('contact import', { ...acme, upload });
-    assert.deepEqual(refused.details.errors, [{ pointer: '#/3/mobile', detail: 'row 3: this is not a phone number' }]);
+    const place = { pointer: '#/3/mobile', row: 3, field: 'mobile', proposal: null };
+    assert.deepEqual(refused.details.errors, [{ ...place, detail: 'row 3: this is not a phone number' }]);
     assert.deepEqual(await contactsOf(bench, 'acme'), []);
     assert.deepEqual((await bench.of('acme', 'group list')).items, []);
     const done = await bench.run('contact import', { ...acme, query: { skip_bad: 'true' }, upload });
     assert.deepEqual([done.added, done.bad, done.groupsAdded], [1, 1, 1]);
+    assert.deepEqual(done.errors, [{ ...place, detail: 'this is not a phone number' }]);
   });
 
   test('a dry run says what the real run does, and does nothing', async (t) => {

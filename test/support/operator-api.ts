@@ -96,7 +96,7 @@ export async function startOperatorApi(
   const address = web?.address as string;
   const services = servicesOf(app, config, { ...systemClock, now });
   const addToken: OperatorApi['addToken'] = async (scope, username) => {
-    const body = { name: 'test', scope, ...(username !== undefined && { username }) };
+    const body = { name: 'test', scopes: scope, ...(username !== undefined && { username }) };
     const raw = { params: {}, query: {}, body, upload: new Uint8Array() };
     const { output } = await perform(services, actionNamed('token add'), raw, commandActor());
     return output as { id: string; token: string };

@@ -109,6 +109,9 @@ function refusal({ bad, faults, faultsLeftOut }: ContactImport): Problem {
   const errors: FieldError[] = faults.map(({ row, field, detail, proposal }) => ({
     pointer: `#/${row}/${field}`,
     detail: `row ${row}: ${detail}${proposal === null ? '' : `; perhaps it was ${proposal}`}`,
+    row,
+    field,
+    proposal,
   }));
   const more = faultsLeftOut > 0 ? ` Only the first ${faults.length} errors are listed.` : '';
   return new Problem('bad-argument', `${bad} rows are wrong, and nothing was imported.${more}`, { errors });

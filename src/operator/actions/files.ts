@@ -28,6 +28,7 @@ const imported = z.strictObject({
   errors: z
     .array(
       z.strictObject({
+        pointer: z.string().describe('As in a problem: `#/ROW/FIELD`.'),
         row: z.int().describe('The row number that a spreadsheet shows.'),
         field: z.string(),
         detail: z.string(),
@@ -38,9 +39,21 @@ const imported = z.strictObject({
   errorsLeftOut: z.int().describe(`Errors beyond the first ${FAULTS_MAX}.`),
 });
 
+/** The errors of a report have the fields of those in a problem. */
+const withPointer = <F extends { readonly row: number; readonly field: string }>(fault: F) => ({
+  pointer: `#/${fault.row}/${fault.field}`,
+  ...fault,
+});
+
 const shown = (done: ContactImport, dryRun: boolean): z.output<typeof imported> => {
   const { faults, faultsLeftOut, differing: _, duplicateRows, ...counts } = done;
-  return { dryRun, ...counts, duplicateRows: [...duplicateRows], errors: [...faults], errorsLeftOut: faultsLeftOut };
+  return {
+    dryRun,
+    ...counts,
+    duplicateRows: [...duplicateRows],
+    errors: faults.map(withPointer),
+    errorsLeftOut: faultsLeftOut,
+  };
 };
 
 /** The rest of them is in the output as JSON. */
@@ -109,6 +122,7 @@ export const contactImport = accountAction({
       groupsAdded: 1,
       errors: [
         {
+          pointer: '#/4/mobile',
           row: 4,
           field: 'mobile',
           detail: 'a spreadsheet has removed the 0 at the beginning',

@@ -50,6 +50,9 @@ export async function startWeb(
     services,
     bodyBytesMax: config.bodyBytesMax,
     admitClient,
+    ...(config.addressRate > 0 && {
+      ratePolicy: { burst: config.addressBurst, seconds: Math.ceil(config.addressBurst / config.addressRate) },
+    }),
     authenticationFailed: (client) => app.admission.failed(client),
     refused: (reason, client) => failures.count(reason, { client }),
     report,
