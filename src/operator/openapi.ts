@@ -199,11 +199,22 @@ function bodyOf(action: Action, components: Components): Json {
   if (upload)
     return { requestBody: { required: true, content: { [upload.mediaType]: { schema: { type: 'string' } } } } };
   if (!body) return {};
-  const schema = components.schema(inputName(operationId(action)), jsonSchema(body));
+  const schema = components.schema(inputName(operationId(action)), withoutDefaults(jsonSchema(body)));
   const content = { schema, ...(example.body !== undefined && { example: example.body }) };
   const merge = method === 'PATCH' ? { 'application/merge-patch+json': content } : {};
   const isRequired = !body.safeParse({}).success;
   return { requestBody: { required: isRequired, content: { 'application/json': content, ...merge } } };
+}
+
+/** In words: openapi-typescript takes a field that has a default for one that must be given. */
+function withoutDefaults(schema: Json): Json {
+  const properties = Object.entries((schema.properties ?? {}) as Record<string, Json>).map(([name, field]) => {
+    const { default: fallback, ...rest } = field;
+    if (fallback === undefined) return [name, field];
+    const description = `${rest.description ?? ''} The default is ${JSON.stringify(fallback)}.`.trim();
+    return [name, { ...rest, description }];
+  });
+  return schema.properties ? { ...schema, properties: Object.fromEntries(properties) } : schema;
 }
 
 /** The problems that every action can have. */
