@@ -9,8 +9,10 @@ export interface Route {
   readonly path: string;
   readonly params: readonly (readonly [name: string, value: unknown])[];
   readonly query: Json;
+  readonly hasQuery: boolean;
   /** JSON, or a text for a route that takes a file. */
   readonly body: unknown;
+  readonly isBodyRequired: boolean;
   readonly isFile: boolean;
   readonly isDownload: boolean;
   readonly statuses: readonly string[];
@@ -28,7 +30,10 @@ interface Parameter {
 interface Operation {
   readonly operationId: string;
   readonly parameters: readonly (Parameter & { readonly $ref?: string })[];
-  readonly requestBody?: { readonly content: Readonly<Record<string, { readonly example?: unknown }>> };
+  readonly requestBody?: {
+    readonly required?: boolean;
+    readonly content: Readonly<Record<string, { readonly example?: unknown }>>;
+  };
   readonly responses: Readonly<Record<string, { readonly content?: Json }>>;
 }
 
@@ -50,7 +55,11 @@ export function routesOf(document: unknown): Route[] {
         query: Object.fromEntries(
           among('query').flatMap(({ name, example }) => (example === undefined ? [] : [[name, example]])),
         ),
+        hasQuery: operation.parameters.some(
+          ({ in: place, $ref }) => place === 'query' || /\/Page\w+$/.test($ref ?? ''),
+        ),
         body: isFile ? CSV : content['application/json']?.example,
+        isBodyRequired: operation.requestBody?.required === true,
         isFile,
         isDownload: Object.hasOwn(answers, 'text/csv'),
         statuses: Object.keys(operation.responses),
@@ -145,12 +154,11 @@ ${calls(routes, ({ id, params, query, body, isDownload }) => {
     program: (routes) => `import { Api } ${from('api')};
 ${START}
 const api = new Api({ baseUrl: base, baseApiParams: { headers: { Authorization: authorization } } });
-${calls(routes, ({ id, path, params, query, body }) => {
-  const values = [
-    ...params.map(([, value]) => text(value)),
-    ...(body === undefined ? [] : [text(body)]),
-    ...(hasSome(query) ? [text(query)] : []),
-  ];
+${calls(routes, ({ id, path, params, query, hasQuery, body, isBodyRequired }) => {
+  // What is required comes first, and a query before a body.
+  const [given, asked] = [body === undefined ? [] : [text(body)], hasQuery ? [text(query)] : []];
+  const rest = isBodyRequired ? [...given, ...asked] : [...asked, ...given];
+  const values = [...params.map(([, value]) => text(value)), ...rest];
   return `api.${camel(path.split('/')[1] as string)}.${id}(${values.join(', ')})`;
 })}
 `,
