@@ -83,6 +83,51 @@ onEveryEngine('actions that send', (engine) => {
     assert.doesNotMatch(JSON.stringify(entry), /hello|5550201/);
   });
 
+  test('a template is filled for each recipient, and whoever lacks a value is refused by its name', async (t) => {
+    const { of, account, refusal } = await openActions(engine, t);
+    await account('acme', { credits: '100' });
+    await of('acme', 'contact add', { body: { mobile: '+27825550202', name: 'Ben' } });
+    const recipients = ['0825550201', '0825550202', '0825550203', '12'];
+    const template = 'Hello ((First name)), ((time))';
+    const values = [
+      { 'first name': 'Anna', time: '9:00' },
+      { time: '9:30' },
+      { time: '10:00' },
+      { 'first name': 'X', time: '1' },
+    ];
+    const body = { recipients, template, values, fromContacts: true };
+    const dry = await of('acme', 'message send', { query: { dry_run: '' }, body });
+    assert.deepEqual(
+      dry.accepted.map(({ text }: { text: string }) => text),
+      ['Hello Anna, 9:00', 'Hello Ben, 9:30'],
+    );
+    assert.deepEqual(
+      dry.refused.map(({ index, reason }: { index: number; reason: string }) => [index, reason]),
+      [
+        [2, 'missing-value'],
+        [3, 'impossible'],
+      ],
+    );
+    assert.equal(dry.refused[0].detail, 'there is no value for ((First name))');
+    const long = [{ 'first name': 'A'.repeat(200), time: '9' }];
+    const one = await of('acme', 'message send', {
+      body: { recipients: recipients.slice(0, 1), template, values: long },
+    });
+    assert.equal(one.accepted[0].parts, 2);
+    assert.equal(one.accepted[0].text, undefined);
+    const done = await of('acme', 'message send', { body });
+    const second = await of('acme', 'message show', { params: { id: done.accepted[1].id } });
+    assert.deepEqual([second.recipient, second.text], ['+27825550202', 'Hello Ben, 9:30']);
+    for (const [wrong, pointer] of [
+      [{ ...body, text: 'x' }, '#/template'],
+      [{ recipients, text: 'x', values }, '#/template'],
+      [{ ...body, values: values.slice(1) }, '#/values'],
+      [{ ...body, template: '((a))'.repeat(51) }, '#/template'],
+    ] as const) {
+      assert.deepEqual(pointers(await refusal('message send', { params: acme, body: wrong })), [pointer]);
+    }
+  });
+
   test('each text goes to its own recipient, and there must be as many texts as recipients', async (t) => {
     const { of, account, refusal } = await openActions(engine, t);
     await account('acme', { credits: '10' });

@@ -53,7 +53,7 @@ export interface AcceptedMessage {
 export interface RefusedRecipient {
   /** The index of the recipient, from 0. */
   readonly index: number;
-  readonly reason: 'impossible' | 'blacklisted' | 'duplicate' | 'too-long' | 'country';
+  readonly reason: 'impossible' | 'blacklisted' | 'duplicate' | 'too-long' | 'country' | 'missing-value';
   readonly detail: string;
 }
 export interface Acceptance {

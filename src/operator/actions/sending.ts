@@ -11,9 +11,12 @@ import {
 import { activateSchedule } from '../../domain/sending/activate.ts';
 import { DECISIONS, decide } from '../../domain/sending/decide.ts';
 import { linkResent, requireEnded } from '../../domain/sending/resend.ts';
+import type { CarrierFields } from '../../sms/carrier-fields.ts';
+import { FIELD_NAME_MAX } from '../../sms/fields.ts';
 import { type AccountServices, type Action, accountAction, withStatus } from '../action.ts';
 import { mayRead } from '../actor.ts';
 import { domainOf } from '../domain.ts';
+import { type FilledMessages, fillMessages } from '../filled-messages.ts';
 import { accountParams, credits, formerName, instant, line, messageParams, queryFlag, rowId } from '../schemas.ts';
 import { carrierFields, requireCarrierFields } from './carrier-fields.ts';
 
@@ -22,6 +25,7 @@ import { carrierFields, requireCarrierFields } from './carrier-fields.ts';
 // One request is one transaction, which must not delay the others for long.
 const RECIPIENTS_MAX = 1_000;
 const TEXT_LENGTH_MAX = 10_000;
+const VALUE_LENGTH_MAX = 500;
 // Carriers refuse a sender that has neither a letter nor a digit.
 const SENDER = /^(?:\+?\d{1,15}|(?=.*[A-Za-z0-9])[A-Za-z0-9 ._&-]{1,11})$/;
 
@@ -40,6 +44,10 @@ const acceptance = z.strictObject({
             'Number of SMS that the text needs. Each costs one credit, unless an outbound route has another price.',
           ),
         encoding: z.enum(['gsm7', 'ucs2']),
+        text: z
+          .string()
+          .optional()
+          .describe('In a dry run with `template`: the text with the values of this recipient.'),
         routed: z
           .strictObject({ route: z.string(), connector: z.string(), credits })
           .optional()
@@ -54,7 +62,7 @@ const acceptance = z.strictObject({
   refused: z.array(
     z.strictObject({
       index: z.int().describe('Index of the recipient, from 0.'),
-      reason: z.enum(['impossible', 'blacklisted', 'duplicate', 'too-long', 'country']),
+      reason: z.enum(['impossible', 'blacklisted', 'duplicate', 'too-long', 'country', 'missing-value']),
       detail: z.string(),
     }),
   ),
@@ -105,6 +113,20 @@ const sendBody = z.strictObject({
     .describe('Phone numbers, in any notation that the region of the account allows.'),
   text: text.optional().describe('The text for all recipients.'),
   texts: z.array(text).max(RECIPIENTS_MAX).optional().describe('Instead of `text`: one text for each recipient.'),
+  template: text
+    .optional()
+    .describe('Instead of `text`: a text with fields such as `((first name))`, which is filled for each recipient.'),
+  values: z
+    .array(z.record(z.string().max(FIELD_NAME_MAX), z.string().max(VALUE_LENGTH_MAX)))
+    .max(RECIPIENTS_MAX)
+    .optional()
+    .describe('For `template`: an object for each recipient with the values of its fields.'),
+  fromContacts: z
+    .boolean()
+    .optional()
+    .describe(
+      'For `template`: values that are not given come from the contact with this number: first name, last name, full name, mobile.',
+    ),
   sendAt: instant
     .optional()
     .describe(
@@ -142,13 +164,57 @@ export async function enabledAccount(services: AccountServices): Promise<Sending
 export const acceptingOf = ({ database, now, tryForMs }: AccountServices) =>
   createAccepting(database, now, { tryForMs });
 
-function readMessages(body: z.output<typeof sendBody>): NewMessages {
-  const { recipients, texts, sendAt = null, notAfter = null, reference = null, sender = null, batch = null } = body;
-  if ((body.text === undefined) === (texts === undefined)) throw badField('text', 'expected either text or texts');
+type SendBody = z.output<typeof sendBody>;
+
+const common = (body: SendBody) => ({
+  sendAt: body.sendAt ?? null,
+  notAfter: body.notAfter ?? null,
+  reference: body.reference ?? null,
+  sender: body.sender ?? null,
+  batch: body.batch ?? null,
+  carrierFields: body.carrierFields ?? {},
+});
+
+/** What is accepted, and the recipients of a template that lack a value. */
+interface GivenMessages {
+  readonly messages: NewMessages & { readonly carrierFields: CarrierFields };
+  readonly filled: FilledMessages | null;
+}
+
+async function readGiven(services: AccountServices, body: SendBody): Promise<GivenMessages> {
+  const { template, values, fromContacts, recipients } = body;
+  if (template === undefined) {
+    if (values || fromContacts) throw badField('template', 'expected a text with fields for the values');
+    return { messages: readMessages(body), filled: null };
+  }
+  if (body.text !== undefined || body.texts) throw badField('template', 'expected one of text, texts and template');
+  const filled = await fillMessages(services, { recipients, template, values, fromContacts });
+  return { messages: { ...common(body), recipients: filled.recipients }, filled };
+}
+
+/** The result for the recipients of the request, with those that lack a value. */
+function withRefused(
+  result: Acceptance,
+  filled: FilledMessages | null,
+  isDryRun: boolean,
+): z.output<typeof acceptance> {
+  if (!filled) return shown(result);
+  const others = result.refused.map((each) => ({ ...each, index: filled.indexes[each.index] ?? each.index }));
+  const refused = [...filled.refused, ...others].sort((one, other) => one.index - other.index);
+  const isRefused = new Set(result.refused.map(({ index }) => index));
+  const texts = filled.recipients.filter((_, index) => !isRefused.has(index)).map(({ text: own }) => own);
+  const { accepted, ...rest } = shown(result);
+  const told = isDryRun ? accepted.map((each, index) => ({ ...each, text: texts[index] ?? '' })) : accepted;
+  return { ...rest, accepted: told, refused };
+}
+
+function readMessages(body: SendBody): GivenMessages['messages'] {
+  const { recipients, texts } = body;
+  if ((body.text === undefined) === (texts === undefined))
+    throw badField('text', 'expected either text or texts, or template');
   if (texts && texts.length !== recipients.length) throw badField('texts', 'expected one text for each recipient');
   const given = recipients.map((number, index) => ({ number, text: texts?.[index] ?? body.text ?? '' }));
-  const fields = body.carrierFields ?? {};
-  return { recipients: given, sender, reference, sendAt, notAfter, carrierFields: fields, batch };
+  return { ...common(body), recipients: given };
 }
 
 /** The command that helps if local numbers were refused because there is no region. */
@@ -162,13 +228,17 @@ const refusedLine = ({ index, detail }: Acceptance['refused'][number]): string =
 export const messageSend = accountAction({
   name: 'message send',
   scope: 'messages:send',
+  needs: {
+    says: 'With `fromContacts` this also needs the scope contacts.',
+    scopes: ({ body }) => (body.fromContacts ? ['contacts'] : []),
+  },
   accountTokens: true,
   method: 'POST',
   path: '/accounts/{username}/messages',
   summary: 'Send messages, now or later.',
   description:
     'When the answer arrives, the messages are on disk and their credits are held. Recipients that cannot get a message are refused one by one, ' +
-    'and the others are sent. If the credits do not suffice, the whole request is refused. A dry run reports parts, cost and refusals, and changes nothing.',
+    'and the others are sent. A `template` is filled for each recipient, and a recipient that lacks a value is refused with its name. If the credits do not suffice, the whole request is refused. A dry run reports parts, cost and refusals, and changes nothing.',
   params: accountParams,
   query: z.strictObject({ dry_run: queryFlag.describe('Only report what would happen.') }),
   body: sendBody,
@@ -204,12 +274,14 @@ export const messageSend = accountAction({
       ].join('\n'),
   },
   run: async (services, { query, body }) => {
-    const given = readMessages(body);
+    const { messages: given, filled } = await readGiven(services, body);
     await requireCarrierFields(services, given.carrierFields);
     const settings = await enabledAccount(services);
     const accepting = acceptingOf(services);
-    if (query.dry_run) return withStatus(200, shown(await accepting.dryRun(services.account.id, settings, given)));
-    return shown(await accepting.accept(services.account.id, settings, given));
+    if (query.dry_run) {
+      return withStatus(200, withRefused(await accepting.dryRun(services.account.id, settings, given), filled, true));
+    }
+    return withRefused(await accepting.accept(services.account.id, settings, given), filled, false);
   },
 });
 
