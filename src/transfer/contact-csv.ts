@@ -10,6 +10,7 @@ import {
   plainLine,
   readCsv,
   readFirstCells,
+  readHeader,
   readRows,
 } from './csv.ts';
 
@@ -49,6 +50,33 @@ export const contactRow = (row: number, cells: CsvRow['cells']): ImportRow => ({
 
 /** Phones and web pages put marks of direction and width around numbers that are copied. */
 const withoutInvisible = (number: string): string => number.replace(/\p{Cf}/gu, '').trim();
+
+/** A file of recipients: a column of numbers, and columns with values for fields of a text. */
+export interface FieldRows {
+  readonly columns: readonly string[];
+  readonly rows: readonly { readonly row: number; readonly mobile: string; readonly values: readonly string[] }[];
+}
+
+/** The most columns whose values are read. */
+const FIELD_COLUMNS_MAX = 20;
+
+/** `mobileAt` is the column of the numbers, from 0; without it, its name tells. */
+export async function readFieldRows(bytes: Uint8Array, mobileAt?: number): Promise<FieldRows> {
+  const mobile = CONTACT_COLUMNS[0] as CsvColumn;
+  const isMobile = (name: string, index: number) =>
+    mobileAt === undefined ? name === mobile.name || mobile.aliases.includes(name) : index === mobileAt;
+  const header = (await readHeader(bytes)).map((name) => name.toLowerCase());
+  const once = header.filter((name, index) => name !== '' && !isMobile(name, index) && header.indexOf(name) === index);
+  const columns = once.filter((name) => header.lastIndexOf(name) === header.indexOf(name)).slice(0, FIELD_COLUMNS_MAX);
+  const rows: FieldRows['rows'][number][] = [];
+  const named = mobileAt === undefined ? null : `mobile:#${mobileAt + 1}`;
+  const read: CsvColumn[] = [mobile, ...columns.map((name) => ({ name, required: false, aliases: [] }))];
+  for await (const { row, cells } of readCsv(bytes, read, named)) {
+    const values = columns.map((name) => cells[name]?.text ?? '');
+    rows.push({ row, mobile: withoutInvisible(cells.mobile?.text ?? ''), values });
+  }
+  return { columns, rows };
+}
 
 /** Digits with what people write between them, or what a spreadsheet has made of them. */
 const NUMBER = /^[+(]{0,2}\d[\d\s()./E+-]*$/i;

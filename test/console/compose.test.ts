@@ -114,6 +114,42 @@ onOneEngine('compose, check and send', (engine) => {
     assert.equal(sentAtOnce.headers.get('location'), '/console/sent?notice=accepted&count=1');
   });
 
+  test('a text with fields is shown as each person will read it, and whoever lacks a value is named', async (t) => {
+    const { api, client } = await opened(t);
+    const params = { username: 'acme' };
+    await act(api, 'contact add', { params, body: { mobile: '+27825550203', name: 'Cara' } });
+    const form = new FormData();
+    const file = 'Mobile,First name,Time\n0825550201,Anna,9:00\n0825550202,,9:30\n0825550203,,10:00\n';
+    form.set('file', new File([file], 'people.csv', { type: 'text/csv' }));
+    form.set('text', 'Hello ((first name)), at ((time))');
+    form.set('to', '0825550209');
+    form.set('key', KEY);
+    const page = await client.upload('/console/compose/check', form);
+    assert.match(page.text, /2 messages will go/);
+    assert.match(page.text, /Hello Anna, at 9:00/);
+    assert.match(page.text, /<strong><bdi>Cara<\/bdi>.*Hello Cara, at 10:00/s);
+    assert.match(page.text, /2 people have no value for a field of the text/);
+    assert.match(page.text, /There is no value for \(\(first name\)\)\. 0825550202 \(row 3 of the file\)/);
+    assert.match(page.text, /There is no value for \(\(first name\)\), \(\(time\)\)\. 0825550209 \(line 1\)/);
+    const fields = fieldsOf(page, '/console/compose/send');
+    const [one, other] = [
+      await client.post('/console/compose/send', fields),
+      await client.post('/console/compose/send', fields),
+    ];
+    assert.match(one.location ?? '', /^\/console\/batches\/\d+\?notice=sent&count=2$/);
+    assert.equal(other.location, one.location);
+    const { items } = await act<{ items: { text: string }[] }>(api, 'message list', { params });
+    assert.deepEqual(items.map(({ text }) => text).sort(), ['Hello Anna, at 9:00', 'Hello Cara, at 10:00']);
+    // Going back keeps the columns of the file, and a template keeps its fields.
+    const back = await client.post('/console/compose/check', {
+      ...fieldsOf(page, '/console/compose/check'),
+      act: 'back',
+    });
+    assert.match(back.text, /<code data-copy>\(\(time\)\)<\/code>/);
+    const template = await act<{ id: string }>(api, 'template add', { params, body: { text: 'Dear ((full name))' } });
+    assert.match((await client.get(`/console/compose?template=${template.id}`)).text, /Dear \(\(full name\)\)/);
+  });
+
   test('another text with the same key is another message', async (t) => {
     const { api, client } = await opened(t);
     for (const text of ['One', 'Two']) {

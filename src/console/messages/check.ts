@@ -6,13 +6,15 @@ import { ownerKey } from '../../domain/access/owners.ts';
 import { rememberedAt, rememberOnce } from '../../domain/accounts/idempotency.ts';
 import { PAST_MAX_MS } from '../../domain/sending/accept.ts';
 import { messageSend } from '../../operator/actions/sending.ts';
+import { fieldKey, fieldsOf, hasFields } from '../../sms/fields.ts';
 import { CSV_BYTES_MAX } from '../../transfer/csv.ts';
-import { hidden, refusalOf, table, withFirstLine } from '../lists.ts';
+import { contactNames } from '../contacts/contact-names.ts';
+import { bullets, hidden, refusalOf, table, withFirstLine } from '../lists.ts';
 import { noticed, type PageRequest, page, type View } from '../page-request.ts';
 import { button, head, note, panel, steps, tablePanel, tile } from '../parts.ts';
 import { instantOf, messageText, time } from '../words.ts';
 import { wrongFields } from '../wrong-fields.ts';
-import { type Recipient, type Recipients, readRecipients } from './recipients.ts';
+import { columnsOf, lineOf, type Recipient, type Recipients, readLine, readRecipients } from './recipients.ts';
 
 /**
  * The check before sending, and sending. The page of the check carries the numbers that it checked,
@@ -44,6 +46,10 @@ const texts = {
   before:
     'You have already sent or scheduled exactly this text to exactly these numbers. Send it again only if you mean to. The first time was:',
   columns: ['Where', 'Number', 'Why not'],
+  without: (count: number) =>
+    `${counted(count, 'person has', 'people have')} no value for a field of the text, and will get no message:`,
+  withoutHint: 'Go back and add the values to the file or to the contacts, or send without them.',
+  asRead: 'As it will be read',
   more: (count: number) => `and ${grouped(count)} more`,
   send: (count: number) => `Send ${counted(count, 'message')}`,
   back: 'Go back and change it',
@@ -63,6 +69,7 @@ const texts = {
     failed: (message: string, left: number) =>
       `Sending stopped: ${message} ${counted(left, 'number')} left. Reload this page to continue; messages that are accepted are not sent again.`,
     stopped: 'Keep this page open until it has finished. If it is interrupted, reload it; nothing is sent twice.',
+    toBatch: 'To what was sent',
     toSent: 'To the sent messages',
     toScheduled: 'To the scheduled messages',
   },
@@ -82,13 +89,15 @@ export const COMPOSE_LABELS = {
 const AT_ONCE = 1_000;
 const REFUSED_SHOWN = 200;
 const PREVIEWS = 3;
+/** How many people without a value are named above the table of all. */
+const NAMED = 5;
 /** Enough for a file, or for its numbers three times: as sent, as carried on and as checked. */
 export const CHECK_BYTES_MAX = CSV_BYTES_MAX + 1_048_576;
 
 interface Checked {
   readonly accepted: number;
-  readonly previews: readonly string[];
-  readonly refused: readonly (Recipient & { readonly detail: string })[];
+  readonly previews: readonly { readonly recipient: string; readonly text: string; readonly parts: number }[];
+  readonly refused: readonly (Recipient & { readonly detail: string; readonly reason: string })[];
   readonly parts: number;
   readonly credits: bigint;
   readonly dueAt: string;
@@ -105,7 +114,7 @@ export async function checkMessage(request: PageRequest, key: string, again: Aga
     const times = timesOf(request);
     const recipients = await readRecipients(request);
     if (recipients.list.length === 0) throw new Problem('bad-argument', texts.errors.noRecipients);
-    const checked = await dryRun(request, recipients.list, times);
+    const checked = await dryRun(request, recipients, times);
     return await checkPage(request, key, recipients, checked);
   } catch (thrown) {
     return again(request, refusalOf(thrown));
@@ -130,28 +139,53 @@ function timesOf({ form, zone, now }: PageRequest): Record<string, string> {
   };
 }
 
-const bodyOf = ({ form }: PageRequest, recipients: readonly string[], times: Record<string, string>) => ({
-  recipients,
-  text: form.raw('text'),
+/** Lines are numbers, with their values for the fields of the text. */
+const bodyOf = (
+  { form }: PageRequest,
+  lines: readonly string[],
+  columns: readonly string[],
+  times: Record<string, string>,
+) => ({
+  ...contentFor(form.raw('text'), lines, columns),
   ...(form.text('reference') === '' ? {} : { reference: form.text('reference') }),
   ...times,
 });
 
+function contentFor(text: string, lines: readonly string[], columns: readonly string[]) {
+  const read = lines.map((line) => readLine(line, columns));
+  const recipients = read.map(({ number }) => number);
+  if (!hasFields(text)) return { recipients, text };
+  return { recipients, template: text, values: read.map(({ values = {} }) => values), fromContacts: true };
+}
+
+/** The columns of the file that the text needs. */
+const neededOf = (text: string, { fileColumns }: Recipients): string[] => {
+  const keys = new Set(fieldsOf(text).map(fieldKey));
+  return fileColumns.filter((name) => keys.has(fieldKey(name)));
+};
+
+const linesOf = (list: readonly Recipient[], columns: readonly string[]): string[] =>
+  list.map(({ number, values = {} }) =>
+    columns.length === 0
+      ? number
+      : lineOf(
+          number,
+          columns.map((name) => values[name] ?? ''),
+        ),
+  );
+
 async function dryRun(
   request: PageRequest,
-  list: readonly Recipient[],
+  { list, ...others }: Recipients,
   times: Record<string, string>,
 ): Promise<Checked> {
+  const columns = neededOf(request.form.raw('text'), { list, ...others });
   const sum = { accepted: 0, parts: 0, credits: 0n, dueAt: '', isShifted: false, isPast: false };
-  const previews: string[] = [];
+  const previews: Checked['previews'][number][] = [];
   const refused: Checked['refused'][number][] = [];
   for (let start = 0; start < list.length; start += AT_ONCE) {
     const some = list.slice(start, start + AT_ONCE);
-    const body = bodyOf(
-      request,
-      some.map(({ number }) => number),
-      times,
-    );
+    const body = bodyOf(request, linesOf(some, columns), columns, times);
     const given = { params: { username: request.account.username }, query: { dry_run: 'true' }, body };
     const found = await request.act.run(messageSend, given);
     sum.accepted += found.accepted.length;
@@ -162,8 +196,12 @@ async function dryRun(
     // A minute that is not over yet counts as now.
     sum.isPast = found.isPast && Date.parse(times.sendAt ?? '') < request.now - 60_000;
     const shown = found.accepted.slice(0, Math.max(0, PREVIEWS - previews.length));
-    previews.push(...shown.map(({ recipient }) => recipient ?? ''));
-    refused.push(...found.refused.map(({ index, detail }) => ({ ...(some[index] as Recipient), detail })));
+    for (const { recipient, text, parts } of shown) {
+      previews.push({ recipient: recipient ?? '', text: text ?? request.form.raw('text'), parts });
+    }
+    refused.push(
+      ...found.refused.map(({ index, detail, reason }) => ({ ...(some[index] as Recipient), detail, reason })),
+    );
   }
   return { ...sum, previews, refused };
 }
@@ -176,10 +214,15 @@ const contentName = ({ session, account }: PageRequest, content: string): string
 
 async function checkPage(request: PageRequest, key: string, recipients: Recipients, checked: Checked): Promise<View> {
   const { base, form, zone, now, domain, account, services } = request;
-  const numbers = recipients.list.map(({ number }) => number);
+  const columns = neededOf(form.raw('text'), recipients);
+  const lines = linesOf(recipients.list, columns);
+  const names = await contactNames(
+    request,
+    checked.previews.map(({ recipient }) => recipient),
+  );
   const sentBefore = await rememberedAt(
     services.database,
-    contentName(request, contentOf(form.raw('text'), numbers)),
+    contentName(request, contentOf(form.raw('text'), lines)),
     now,
   );
   const { free } = await domain.ledger.balances(account.id);
@@ -196,14 +239,15 @@ async function checkPage(request: PageRequest, key: string, recipients: Recipien
     notAfter: form.text('notAfter'),
     reference: form.text('reference'),
     fileName: recipients.fileName,
+    fileColumns: recipients.fileColumns.join('\t'),
   });
   const groups = form.all('group').map((group) => html`<input type="hidden" name="group" value="${group}">`);
   const fields = html`${kept}${groups}${hiddenArea('to', form.raw('to'))}${hiddenArea('text', form.raw('text'))}${hiddenArea('fileNumbers', recipients.fileNumbers.join('\n'))}`;
   const back = html`<form method="post" action="${base}/compose/check">${fields}${button(texts.back, { act: 'back', icon: 'left' })}</form>`;
-  const send = html`<form method="post" action="${base}/compose/send">${fields}${hiddenArea('recipients', numbers.join('\n'))}${button(texts.send(checked.accepted), { look: 'primary', icon: 'send' })}</form>`;
+  const send = html`<form method="post" action="${base}/compose/send">${fields}${hidden({ columns: columns.join('\t') })}${hiddenArea('recipients', lines.join('\n'))}${button(texts.send(checked.accepted), { look: 'primary', icon: 'send' })}</form>`;
   const previews = checked.previews.map(
-    (recipient) =>
-      html`<p><strong class="tel"><bdi>${recipient}</bdi></strong></p><p class="bubble">${messageText(form.raw('text'))}</p>`,
+    ({ recipient, text, parts }) =>
+      html`<p>${names(recipient) === null ? '' : html`<strong><bdi>${names(recipient) ?? ''}</bdi></strong> `}<span class="tel"><bdi>${recipient}</bdi></span> <span class="small quiet">${counted(parts, 'part')}</span></p><p class="bubble">${messageText(text)}</p>`,
   );
   const main = html`${head(texts.title, when)}${steps(texts.steps, 1)}
 ${sentBefore === null ? '' : note('bad', html`<p>${texts.before} ${time(sentBefore, zone)}</p>`)}
@@ -211,10 +255,25 @@ ${left < 0n ? note('bad', texts.missing(-left)) : ''}
 ${checked.isPast ? note('wait', texts.past) : ''}${checked.isShifted ? note('wait', html`<p>${texts.shifted} ${time(checked.dueAt, zone)}</p>`) : ''}
 <ul class="tiles" aria-label="${texts.figures}">${tile({ key: 'goes', label: texts.willGo, figure: grouped(checked.accepted) })}${tile({ key: 'refused', label: texts.willNotGo, figure: grouped(checked.refused.length) })}${tile({ key: 'cost', label: texts.cost, figure: grouped(checked.credits), more: `${texts.costSaid(checked.credits, checked.parts)}. ${afterwards}` })}</ul>
 ${recipients.duplicates.length > 0 ? note('', texts.duplicates(recipients.duplicates.length)) : ''}
-${panel({ title: texts.texts, content: html`${previews}` })}
+${missingNote(checked.refused)}
+${panel({ title: hasFields(form.raw('text')) ? texts.asRead : texts.texts, content: html`${previews}` })}
 ${refusedTable(checked.refused)}
 <div class="cta"><strong>${lead}</strong>${back}${canSend ? send : ''}</div>`;
   return page(texts.title, main, { current: 'compose' });
+}
+
+/** Names whoever lacks a value for a field, before anything is sent. */
+function missingNote(refused: Checked['refused']): Html {
+  const missing = refused.filter(({ reason }) => reason === 'missing-value');
+  if (missing.length === 0) return html``;
+  const byDetail = [...Map.groupBy(missing, ({ detail }) => detail)].map(
+    ([detail, own]) =>
+      html`${texts.reason(detail)} ${own
+        .slice(0, NAMED)
+        .map(({ number, from }) => `${number} (${from})`)
+        .join(', ')}${own.length > NAMED ? html`, ${texts.more(own.length - NAMED)}` : ''}`,
+  );
+  return note('wait', html`<p>${texts.without(missing.length)}</p>${bullets(byDetail)}<p>${texts.withoutHint}</p>`);
 }
 
 function refusedTable(refused: Checked['refused']): Html {
@@ -235,6 +294,7 @@ interface Summary {
   readonly accepted: number;
   readonly refused: number;
   readonly isLater: boolean;
+  readonly batch: string | null;
 }
 
 /** If something is refused that passed the check, the form returns with everything typed. */
@@ -248,8 +308,9 @@ export async function sendMessage(request: PageRequest, again: Again): Promise<V
   if (numbers.length > AT_ONCE)
     return { kind: 'progress', title: texts.sending.title, pieces: sendMany(request, numbers) };
   try {
-    const { accepted, isLater } = await sendBatch(request, numbers, 0);
+    const { accepted, isLater, batch } = await sendBatch(request, numbers, 0);
     await remember(request, numbers);
+    if (batch !== null) return noticed(`${request.base}/batches/${batch}`, 'sent', accepted);
     return noticed(`${request.base}/${isLater ? 'scheduled' : 'sent'}`, 'accepted', accepted);
   } catch (thrown) {
     return again(request, refusalOf(thrown));
@@ -271,13 +332,20 @@ function keyOf({ form }: PageRequest, numbers: readonly string[], batch: number)
 /** Compares with the present time, because a message that is due at once was due a moment ago. */
 const isLater = ({ services }: PageRequest, dueAt: string): boolean => Date.parse(dueAt) > services.now();
 
-async function sendBatch(request: PageRequest, numbers: readonly string[], batch: number): Promise<Summary> {
-  const body = bodyOf(request, numbers, sendTimes(request));
+async function sendBatch(
+  request: PageRequest,
+  numbers: readonly string[],
+  batch: number,
+  into: string | null = null,
+): Promise<Summary> {
+  const columns = columnsOf(request.form.raw('columns'));
+  const body = { ...bodyOf(request, numbers, columns, sendTimes(request)), ...(into === null ? {} : { batch: into }) };
   const given = { params: { username: request.account.username }, query: {}, body };
   return request.act.once(keyOf(request, numbers, batch), messageSend, given, (output) => ({
     accepted: output.accepted.length,
     refused: output.refused.length,
     isLater: isLater(request, output.dueAt),
+    batch: output.batch,
   }));
 }
 
@@ -302,10 +370,12 @@ async function* sendMany(request: PageRequest, numbers: readonly string[]): Asyn
   const { sending } = texts;
   yield html`${head(sending.title, sending.stopped)}<ol class="progress">`;
   let [accepted, refused, isLater, done] = [0, 0, false, 0];
+  let into: string | null = null;
   try {
     for (let start = 0; start < numbers.length; start += AT_ONCE) {
       const some = numbers.slice(start, start + AT_ONCE);
-      const summary = await sendBatch(request, some, start / AT_ONCE);
+      const summary: Summary = await sendBatch(request, some, start / AT_ONCE, into);
+      into = summary.batch ?? into;
       accepted += summary.accepted;
       refused += summary.refused;
       isLater = summary.isLater;
@@ -318,5 +388,7 @@ async function* sendMany(request: PageRequest, numbers: readonly string[]): Asyn
     const { sentence } = wrongFields(toProblem(thrown, ''), COMPOSE_LABELS);
     yield html`</ol>${note('bad', sending.failed(sentence, numbers.length - done))}`;
   }
-  yield html`<p><a class="btn" href="${request.base}/${isLater ? 'scheduled' : 'sent'}">${isLater ? sending.toScheduled : sending.toSent}</a></p>`;
+  const path = into === null ? (isLater ? 'scheduled' : 'sent') : `batches/${into}`;
+  const words = into === null ? (isLater ? sending.toScheduled : sending.toSent) : sending.toBatch;
+  yield html`<p><a class="btn" href="${request.base}/${path}">${words}</a></p>`;
 }

@@ -2,11 +2,13 @@ import { counted, grouped } from '../../base/counted.ts';
 import { type Html, html } from '../../base/html.ts';
 import type { Problem } from '../../base/problem.ts';
 import { randomBytes } from '../../base/random.ts';
+import { hasFields } from '../../sms/fields.ts';
 import { charactersBeyondGsm7, partsOf, splitText } from '../../sms/parts.ts';
 import { area, check, checks, field, fieldRow, problemNote, withFirstLine } from '../lists.ts';
 import { get, type PageRequest, page, post, type View } from '../page-request.ts';
 import { button, head, note, panel, steps } from '../parts.ts';
 import { CHECK_BYTES_MAX, COMPOSE_LABELS, checkMessage, sendMessage } from './check.ts';
+import { columnsOf } from './recipients.ts';
 
 /** Writing a message. Nothing is sent from here: the next page checks it first. */
 
@@ -20,7 +22,11 @@ const texts = {
   chooseContacts: 'Choose contacts',
   groups: 'Groups',
   groupSaid: (name: string, count: number) => `${name} (${grouped(count)})`,
-  fileHint: 'CSV with a column mobile, number or phone, or numbers alone. At most 10 MiB.',
+  fileHint:
+    'CSV with a column mobile, number or phone, or numbers alone. Its other columns can be put into the text. At most 10 MiB.',
+  fields: 'Put in for each person:',
+  fieldsHint:
+    'Write the name of a column of the file, or of what is known of a contact, in double parentheses. The check shows what each person will read, and names whoever lacks a value.',
   fileKept: (name: string, count: number) => `Kept from ${name}: ${counted(count, 'number')}.`,
   fileDrop: 'Do not use these numbers',
   template: 'Template',
@@ -39,6 +45,7 @@ const texts = {
     because: (characters: string) => `because of ${characters}`,
     instead: (character: string, cheaper: string) => `${character} (use ${cheaper} to pay less)`,
     blank: 'a blank',
+    fields: 'counted again with the values of each person at the check',
   },
 } as const;
 
@@ -84,6 +91,7 @@ interface Typed {
   readonly notAfter: string;
   readonly reference: string;
   readonly fileNumbers: string;
+  readonly fileColumns: string;
   readonly fileName: string;
 }
 
@@ -98,7 +106,7 @@ async function typedInAddress(request: PageRequest): Promise<Typed> {
   const { query } = request;
   const text = await templateText(request, query.get('template') ?? '');
   const groups = query.get('group') ? [query.get('group') as string] : [];
-  const others = { when: '', notAfter: '', reference: '', fileNumbers: '', fileName: '' };
+  const others = { when: '', notAfter: '', reference: '', fileNumbers: '', fileColumns: '', fileName: '' };
   return { key: newKey(), to: (query.get('to') ?? '').slice(0, ADDRESS_NUMBERS_MAX), groups, text, ...others };
 }
 
@@ -111,6 +119,7 @@ const typedInForm = ({ form }: PageRequest): Typed => ({
   notAfter: form.text('notAfter'),
   reference: form.text('reference'),
   fileNumbers: form.has('dropFile') ? '' : form.raw('fileNumbers'),
+  fileColumns: form.raw('fileColumns'),
   fileName: form.text('fileName'),
 });
 
@@ -129,7 +138,7 @@ async function composePage(request: PageRequest, typed: Typed, problem: Problem 
 ${groups.length > 0 ? checks(texts.groups, choices) : ''}
 <div class="field"><label for="file">${COMPOSE_LABELS.file}</label><input id="file" name="file" type="file" accept=".csv,.txt,text/csv" aria-describedby="file-hint"><p class="hint" id="file-hint">${texts.fileHint}</p></div>${keptFile(typed)}`;
   const text = html`${area({ name: 'text', label: COMPOSE_LABELS.text, value: typed.text, rows: 5, isRequired: true, lengthMax: TEXT_LENGTH_MAX, more: html`${counter} aria-describedby="text-hint"` })}
-<p class="count" id="text-hint" aria-live="polite">${typed.text === '' ? '' : countSaid(typed.text)}</p>${templates.length > 0 ? templatePicker(templates) : ''}`;
+<p class="count" id="text-hint" aria-live="polite">${typed.text === '' ? '' : countSaid(typed.text)}</p>${fieldsSaid(typed)}${templates.length > 0 ? templatePicker(templates) : ''}`;
   const when = fieldRow([
     field({
       name: 'when',
@@ -162,24 +171,30 @@ ${panel({ title: texts.to, content: to })}${panel({ title: texts.text, content: 
   return page(texts.title, main, { current: 'compose', cacheControl, ...(problem ? { status: 400 } : {}) });
 }
 
+/** The fields that a text may have: columns of the file, and what contacts have. */
+const CONTACT_FIELDS = ['first name', 'last name', 'full name', 'mobile'];
+const fieldsSaid = ({ fileColumns }: Typed): Html =>
+  html`<details class="fold"><summary>${texts.fields} <code>((first name))</code> …</summary><p>${[...columnsOf(fileColumns), ...CONTACT_FIELDS].map((name) => html`<code data-copy>((${name}))</code> `)}</p><p class="hint">${texts.fieldsHint}</p></details>`;
+
 /** The picker is within the form, so that nothing that was typed is lost. */
 const templatePicker = (templates: readonly { readonly position: bigint; readonly text: string }[]): Html =>
   html`<div class="row end"><div class="field"><label for="template">${texts.template}</label><select id="template" name="template"><option value="">${texts.noTemplate}</option>${templates.map(
     ({ position, text }) => html`<option value="${position.toString()}">${text.slice(0, 60)}</option>`,
   )}</select></div><button class="btn s" name="act" value="template" formnovalidate>${texts.useTemplate}</button></div>`;
 
-function keptFile({ fileNumbers, fileName }: Typed): Html {
+function keptFile({ fileNumbers, fileColumns, fileName }: Typed): Html {
   if (fileNumbers === '') return html``;
   const count = fileNumbers.split('\n').filter((number) => number !== '').length;
   return html`${note('', html`<p>${texts.fileKept(fileName, count)}</p>${check('dropFile', texts.fileDrop)}`)}
-<textarea hidden name="fileNumbers">${withFirstLine(fileNumbers)}</textarea><input type="hidden" name="fileName" value="${fileName}">`;
+<textarea hidden name="fileNumbers">${withFirstLine(fileNumbers)}</textarea><input type="hidden" name="fileColumns" value="${fileColumns}"><input type="hidden" name="fileName" value="${fileName}">`;
 }
 
 /** `2 parts · Unicode alphabet because of ’ (use ' to pay less) · 2 credits for each number`. */
 function countSaid(text: string): string {
   const { parts, encoding } = splitText(text);
   const alphabet = encoding === 'gsm7' ? texts.count.gsm7 : `${texts.count.ucs2} ${costly(text, parts.length)}`;
-  return [texts.count.parts(parts.length), alphabet, texts.count.cost(parts.length)].join(' · ');
+  const said = [texts.count.parts(parts.length), alphabet, texts.count.cost(parts.length)];
+  return (hasFields(text) ? [...said, texts.count.fields] : said).join(' · ');
 }
 
 /** The characters that make a text Unicode, with cheaper ones if they save a part. */

@@ -5,6 +5,7 @@ import type { Conversation } from '../../domain/search/conversations.ts';
 import type { FoundMessage, Position } from '../../domain/search/search.ts';
 import { inboxChangeMany } from '../../operator/actions/many-messages.ts';
 import { messageSend } from '../../operator/actions/sending.ts';
+import { hasFields } from '../../sms/fields.ts';
 import { contactNames, conversationWith } from '../contacts/contact-names.ts';
 import { icon } from '../icons.ts';
 import { addressWith, noticeOf, problemNote, refusalOf, select, withFirstLine } from '../lists.ts';
@@ -219,6 +220,9 @@ ${notes}${messages.length === 0 ? empty(texts.empty, texts.emptyHint, '', 'chat'
 ${await replyForm(view)}</section>`;
 }
 
+/** A text with fields, such as a template, is filled from the contact. */
+const contentOf = (text: string) => (hasFields(text) ? { template: text, fromContacts: true } : { text });
+
 async function replyForm({ request, number, typed }: ThreadView): Promise<Html> {
   const { base, query } = request;
   if (!/\d/.test(number)) return note('', texts.noNumber);
@@ -263,7 +267,7 @@ const reply = async (request: PageRequest): Promise<View> => {
     const sent = await request.act.once(
       form.text('key'),
       messageSend,
-      { params: { username: account.username }, body: { recipients: [number], text } },
+      { params: { username: account.username }, body: { recipients: [number], ...contentOf(text) } },
       ({ accepted, refused }) => ({
         isHeld: accepted[0]?.heldBy !== undefined,
         refused: accepted.length === 0 ? (refused[0]?.detail ?? texts.refused) : null,

@@ -2,7 +2,7 @@ import { grouped } from '../../base/counted.ts';
 import { Problem } from '../../base/problem.ts';
 import { numberKey } from '../../sms/numbers.ts';
 import { guessColumns } from '../../transfer/contact-columns.ts';
-import { readContactRows, readNumberRows } from '../../transfer/contact-csv.ts';
+import { type FieldRows, readFieldRows, readNumberRows } from '../../transfer/contact-csv.ts';
 import { readHeader } from '../../transfer/csv.ts';
 import { readWorkbook } from '../../transfer/workbook.ts';
 import type { PageRequest } from '../page-request.ts';
@@ -22,12 +22,15 @@ export interface Recipient {
   readonly number: string;
   /** Where the number was found, in words. */
   readonly from: string;
+  /** Values of the file for fields of the text, by the names of its columns. */
+  readonly values?: Readonly<Record<string, string>>;
 }
 export interface Recipients {
   readonly list: readonly Recipient[];
   readonly duplicates: readonly Recipient[];
-  /** The numbers of the file, which the page carries on. */
+  /** The rows of the file, each a number and its values with tabs between, which the page carries on. */
   readonly fileNumbers: readonly string[];
+  readonly fileColumns: readonly string[];
   readonly fileName: string;
 }
 
@@ -38,18 +41,21 @@ const PAGE = 500;
 export async function readRecipients(request: PageRequest): Promise<Recipients> {
   const { form, domain, account } = request;
   const all: Recipient[] = [];
-  const add = (number: string, from: string) => {
+  const add = (number: string, from: string, values?: Recipient['values']) => {
     if (all.length >= RECIPIENTS_MAX) throw new Problem('bad-argument', texts.tooMany(RECIPIENTS_MAX));
-    all.push({ number: number.slice(0, NUMBER_LENGTH_MAX), from });
+    all.push({ number: number.slice(0, NUMBER_LENGTH_MAX), from, ...(values && { values }) });
   };
   for (const [index, line] of form.raw('to').split('\n').entries()) {
     for (const number of line.split(/[,;]/)) if (number.trim() !== '') add(number.trim(), texts.line(index + 1));
   }
   for (const group of new Set(form.all('group'))) await addGroup(request, group, add);
   const file = await fileOf(request);
-  for (const [index, number] of file.numbers.entries()) if (number !== '') add(number, texts.row(index + 1));
+  for (const [index, line] of file.lines.entries()) {
+    const { number, values } = readLine(line, file.columns);
+    if (number !== '') add(number, texts.row(index + 1), values);
+  }
   const { list, duplicates } = eachOnce(all, await domain.region(account.id));
-  return { list, duplicates, fileNumbers: file.numbers, fileName: file.name };
+  return { list, duplicates, fileNumbers: file.lines, fileColumns: file.columns, fileName: file.name };
 }
 
 async function addGroup(
@@ -74,29 +80,55 @@ async function addGroup(
   }
 }
 
-/** The numbers of the file that was just chosen, or of the file before, each at its row. */
-async function fileOf({ form }: PageRequest): Promise<{ numbers: string[]; name: string }> {
+interface FileLines {
+  readonly lines: string[];
+  readonly columns: readonly string[];
+  readonly name: string;
+}
+
+/** A number and its values, which have no tab and no line end. */
+export const lineOf = (number: string, values: readonly string[]): string =>
+  [number, ...values.map((value) => value.slice(0, VALUE_LENGTH_MAX))]
+    .map((cell) => cell.replace(/[\r\n\t]+/g, ' '))
+    .join('\t');
+
+export function readLine(line: string, columns: readonly string[]): Pick<Recipient, 'values'> & { number: string } {
+  const [number = '', ...cells] = line.split('\t');
+  if (columns.length === 0) return { number };
+  return { number, values: Object.fromEntries(columns.map((name, index) => [name, cells[index] ?? ''])) };
+}
+
+const VALUE_LENGTH_MAX = 500;
+export const columnsOf = (text: string): string[] =>
+  text
+    .split('\t')
+    .filter((name) => name !== '')
+    .slice(0, 20);
+
+/** The rows of the file that was just chosen, or of the file before, each at its row. */
+async function fileOf({ form }: PageRequest): Promise<FileLines> {
   const file = form.file('file');
   if (file) {
-    const numbers: string[] = [];
-    for (const { row, mobile } of await rowsOf(file.bytes)) {
-      while (numbers.length < row - 1) numbers.push('');
-      numbers.push(mobile.replace(/[\r\n]/g, ' '));
+    const lines: string[] = [];
+    const { columns, rows } = await rowsOf(file.bytes);
+    for (const { row, mobile, values } of rows) {
+      while (lines.length < row - 1) lines.push('');
+      lines.push(mobile === '' ? '' : lineOf(mobile, values));
     }
-    return { numbers, name: file.name.slice(0, 100) };
+    return { lines, columns, name: file.name.slice(0, 100) };
   }
-  if (form.raw('fileNumbers') === '' || form.has('dropFile')) return { numbers: [], name: '' };
-  return { numbers: form.raw('fileNumbers').split('\n'), name: form.text('fileName').slice(0, 100) };
+  if (form.raw('fileNumbers') === '' || form.has('dropFile')) return { lines: [], columns: [], name: '' };
+  const columns = columnsOf(form.raw('fileColumns'));
+  return { lines: form.raw('fileNumbers').split('\n'), columns, name: form.text('fileName').slice(0, 100) };
 }
 
 /** Reads a file with a column of numbers, or with numbers alone. This page asks for no column. */
-async function rowsOf(file: Uint8Array): Promise<readonly { readonly row: number; readonly mobile: string }[]> {
+async function rowsOf(file: Uint8Array): Promise<FieldRows> {
   const bytes = (await readWorkbook(file))?.csv ?? file;
   const numbers = await readNumberRows(bytes);
-  if (numbers) return numbers;
+  if (numbers) return { columns: [], rows: numbers.map((each) => ({ ...each, values: [] })) };
   const { mobile } = guessColumns(await readHeader(bytes));
-  const columns = mobile === undefined ? null : `mobile:#${mobile + 1},name:-,surname:-,group:-`;
-  return readContactRows(bytes, columns).catch((thrown) => {
+  return readFieldRows(bytes, mobile).catch((thrown) => {
     const isOfColumns = thrown instanceof Problem && thrown.details.errors?.[0]?.pointer === '?columns';
     throw isOfColumns ? new Problem('bad-argument', texts.noColumn) : thrown;
   });
