@@ -6,6 +6,7 @@ import type { Database } from '../store/database.ts';
 import { joined } from '../store/transactions.ts';
 import { type Action, type Input, type Output, type Services, WithStatus } from './action.ts';
 import type { Actor, Scope } from './actor.ts';
+import { changesBetween, valuesOf } from './audited-changes.ts';
 import { type RawInput, readInput, writeCursor } from './input.ts';
 
 /** What an action has done: a status, and JSON or a stream of text. */
@@ -84,10 +85,13 @@ export async function perform<A extends Action>(
     const own = { ...services, database: inside };
     const given = id === null ? own : { ...own, account: { id, username } };
     await begin(given, input);
+    const isAltering = isChange(action, input);
+    const before = isAltering ? await valuesOf(given, action, id, input) : null;
     const done = await action.run(given, input, actor);
     const output = done instanceof WithStatus ? done.output : done;
     const status = done instanceof WithStatus ? done.status : action.status;
-    if (isChange(action, input) || action.auditsReading) {
+    if (isAltering || action.auditsReading) {
+      const after = before === null ? null : await valuesOf(given, action, id, input);
       await addAuditEntry(inside, {
         at: services.now(),
         actorKind: actor.kind,
@@ -98,6 +102,7 @@ export async function perform<A extends Action>(
         account: accountOf(input),
         target: action.target?.(input, output) ?? Object.values(raw.params).join('/'),
         fields: isObject(raw.body) ? Object.keys(raw.body) : [],
+        changes: changesBetween(before, after),
       });
     }
     const encoded = encodeOutput(action, raw, output) as Output<A>;

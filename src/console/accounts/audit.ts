@@ -12,7 +12,9 @@ import { endOfDay, instantOf, time } from '../words.ts';
 
 const texts = {
   title: 'Audit',
-  columns: ['Who', 'What', 'On what', 'Fields', 'From', 'When'],
+  columns: ['Who', 'What', 'On what', 'Changed', 'From', 'When'],
+  change: (field: string, from: string, to: string) => `${field}: ${from} → ${to}`,
+  none: 'none',
   account: 'Account',
   actor: 'Who',
   action: 'What',
@@ -53,6 +55,16 @@ const pageOf = (request: PageRequest, limit: number, after: string | null): Prom
     query: { ...filterOf(request), limit: String(limit), ...(after ? { after } : {}) },
   });
 
+type Entry = Output<typeof auditList>['items'][number];
+const changeSaid = ({ field, from, to }: Entry['changes'][number]): string =>
+  texts.change(field, from ?? texts.none, to ?? texts.none);
+
+/** The values before and after, and the names of other fields that were given. */
+const changedSaid = ({ changes, fields }: Entry): string => {
+  const known = new Set(changes.map(({ field }) => field));
+  return [...changes.map(changeSaid), ...fields.filter((field) => !known.has(field))].join(', ');
+};
+
 const show = async (request: PageRequest): Promise<View> => {
   const { query, zone } = request;
   const { items, next } = await pageOf(request, PAGE_ROWS, query.get('after'));
@@ -62,7 +74,7 @@ const show = async (request: PageRequest): Promise<View> => {
       named(html`<bdi>${entry.actorName}</bdi>`, texts.kinds[entry.actorKind] ?? entry.actorKind),
       html`${entry.action}`,
       html`<bdi>${entry.target}</bdi>`,
-      html`${entry.fields.join(', ')}`,
+      html`<bdi>${changedSaid(entry)}</bdi>`,
       html`<span class="num">${entry.address ?? ''}</span>`,
       time(entry.at, zone),
     ],
@@ -83,7 +95,7 @@ const show = async (request: PageRequest): Promise<View> => {
 };
 
 async function* lines(request: PageRequest, first: Output<typeof auditList>): AsyncGenerator<string> {
-  yield CSV_START + csvLine(['at', 'kind', 'name', 'address', 'action', 'target', 'fields']);
+  yield CSV_START + csvLine(['at', 'kind', 'name', 'address', 'action', 'target', 'fields', 'changes']);
   for (let { items, next } = first; ; { items, next } = await pageOf(request, EXPORTED_AT_ONCE, next)) {
     yield items
       .map((entry) =>
@@ -95,6 +107,7 @@ async function* lines(request: PageRequest, first: Output<typeof auditList>): As
           entry.action,
           entry.target,
           entry.fields.join(' '),
+          entry.changes.map(changeSaid).join('; '),
         ]),
       )
       .join('');

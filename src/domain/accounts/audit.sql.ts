@@ -12,8 +12,9 @@ export interface AuditRow {
   account: string | null;
   target: string;
   fields: string;
+  changes: string | null;
 }
-const columns = 'audit_id, at, actor_kind, actor_name, token_id, address, action, account, target, fields';
+const columns = 'audit_id, at, actor_kind, actor_name, token_id, address, action, account, target, fields, changes';
 
 export const addAudit = statement<{
   id: bigint;
@@ -26,10 +27,11 @@ export const addAudit = statement<{
   account: string | null;
   target: string;
   fields: string;
+  changes: string | null;
 }>(
   'audit.add',
-  `insert into audit (audit_id, at, actor_kind, actor_name, token_id, address, action, account, target, fields)
-   values (:id, :at, :actorKind, :actorName, :token, :address, :action, :account, :target, :fields)
+  `insert into audit (audit_id, at, actor_kind, actor_name, token_id, address, action, account, target, fields, changes)
+   values (:id, :at, :actorKind, :actorName, :token, :address, :action, :account, :target, :fields, :changes)
    on conflict (audit_id) do nothing`,
   { affects: 'none' },
 );

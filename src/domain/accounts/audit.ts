@@ -18,13 +18,29 @@ export interface AuditEntry {
   readonly target: string;
   /** The names of the given fields. */
   readonly fields: readonly string[];
+  /** Settings and amounts that the change has altered. */
+  readonly changes?: readonly AuditedChange[];
+}
+
+/** A value before and after a change; null for none. */
+export interface AuditedChange {
+  readonly field: string;
+  readonly from: string | null;
+  readonly to: string | null;
 }
 
 export async function addAuditEntry(database: Database, entry: AuditEntry): Promise<void> {
-  const { tokenId: token, fields, ...rest } = entry;
+  const { tokenId: token, fields, changes: changed = [], ...rest } = entry;
+  const changes = changed.length === 0 ? null : JSON.stringify(changed);
   // Several processes write without a common counter, so an id may be taken.
   for (let written = 0; written === 0; ) {
-    written = await database.run(sql.addAudit, { ...rest, id: nextId(entry.at), token, fields: fields.join() });
+    written = await database.run(sql.addAudit, {
+      ...rest,
+      id: nextId(entry.at),
+      token,
+      fields: fields.join(),
+      changes,
+    });
   }
 }
 
@@ -109,4 +125,5 @@ const toEntry = (row: sql.AuditRow): AuditEntry & { readonly id: bigint } => ({
   account: row.account,
   target: row.target,
   fields: row.fields === '' ? [] : row.fields.split(','),
+  changes: row.changes === null ? [] : (JSON.parse(row.changes) as AuditedChange[]),
 });

@@ -46,6 +46,11 @@ export const auditList = listAction({
     account: formerName(z.string().nullable(), 'username'),
     target: z.string().describe('The object of the action.'),
     fields: z.array(z.string()).describe('Names of the fields that were given.'),
+    changes: z
+      .array(z.strictObject({ field: z.string(), from: z.string().nullable(), to: z.string().nullable() }))
+      .describe(
+        'Settings and amounts that were altered, with their values before and after. Names, numbers, texts and secrets are left out.',
+      ),
   }),
   position: z.tuple([instant, id]),
   example: {
@@ -63,7 +68,8 @@ export const auditList = listAction({
           username: 'acme',
           account: 'acme',
           target: 'acme',
-          fields: ['company'],
+          fields: ['quietHours'],
+          changes: [{ field: 'quietHours', from: null, to: '22:00-06:00' }],
         },
       ],
       next: null,
@@ -74,7 +80,12 @@ export const auditList = listAction({
     const { username: account = null, actor = null, action: done = null, since: from = null, until: to = null } = query;
     const { entries, next } = await auditEntries(database, { account, actor, action: done, from, to }, limit, after);
     return {
-      items: entries.map(({ fields, ...entry }) => ({ ...entry, username: entry.account, fields: [...fields] })),
+      items: entries.map(({ fields, changes = [], ...entry }) => ({
+        ...entry,
+        username: entry.account,
+        fields: [...fields],
+        changes: changes.map((each) => ({ ...each })),
+      })),
       next: next && ([...next] as [number, bigint]),
     };
   },

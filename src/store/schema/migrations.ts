@@ -275,6 +275,7 @@ export const migrations: readonly Migration[] = [
   },
   { version: 39, name: 'senders that numbers know', sql: carrierMemory },
   { version: 40, name: 'directory of accounts', sql: accountDirectory },
+  { version: 41, name: 'values before and after in the audit', sql: 'alter table audit add column changes text' },
 ];
 
 /**
