@@ -86,7 +86,7 @@ onEveryEngine('the story of a message', (engine) => {
     const own = await opened(t);
     await act(own.api, 'blacklist add', { params, body: { number: '+27825550201' } });
     const blocked = await own.page();
-    assert.match(blocked, /Why it did not arrive .* Columba did not hand it to a carrier\./);
+    assert.match(blocked, /Why it did not arrive Ended by Columba\. Columba did not hand it to a carrier\./);
     assert.match(blocked, /Our reason: the recipient is on the blacklist/);
     assert.doesNotMatch(blocked, /The carrier’s words/);
   });

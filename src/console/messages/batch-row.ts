@@ -103,7 +103,7 @@ export const sentRow = (request: PageRequest, batch: Batch, text: string | undef
   isFixed: true,
   cells: [
     whoCell(request, batch, text),
-    wide(html`${meter(batch)}<span class="small num">${countsSaid(batch)}</span>`),
+    wide(html`${meter(batch)}<span class="small">${countsSaid(batch)}</span>`),
     batchChip(batch),
     html``,
     num(batch.parts),

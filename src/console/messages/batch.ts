@@ -176,7 +176,7 @@ function summaryOf({ zone, base }: PageRequest, batch: Batch, forecast: Forecast
     tile({ key: 'cost', label: texts.tiles.cost, figure: grouped(used), more: texts.costSaid(used, credits) }),
   ];
   return html`<ul class="tiles" aria-label="${texts.figures}">${figures}</ul>
-<div class="stack tight">${meter(batch)}<p class="small num">${texts.progress(ended, accepted)}. ${countsSaid(batch)}</p></div>
+<div class="stack tight">${meter(batch)}<p class="small">${texts.progress(ended, accepted)}. ${countsSaid(batch)}</p></div>
 ${forecast === null ? '' : forecastSaid(forecast, batch, zone)}`;
 }
 

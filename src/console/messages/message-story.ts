@@ -19,6 +19,15 @@ const texts = {
   history: 'What happened',
   newestLast: 'oldest first',
   doNow: 'What to do:',
+  acts: {
+    EXPIRED: 'send it again if it still matters.',
+    DELETED: 'send it again if it still matters.',
+    UNDELIVERABLE: 'check the number, and send it again if the number is right.',
+    REJECTED: 'check the number and the text. If both are right, tell your operator what the carrier said.',
+    UNKNOWN: 'ask the recipient before you send it again.',
+  } as Readonly<Record<string, string>>,
+  ourAct: 'nothing was paid for it. Send it again once the reason is gone.',
+  ended: 'Ended by Columba',
   our: 'Our reason:',
   carrier: 'The carrier’s words:',
   lastWords: 'Last answer:',
@@ -82,7 +91,7 @@ export function whySaid(status: string | null, story: Story, base: string, zone:
   const who = words === null ? '' : words.isOurs ? texts.ownRefusal : texts.carrierRefusal;
   return note(
     status === 'UNKNOWN' ? 'wait' : 'bad',
-    html`<h2>${texts.why}</h2><p>${statusWords(status)}. ${who}</p>${words === null ? '' : quoted(base, words)}<p><strong>${texts.doNow}</strong> ${statusHint(status)}</p>`,
+    html`<h2>${texts.why}</h2><p>${words?.isOurs ? texts.ended : statusWords(status)}. ${who}</p>${words === null ? '' : quoted(base, words)}<p><strong>${texts.doNow}</strong> ${words?.isOurs && status !== 'UNKNOWN' ? texts.ourAct : (texts.acts[status] ?? statusHint(status))}</p>`,
   );
 }
 
@@ -115,6 +124,8 @@ const ATTEMPT_LOOKS: Readonly<Record<string, readonly [Tone, IconName]>> = {
   'unknown-outcome': ['wait', 'question'],
 };
 
+const ENDED = ['DELETED', 'REJECTED', 'EXPIRED'];
+
 function step(event: StoryEvent, base: string, zone: string): Html {
   const line = (look: readonly [Tone, IconName], title: string, more: Html) =>
     html`<li class="${look[0]}">${icon(look[1])}<div class="row"><strong>${title}</strong><span class="push small quiet">${time(event.at, zone)}</span></div>${more}</li>`;
@@ -123,7 +134,8 @@ function step(event: StoryEvent, base: string, zone: string): Html {
     return line(['good', 'tick'], texts.accepted, html`${small(texts.acceptedSaid(event.credits))}`);
   const words = event.words === null ? '' : quoted(base, event.words);
   if (event.kind === 'status') {
-    const title = statusWords(event.status);
+    const isOurs = event.words?.isOurs === true && ENDED.includes(event.status);
+    const title = isOurs ? texts.ended : statusWords(event.status);
     return line(statusLook(event.status), title, html`${small(creditsSaid(event.credits))}${words}`);
   }
   const settledAt = event.parts.map((part) => part.settledAt).find((at) => at !== null);
