@@ -28,7 +28,7 @@ export interface Recipient {
 export interface Recipients {
   readonly list: readonly Recipient[];
   readonly duplicates: readonly Recipient[];
-  /** The rows of the file, each a number and its values with tabs between, which the page carries on. */
+  /** The rows of the file, each a number and its values with tabs between. The page keeps them. */
   readonly fileNumbers: readonly string[];
   readonly fileColumns: readonly string[];
   readonly fileName: string;
