@@ -70,8 +70,7 @@ export const newestMovements = statement<TimePage, MovementRow>(
 /** The movements of a message at these times, which are those of its history. */
 export const movementsOfMessage = statement<{ account: AccountKey; id: bigint; times: string }, MovementRow>(
   'ledger.movementsOfMessage',
-  `select ${columns} from movement where account_id = :account and moved_at {among :times} and message_id = :id
-   order by movement_id`,
+  `select ${columns} from movement where account_id = :account and moved_at {among :times} and message_id = :id`,
 );
 /** A page of the movements whose numbers start at `from`. */
 export const movementsFrom = statement<{ account: AccountKey; from: bigint; limit: number }, MovementRow>(

@@ -256,7 +256,7 @@ export const movementsOfMessage = async (
   times: readonly number[],
 ): Promise<Movement[]> => {
   const rows = await queries.all(sql.movementsOfMessage, { account, id, times: elementsOf(times.map(BigInt)) });
-  return rows.map(toMovement);
+  return rows.map(toMovement).sort((one, other) => (one.id < other.id ? -1 : 1));
 };
 
 /** Does not count openings and sums that were carried forward. */
