@@ -77,9 +77,10 @@ export function parseMetrics(text: string): Sample[] {
   const lines = text.split('\n').filter((line) => line !== '' && !/^# (HELP|TYPE) \w+ /.test(line));
   return lines.map((line) => {
     const [, name, inner = '', value] = /^([a-z_][a-z0-9_]*)(?:\{(.*)\})? (\S+)$/.exec(line) ?? [];
-    if (name === undefined || Number.isNaN(Number(value))) throw new Error(`no sample: ${line}`);
+    const number = value === '+Inf' ? Number.POSITIVE_INFINITY : Number(value);
+    if (name === undefined || Number.isNaN(number)) throw new Error(`no sample: ${line}`);
     const labels = Object.fromEntries([...inner.matchAll(/([a-z_]+)="((?:[^"\\]|\\.)*)"/g)].map(([, a, b]) => [a, b]));
-    return { name, labels, value: Number(value) };
+    return { name, labels, value: number };
   });
 }
 
