@@ -27,8 +27,6 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   'npm ci && npm test': 'this is a part of it',
   'npm run': 'runs tests and proofs, of which this is one',
   'sudo apt install': 'changes the machine',
-  'docker build': 'proof/deploy/image.test.ts',
-  'cd examples/deploy': 'needs Docker: proof/deploy/compose.test.ts',
   useradd: 'changes the machine: proof/deploy/systemd.test.ts',
   'COLUMBA_DATABASE=': 'needs the PostgreSQL server of the example',
   './columba export --ndjson --output accounts.ndjson --database': 'needs the PostgreSQL server of the example',
