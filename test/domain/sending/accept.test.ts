@@ -88,6 +88,7 @@ onEveryEngine('accepting', (engine) => {
       {
         accepted: 1,
         refused: 1,
+        batch: null,
         parts: 2,
         credits: 2n,
         creditsMissing: 1n,
