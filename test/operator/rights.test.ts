@@ -28,6 +28,12 @@ const FURTHER: Readonly<Record<string, readonly Example[]>> = {
   'inbox change-many': [{ params: { username: 'acme' }, body: { ids: ['1001'], change: 'delete' } }],
   'message change-many': [{ params: { username: 'acme' }, body: { ids: ['2001'], change: 'delete' } }],
   'webhook add': [{ body: { url: 'https://shop.example/', events: ['message.received'], full: true } }],
+  'message send': [
+    {
+      params: { username: 'acme' },
+      body: { recipients: ['+27825550201'], template: 'Hello ((first name))', fromContacts: true },
+    },
+  ],
   'connector put': [
     { params: { name: 'thief' }, body: { kind: 'kannel-box', config: { host: 'kannel.example' }, isDefault: true } },
   ],
