@@ -53,7 +53,6 @@ const SNAPSHOTS: Readonly<Record<string, Snapshot>> = {
   'account change': ofAccount,
   'account enable': ofAccount,
   'account disable': ofAccount,
-  'account allow': ofAccount,
   'connector put': ofConnector,
   'connector pause': ofConnector,
   'connector resume': ofConnector,
@@ -74,14 +73,16 @@ export const valuesOf = async (
 const VALUE_LENGTH_MAX = 100;
 const said = (value: unknown): string | null => {
   if (value === null || value === undefined) return null;
-  return (Array.isArray(value) ? value.join(', ') : String(value)).slice(0, VALUE_LENGTH_MAX);
+  return Array.isArray(value) ? value.join(', ') : String(value);
 };
+const shortened = (text: string | null): string | null =>
+  text === null ? null : text.slice(0, VALUE_LENGTH_MAX);
 
 /** The values that differ, by their names. */
 export function changesBetween(before: Values | null, after: Values | null): AuditedChange[] {
   if (before === null || after === null) return [];
   return Object.keys({ ...before, ...after }).flatMap((field) => {
     const [from, to] = [said(before[field]), said(after[field])];
-    return from === to ? [] : [{ field, from, to }];
+    return from === to ? [] : [{ field, from: shortened(from), to: shortened(to) }];
   });
 }

@@ -22,6 +22,8 @@ export interface Template {
 }
 
 const NAMED_AT_ONCE = 50;
+/** As much as a body without fields can have: dividing so much text into parts takes SQLite's only writer 0.7 s. */
+const LENGTH_MAX = 1_048_576;
 
 export async function fillMessages(services: AccountServices, given: Template): Promise<FilledMessages> {
   const { recipients, template, values = [], fromContacts = false } = given;
@@ -34,6 +36,7 @@ export async function fillMessages(services: AccountServices, given: Template): 
   const done: { number: string; text: string }[] = [];
   const indexes: number[] = [];
   const refused: RefusedRecipient[] = [];
+  let length = 0;
   for (const [index, number] of recipients.entries()) {
     const contact = contacts.get(number);
     const known: FieldValues = contact ? contactValues(contact) : new Map();
@@ -43,6 +46,10 @@ export async function fillMessages(services: AccountServices, given: Template): 
       const names = missing.map((name) => `((${name}))`).join(', ');
       refused.push({ index, reason: 'missing-value', detail: `there is no value for ${names}` });
       continue;
+    }
+    length += text.length;
+    if (length > LENGTH_MAX) {
+      throw badField('template', `expected filled texts of at most ${LENGTH_MAX} characters in all`);
     }
     done.push({ number, text });
     indexes.push(index);

@@ -129,7 +129,8 @@ const unknownAccount = (username: string | null) => notFound(`account with the u
 
 /** The account that a change is about: that of its path, or the one that its input names. */
 function accountOf({ params, query, body }: Input): string | null {
-  const fields = { account: (query as { account?: string }).account, ...(isObject(body) ? body : {}), ...params };
+  const inQuery = { username: (query as { username?: string }).username };
+  const fields = { ...inQuery, ...(isObject(body) ? body : {}), ...params };
   const { username, account } = fields as { username?: string; account?: string };
   return username ?? account ?? null;
 }

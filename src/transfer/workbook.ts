@@ -23,9 +23,13 @@ export async function readWorkbook(bytes: Uint8Array): Promise<Sheet | null> {
   if (!archive.subarray(0, 4).equals(LOCAL_FILE)) return null;
   const entries = entriesOf(archive);
   if (!entries.has(WORKBOOK)) return null;
+  let room = UNPACKED_BYTES_MAX;
   const read = async (name: string) => {
     const entry = entries.get(name);
-    return entry ? unpacked(archive, entry) : null;
+    if (!entry) return null;
+    const file = await unpacked(archive, entry, room);
+    room -= file.length;
+    return file;
   };
   const { name, path } = await firstSheet(await read(WORKBOOK), await read(RELATIONS));
   const sheet = await read(path);
@@ -41,8 +45,14 @@ const DIRECTORY_ENTRY = 0x02014b50;
 /** The end of the directory is followed by a comment of at most 65,535 bytes. */
 const END_BYTES_MAX = 65_557;
 const ENTRIES_MAX = 10_000;
-/** A sheet of 100,000 contacts has about 30 MiB. */
+/** All files that are read, together; a sheet of 100,000 contacts has about 30 MiB. */
 const UNPACKED_BYTES_MAX = 64 * 1_048_576;
+/** The parser keeps every open element, so 6 KB that unpack to a million of them took 400 MB. A real sheet has seven. */
+const DEPTH_MAX = 64;
+/** Of one element. The parser keeps them until it ends. */
+const ATTRIBUTES_MAX = 256;
+/** A workbook has each text once, and a file may have so many lines with some texts each. */
+const TEXTS_MAX = 1_000_000;
 const PIECE = 16_384;
 const COLUMNS_MAX = 1_000;
 
@@ -82,19 +92,19 @@ function entriesOf(archive: Buffer): ReadonlyMap<string, Entry> {
   return entries;
 }
 
-async function unpacked(archive: Buffer, { method, size, start }: Entry): Promise<Buffer> {
+async function unpacked(archive: Buffer, { method, size, start }: Entry, room: number): Promise<Buffer> {
   if (start + 30 > archive.length) throw damaged();
   const data = start + 30 + archive.readUInt16LE(start + 26) + archive.readUInt16LE(start + 28);
   const packed = archive.subarray(data, data + size);
   if (packed.length < size) throw damaged();
-  if (method === 0) return packed;
-  if (method !== 8) throw damaged();
+  if (method === 0 && size <= room) return packed;
+  if (method !== 0 && method !== 8) throw damaged();
   try {
-    return await promisify(inflateRaw)(packed, { maxOutputLength: UNPACKED_BYTES_MAX });
+    if (method === 8 && room > 0) return await promisify(inflateRaw)(packed, { maxOutputLength: room });
   } catch (thrown) {
     if ((thrown as NodeJS.ErrnoException).code !== 'ERR_BUFFER_TOO_LARGE') throw damaged();
-    throw new Problem('too-large', `A sheet of a workbook may have at most ${UNPACKED_BYTES_MAX} bytes.`);
   }
+  throw new Problem('too-large', `An unpacked workbook may have at most ${UNPACKED_BYTES_MAX} bytes.`);
 }
 
 type Attributes = Readonly<Record<string, string>>;
@@ -108,8 +118,22 @@ const localName = (name: string): string => name.slice(name.indexOf(':') + 1);
 
 async function parse(bytes: Uint8Array, { open, close, text }: Handlers): Promise<void> {
   const parser = new SaxesParser();
+  let depth = 0;
+  let attributes = 0;
+  parser.on('opentagstart', () => {
+    depth += 1;
+    attributes = 0;
+    if (depth > DEPTH_MAX) throw damaged();
+  });
+  parser.on('attribute', () => {
+    attributes += 1;
+    if (attributes > ATTRIBUTES_MAX) throw damaged();
+  });
   if (open) parser.on('opentag', (tag) => open(localName(tag.name), tag.attributes as Attributes));
-  if (close) parser.on('closetag', (tag) => close(localName(tag.name)));
+  parser.on('closetag', (tag) => {
+    depth -= 1;
+    close?.(localName(tag.name));
+  });
   if (text) parser.on('text', text);
   parser.on('error', () => {
     throw damaged();
@@ -154,7 +178,9 @@ async function sharedTexts(bytes: Buffer | null): Promise<readonly string[]> {
       if (isText) current += text;
     },
     close: (name) => {
-      if (name === 'si') texts.push(current);
+      if (name === 'si' && texts.push(current) > TEXTS_MAX) {
+        throw new Problem('too-large', `A workbook may have at most ${TEXTS_MAX} texts.`);
+      }
       if (name === 'rPh') hints -= 1;
       if (name === 't') isText = false;
     },
@@ -173,18 +199,26 @@ function columnOf(reference: string | undefined, next: number): number {
 async function sheetAsCsv(bytes: Buffer, texts: readonly string[]): Promise<Uint8Array> {
   const lines: string[] = [];
   let length = 0;
+  /** Of the cells of this row, which may all refer to one long text. */
+  let rowLength = 0;
   let row = 0;
   let cells: string[] = [];
   let cell = { column: -1, type: '', text: '', isValue: false };
+  const checkLength = (characters: number) => {
+    if (characters <= CSV_BYTES_MAX) return;
+    throw new Problem('too-large', `A file may have at most ${CSV_BYTES_MAX} bytes.`);
+  };
   const add = (line: string) => {
     length += line.length;
-    if (length > CSV_BYTES_MAX) throw new Problem('too-large', `A file may have at most ${CSV_BYTES_MAX} bytes.`);
+    checkLength(length);
     lines.push(line);
   };
   function endCell(): void {
     const { column, type, text } = cell;
     const value = type === 's' ? (texts[Number(text)] ?? '') : type === 'e' ? '' : type === '' ? whole(text) : text;
     if (value === '') return;
+    rowLength += value.length;
+    checkLength(length + rowLength);
     if (column >= COLUMNS_MAX) throw refusal('file', '#', `row ${row} has more than ${COLUMNS_MAX} columns`);
     while (cells.length < column) cells.push('');
     cells[column] = value;
@@ -203,6 +237,7 @@ async function sheetAsCsv(bytes: Buffer, texts: readonly string[]): Promise<Uint
       if (name === 'row') {
         row = r === undefined ? row + 1 : Number(r);
         cells = [];
+        rowLength = 0;
         cell.column = -1;
       }
       if (name === 'c') {

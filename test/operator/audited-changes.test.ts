@@ -27,6 +27,12 @@ onEveryEngine('values in the audit', (engine) => {
     assert.deepEqual((await last()).changes, [{ field: 'ratePerSecond', from: '5', to: '7' }]);
     await run('connector pause', { params: { name: 'loopback' } });
     assert.deepEqual((await last()).changes, [{ field: 'paused', from: 'false', to: 'true' }]);
+    const networks = Array.from({ length: 10 }, (_, index) => `198.51.100.${index + 100}/32`);
+    await of('acme', 'account change', { body: { allowedNetworks: networks } });
+    await of('acme', 'account change', { body: { allowedNetworks: [...networks, '203.0.113.1/32'] } });
+    assert.equal((await last()).changes.length, 1, 'values that differ behind what is shown of them differ');
+    await run('person erase', { params: { number: '+27825550209' }, query: { username: 'acme' } });
+    assert.deepEqual([(await last()).action, (await last()).account], ['person erase', 'acme']);
     await run('retention set', { body: { inbox: 30 } });
     assert.deepEqual((await last()).changes, [{ field: 'inbox', from: null, to: '30' }]);
   });

@@ -123,6 +123,14 @@ onEveryEngine('actions that send', (engine) => {
       [{ recipients, text: 'x', values }, '#/template'],
       [{ ...body, values: values.slice(1) }, '#/values'],
       [{ ...body, template: '((a))'.repeat(51) }, '#/template'],
+      [
+        {
+          recipients: Array.from({ length: 50 }, (_, index) => `+278255502${10 + index}`),
+          template: '((a))'.repeat(45),
+          values: Array.from({ length: 50 }, () => ({ a: 'x'.repeat(500) })),
+        },
+        '#/template',
+      ],
     ] as const) {
       assert.deepEqual(pointers(await refusal('message send', { params: acme, body: wrong })), [pointer]);
     }

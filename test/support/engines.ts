@@ -74,6 +74,7 @@ function postgres(server: string): Engine & { readonly untouched: () => Promise<
 }
 
 const onServer = process.env.TEST_POSTGRES ? postgres(process.env.TEST_POSTGRES) : undefined;
+if (process.env.TEST_ENGINE === 'postgres' && !onServer) throw new Error('TEST_ENGINE=postgres needs TEST_POSTGRES');
 export const engines: readonly Engine[] = [sqlite(), ...(onServer ? [onServer] : [])];
 
 /** The sample data on PostgreSQL in a database that no test has used: dead rows of others would change its plans. */

@@ -79,6 +79,14 @@ describe('an Excel workbook', () => {
       [workbook('<row r="300000"><c r="A1"><v>1</v></c></row>'), /rows, including empty ones/],
       [workbook('<row r="1"><c r="ZZZ1"><v>1</v></c></row>'), /more than 1000 columns/],
       [workbook(' '.repeat(65 * 1_048_576)), /at most 67108864 bytes/],
+      [workbook(' '.repeat(40 * 1_048_576), ' '.repeat(40 * 1_048_576)), /at most 67108864 bytes/],
+      [workbook('<a>'.repeat(1_000_000)), /damaged/],
+      [workbook(`<row ${Array.from({ length: 300 }, (_, index) => `a${index}="1"`).join(' ')}/>`), /damaged/],
+      // One long text, to which every cell of a row refers.
+      [
+        workbook(`<row r="1">${'<c t="s"><v>0</v></c>'.repeat(1_000)}</row>`, `<si><t>${'x'.repeat(500_000)}</t></si>`),
+        /at most \d+ bytes/,
+      ],
     ] as const) {
       await assert.rejects(readWorkbook(file), (thrown: Error) => words.test(thrown.message));
     }

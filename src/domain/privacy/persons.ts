@@ -125,7 +125,10 @@ export function createPersons(database: Database, now: () => number, defaultRegi
       checkPerson(number, username);
       return database.transaction(null, async (queries) => {
         const counts = nothing();
-        for (const each of await withData(found(queries, number, username), progress)) {
+        // An account may know the sender of a number whose messages it has deleted.
+        const forget = ({ account, region }: Found) =>
+          forgetSender(queries, account.id, e164(number, region) ?? number);
+        for (const each of await withData(found(queries, number, username), progress, forget)) {
           add(counts, each);
           if (!isEmpty(each)) counts.creditsReturned += await eraseFrom(queries, each, number, now());
         }
@@ -138,10 +141,15 @@ export function createPersons(database: Database, now: () => number, defaultRegi
   };
 }
 
-async function withData(accounts: AsyncIterable<Found>, progress: Progress): Promise<Found[]> {
+async function withData(
+  accounts: AsyncIterable<Found>,
+  progress: Progress,
+  visit: (each: Found) => Promise<unknown>,
+): Promise<Found[]> {
   const all: Found[] = [];
   let searched = 0;
   for await (const each of accounts) {
+    await visit(each);
     if (!isEmpty(each) || each.profile) all.push(each);
     searched += 1;
     if (searched % TOLD_EVERY === 0) progress('searched', searched, null);
@@ -277,7 +285,6 @@ async function eraseFrom(queries: TransactionQueries, found: Found, number: stri
   await each(queued, (ids) => eraseWaiting({ queries, account, at }, ids));
   await each(movements, (ids) => eraseWords(queries, account, ids));
   await eraseEntries(queries, account, number, region, entries);
-  await forgetSender(queries, account, e164(number, region) ?? number);
   let returned = (await balancesOf(queries, account)).free - free;
   await each(scheduled, async (ids) => {
     const cancelled = await deleteScheduledAmong(queries, account, ids);

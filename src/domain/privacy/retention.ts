@@ -149,8 +149,7 @@ const OF_ACCOUNT: Readonly<Record<'inbox' | 'sent' | 'ledger', AccountRule>> = {
     async remove(database, account, before, limit) {
       await database.run(sql.deleteAttempts, { account, before, limit });
       const gone = await database.run(sql.deleteSent, { account, before, limit });
-      if (gone === 0) await removeEmptyBatches(database, account, before, limit);
-      return gone;
+      return gone > 0 ? gone : removeEmptyBatches(database, account, before, limit);
     },
   },
   ledger: {

@@ -82,6 +82,7 @@ function matchesOf(receipts: readonly HeldAbout[], submissions: readonly Submiss
   const found = new Map<Submission, Set<string>>();
   for (const receipt of receipts) {
     const about: About = JSON.parse(receipt.about);
+    if (about.size === 0) continue; // two numbers alone are no proof: they may have had many messages
     const fitting = (byNumber.get(about.to) ?? []).filter((each) => fits(each, receipt, about));
     const [only] = fitting;
     if (!only || fitting.length > 1) continue;

@@ -25,6 +25,7 @@ const senders = sql<Record<string, never>, { recipient: string; sender: string |
   'select recipient, sender from dispatch order by message_id',
 );
 const choices = sql<Record<string, never>, { total: bigint }>('select count(*) as total from sender_choice');
+const noMessages = ['dispatch', 'sent'].map((table) => sql<Record<string, never>, never>(`delete from ${table}`));
 
 onEveryEngine('the senders of a pool', (engine) => {
   test('a recipient keeps the sender that it knows when others join the pool, for 90 days after its last message, and a person who is erased leaves nothing', async (t) => {
@@ -60,5 +61,8 @@ onEveryEngine('the senders of a pool', (engine) => {
     assert.equal(await known(), to.length);
     await createPersons(bench.database, bench.now, null).erase(to[0] as string, null);
     assert.equal(await known(), to.length - 1);
+    for (const each of noMessages) await bench.database.run(each, {});
+    await createPersons(bench.database, bench.now, null).erase(to[1] as string, null);
+    assert.equal(await known(), to.length - 2, 'a person whose messages are gone leaves nothing either');
   });
 });
