@@ -137,7 +137,8 @@ function tableWriter(action: Action, print: Print): ListWriter {
       }
       const head = headed ? [] : [names.map((name) => name.toUpperCase())];
       headed = true;
-      for (const line of aligned([...head, ...rows], process.stdout.columns)) print(line);
+      // A terminal that does not know its width says 0, as one of script, expect or a container may.
+      for (const line of aligned([...head, ...rows], process.stdout.columns || undefined)) print(line);
     },
     end() {
       if (isTerminal && !headed) print('There are none.');

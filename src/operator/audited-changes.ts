@@ -75,8 +75,7 @@ const said = (value: unknown): string | null => {
   if (value === null || value === undefined) return null;
   return Array.isArray(value) ? value.join(', ') : String(value);
 };
-const shortened = (text: string | null): string | null =>
-  text === null ? null : text.slice(0, VALUE_LENGTH_MAX);
+const shortened = (text: string | null): string | null => (text === null ? null : text.slice(0, VALUE_LENGTH_MAX));
 
 /** The values that differ, by their names. */
 export function changesBetween(before: Values | null, after: Values | null): AuditedChange[] {
