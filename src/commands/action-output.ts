@@ -137,7 +137,7 @@ function tableWriter(action: Action, print: Print): ListWriter {
       }
       const head = headed ? [] : [names.map((name) => name.toUpperCase())];
       headed = true;
-      // A terminal that does not know its width says 0, as one of script, expect or a container may.
+      // A terminal that does not know its width says 0, for example in a container.
       for (const line of aligned([...head, ...rows], process.stdout.columns || undefined)) print(line);
     },
     end() {

@@ -246,6 +246,6 @@ function tellOldProgram({ config }: Setup, account: SetUpAccount | null): void {
   if (account?.userId) print(`  user_id    ${account.userId} (it cannot be shown again)`);
   else if (account) print(`  user_id    as before; another one: columba account rotate-user-id ${account.username}`);
   print(
-    `The console is at ${webUrlOf(config) ?? 'the web listener, which is off'}/console/ while the service runs: columba serve`,
+    `The console is at ${webUrlOf(config) ?? 'the web listener, which is off'}/console/ while the service runs (columba serve)`,
   );
 }

@@ -22,7 +22,7 @@ export interface Template {
 }
 
 const NAMED_AT_ONCE = 50;
-/** As much as a body without fields can have: dividing so much text into parts takes SQLite's only writer 0.7 s. */
+/** As much as a body without fields can have. To divide it takes SQLite's only writer 0.7 s. */
 const LENGTH_MAX = 1_048_576;
 
 export async function fillMessages(services: AccountServices, given: Template): Promise<FilledMessages> {

@@ -7,7 +7,7 @@ import { CSV_BYTES_MAX, CSV_LINES_MAX, markedCharset, plainLine, refusal } from 
 
 /**
  * Reads the first visible sheet of an Excel workbook (.xlsx, ECMA-376) as CSV. A workbook is a zip
- * archive of XML. Node unpacks it in another thread, with a limit for each file, and `saxes` reads
+ * archive of XML. Node unpacks it in another thread, with a limit for all files, and `saxes` reads
  * the XML piece by piece; it expands no entities of a document type. Formats are not applied: a
  * number is the number itself, which has all its digits even where the sheet shows 2.78E+10.
  */
@@ -47,7 +47,7 @@ const END_BYTES_MAX = 65_557;
 const ENTRIES_MAX = 10_000;
 /** All files that are read, together; a sheet of 100,000 contacts has about 30 MiB. */
 const UNPACKED_BYTES_MAX = 64 * 1_048_576;
-/** The parser keeps every open element, so 6 KB that unpack to a million of them took 400 MB. A real sheet has seven. */
+/** The parser keeps every open element: 6 KB with a million of them took 400 MB. Sheets have 7. */
 const DEPTH_MAX = 64;
 /** Of one element. The parser keeps them until it ends. */
 const ATTRIBUTES_MAX = 256;
