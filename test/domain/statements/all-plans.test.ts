@@ -113,9 +113,6 @@ onPostgres('plans of all statements on PostgreSQL', () => {
       ),
     );
   });
-  test('sorting is on, so that submissions are found by their messages and then sorted', async () => {
-    assert.match(await own(receipts.attemptsOf), /Index Cond: \(\(account_id = .*\) AND \(message_id = ANY/);
-  });
   test('with tables that nobody has analyzed, no cost comes from a way that is switched off', () =>
     holds('new tables'));
 
@@ -131,6 +128,10 @@ onPostgres('plans of all statements on PostgreSQL', () => {
     await ask(FILL);
     await ask('analyze');
     await withWay('memoize', async () => assert.match(await own(inbox.unread), /Memoize/));
+  });
+  test('sorting is on, so that submissions are found by their messages and then sorted', async () => {
+    // PostgreSQL 15 reads a table that nobody has analyzed in the order of its key: it expects few rows.
+    assert.match(await own(receipts.attemptsOf), /Index Cond: \(\(account_id = .*\) AND \(message_id = ANY/);
   });
   test('with filled tables, no cost comes from a way that is switched off', () => holds('filled tables'));
   test('with empty tables that are analyzed, no cost comes from a way that is switched off', async () => {
