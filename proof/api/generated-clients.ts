@@ -155,7 +155,7 @@ ${calls(routes, ({ id, params, query, body, isDownload }) => {
 ${START}
 const api = new Api({ baseUrl: base, baseApiParams: { headers: { Authorization: authorization } } });
 ${calls(routes, ({ id, path, params, query, hasQuery, body, isBodyRequired }) => {
-  // What is required comes first, and a query before a body.
+  // Required parameters come first, and a query comes before a body.
   const [given, asked] = [body === undefined ? [] : [text(body)], hasQuery ? [text(query)] : []];
   const rest = isBodyRequired ? [...given, ...asked] : [...asked, ...given];
   const values = [...params.map(([, value]) => text(value)), ...rest];

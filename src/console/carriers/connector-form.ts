@@ -88,7 +88,7 @@ function inputFor(request: PageRequest, own: Field, config: Config, isStored: bo
 /** Certificates and keys have many lines. */
 const isLong = ({ name }: Field): boolean => /certificate|clientkey/i.test(name);
 
-/** What was typed, for the action. Fields that were left empty are left out. */
+/** The fields of the form as the input of the action, without those that were left empty. */
 function configOf({ form }: PageRequest, fields: readonly Field[]): Record<string, unknown> {
   const config: Record<string, unknown> = {};
   for (const { name, type, default: usual } of fields) {
@@ -176,7 +176,7 @@ export const labelsOf = (fields: readonly Field[]) => ({
   ...Object.fromEntries(fields.map(({ name }) => [`config/${name}`, name])),
 });
 
-/** What was typed, for the action that adds or changes a connector. */
+/** The form as the input of the action that adds or changes a connector. */
 export const bodyOf = (request: PageRequest, kind: Kind) => {
   const { form } = request;
   const number = (name: string) => (/^\d{1,6}$/.test(form.text(name)) ? Number(form.text(name)) : form.text(name));

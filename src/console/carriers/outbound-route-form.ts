@@ -144,7 +144,7 @@ export const LABELS = {
 
 const numberIn = (text: string): number => (/^-?\d{1,10}$/.test(text) ? Number(text) : (text as unknown as number));
 
-/** What was typed, for the action. */
+/** The fields of the form as the input of the action. */
 export function bodyOf({ form }: PageRequest) {
   const ways = Array.from({ length: WAYS_MAX }, (_, index) => index)
     .filter((index) => form.text(`way${index}`) !== '')

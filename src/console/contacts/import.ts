@@ -148,7 +148,7 @@ function columnsIn(form: Form, nameOf: (field: ContactField) => string): Columns
 
 const MEND = /^mend-(\d{1,6})-(mobile|name|surname|group)$/;
 
-/** What was typed into the rows, at the columns that the page had then. */
+/** The values that a person typed into the rows, at the columns that the page had then. */
 function mendsOf(form: Form): Map<number, Mend> {
   const columns = columnsIn(form, (field) => `mapped-${field}`);
   const mends = new Map<number, Mend>();
