@@ -52,7 +52,7 @@ const NAME = 'columba';
 
 /**
  * A PostgreSQL server of Debian, with a copy by `pg_basebackup` or by `pg_dump`, of which each is
- * taken while messages are sent. What was written since the last copy is lost with the server.
+ * taken while messages are sent. Writes since the last copy are lost with the server.
  */
 export async function postgresDisk(folder: string, by: 'basebackup' | 'dump'): Promise<Disk> {
   const binaries = debianBinaries();
