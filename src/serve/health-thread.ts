@@ -48,7 +48,8 @@ export async function startHealthThread(
   tell('starting');
   let isClosing = false;
   let cancelRestart = () => {};
-  let thread = begin(settings, told, ended);
+  // The caller gets the error of a first thread that cannot listen, and nothing is restarted.
+  let thread = begin(settings, told, (thrown, hasListened) => hasListened && ended(thrown));
   function ended(thrown: unknown): void {
     if (isClosing) return;
     died(thrown);
@@ -58,10 +59,7 @@ export async function startHealthThread(
     };
     cancelRestart = clock.after(RESTART_MS, startAgain, { background: true });
   }
-  const address = await thread.address.catch((thrown) => {
-    isClosing = true; // the caller gets the error instead
-    throw thrown;
-  });
+  const address = await thread.address;
   return {
     address,
     tell,
@@ -75,29 +73,39 @@ export async function startHealthThread(
   };
 }
 
-function begin({ healthHost, healthPort }: HealthSettings, told: Int32Array, ended: (thrown: unknown) => void) {
+type Ended = (thrown: unknown, hasListened: boolean) => void;
+
+/**
+ * When a thread exits, Node delivers its last message and its exit in one tick, so `ended` is told
+ * here, and not by a promise, whether the thread has listened.
+ */
+function begin({ healthHost, healthPort }: HealthSettings, told: Int32Array, ended: Ended) {
   const worker = startThread('serve/health-worker', {
     workerData: { settings: { healthHost, healthPort }, told },
     execArgv: [],
   });
+  const { promise: exited, resolve: exit } = Promise.withResolvers<void>();
+  const { promise: address, resolve, reject } = Promise.withResolvers<string>();
   let failure: unknown;
-  const exited = new Promise<void>((resolve) => {
-    worker.once('exit', (code) => {
-      resolve();
-      ended(failure ?? new Error(`The thread ended with code ${code}.`));
-    });
+  let hasListened = false;
+  worker.on('error', (thrown) => {
+    failure = thrown;
   });
-  const address = new Promise<string>((resolve, reject) => {
-    const fail = (thrown: unknown) => {
-      failure = thrown;
-      reject(thrown);
-    };
-    worker.on('error', fail);
-    worker.once('message', (message: { address: string } | { failed: Failed }) => {
-      if ('failed' in message) fail(Object.assign(new Error(message.failed.message), message.failed));
-      else resolve(message.address);
-      worker.unref();
-    });
+  worker.once('message', (message: { address: string } | { failed: Failed }) => {
+    worker.unref();
+    if ('failed' in message) {
+      failure = Object.assign(new Error(message.failed.message), message.failed);
+      reject(failure);
+    } else {
+      hasListened = true;
+      resolve(message.address);
+    }
+  });
+  worker.once('exit', (code) => {
+    exit();
+    failure ??= new Error(`The thread ended with code ${code}.`);
+    reject(failure);
+    ended(failure, hasListened);
   });
   return { worker, exited, address };
 }

@@ -110,13 +110,20 @@ describe('the thread of the health port', () => {
     assert.deepEqual([await isThere(), deaths.length], ['nobody listens', 2]);
   });
 
-  test('a health port that is taken is reported as taken', async () => {
+  test('a health port that is taken is reported once, also when the thread has ended before anybody could listen', async () => {
     const server = createServer().listen(0, '127.0.0.1');
     await once(server, 'listening');
     const { port: healthPort } = server.address() as AddressInfo;
+    const deaths: unknown[] = [];
+    const start = () =>
+      startHealthThread({ healthHost: '127.0.0.1', healthPort }, systemClock, (thrown) => deaths.push(thrown));
     try {
-      const starting = startHealthThread({ healthHost: '127.0.0.1', healthPort }, systemClock, assert.ifError);
+      await assert.rejects(start(), { code: 'EADDRINUSE', port: healthPort });
+      const starting = start();
+      // Meanwhile the thread ends, and its message and its exit arrive together.
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 500);
       await assert.rejects(starting, { code: 'EADDRINUSE', port: healthPort });
+      assert.deepEqual(deaths, []);
     } finally {
       server.close();
     }
