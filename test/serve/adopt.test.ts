@@ -219,6 +219,27 @@ onOneEngine('a restored backup', (engine) => {
     });
   });
 
+  test('a message whose receipt came before the answer to its submission is not held, and its credits are captured', async () => {
+    let account = 0n;
+    let id = 0n;
+    await play(engine, {
+      async before(one) {
+        account = await one.addAccount();
+        id = (await one.accept(account)).accepted[0]?.id as bigint;
+        await one.claim();
+        const proof = { messageId: id, attempt: 1n, part: 1n };
+        await one.database.transaction(account, (queries) => provePart({ queries, account, at: one.now() }, proof));
+      },
+      async after(two) {
+        assert.equal((await adopt(two.database, adoptionOf(two))).held, 0);
+        assert.deepEqual(await openOf(two), []);
+        assert.equal((await two.sent.show(account, id)).status, 'SUBMITTED');
+        assert.equal((await two.ledger.balances(account)).held, 0n);
+        await two.checkLedger();
+      },
+    });
+  });
+
   test('an operator decides that a held message was sent, was not sent, or is sent now', async () => {
     let account = 0n;
     let ids: bigint[] = [];

@@ -3,7 +3,7 @@ import { elementsOf } from '../../store/json.ts';
 import * as attemptSql from './attempts.sql.ts';
 import { type KnownParts, knownParts, WHOLE } from './attempts.ts';
 import * as sql from './dispatch.sql.ts';
-import { divided, escalate } from './end.ts';
+import { divided, endTaken, escalate } from './end.ts';
 import { leaveSchedule } from './expire.ts';
 
 /**
@@ -54,7 +54,10 @@ async function holdOf(
   const known = await knownParts(queries, account, ids);
   const [scheduled, others] = divided(rows, ({ is_scheduled }) => is_scheduled === 1n);
   const moved = scheduled.length > 0 ? await leaveSchedule(transaction, scheduled, known) : [];
-  const held: sql.DispatchRow[] = [...moved, ...others];
+  // Receipts came before the answer to the submission, which the backup does not have.
+  const hasAll = (row: sql.DispatchRow) => BigInt(known(row.message_id).accepted.size) >= row.parts;
+  const [taken, held] = divided<sql.DispatchRow>([...moved, ...others], hasAll);
+  await endTaken(transaction, 'prove', taken);
   const attempts = held.flatMap((row) =>
     openParts(row, known(row.message_id)).map((part) => ({
       account,
