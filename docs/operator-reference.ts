@@ -4,7 +4,7 @@ import { addOperatorCommands } from '../src/commands/operator.ts';
 import { createProgram } from '../src/commands/program.ts';
 import type { Action } from '../src/operator/action.ts';
 import { actions } from '../src/operator/actions/all.ts';
-import { addTotals, createMetrics } from '../src/serve/telemetry/metrics.ts';
+import { addMessageCounts, createMetrics } from '../src/serve/telemetry/metrics.ts';
 import { addBackupMetric, addSendingMetrics } from '../src/serve/telemetry/sending-metrics.ts';
 import { table } from './markdown.ts';
 
@@ -66,7 +66,7 @@ export async function metrics(): Promise<string> {
     },
     '0',
   );
-  addTotals(registry, nothing);
+  addMessageCounts(registry, nothing);
   addSendingMetrics(registry, nothing);
   addBackupMetric(registry, () => 0);
   const own = (await Registry.merge([registry]).getMetricsAsJSON()).filter(

@@ -124,13 +124,13 @@ const BEYOND: Readonly<Record<string, string>> = {
   'tokens.revoke': 'the operator names a token by its id',
   'tokens.used': 'a token may belong to no account',
   'purge.next': 'it looks for inboxes that were emptied, wherever they are',
-  'totals.sending': 'the operator wants to know how much there is',
-  'totals.messages': 'the operator wants to know how much there is',
-  'totals.scheduled': 'the operator wants to know how much there is',
-  'totals.waitingByConnector': 'the operator wants to know how much there is',
-  'totals.retriedByConnector': 'the operator wants to know how much there is',
-  'totals.submissionsBefore': 'the operator wants to know how connectors do',
-  'totals.toPurge': 'the operator wants to know how much there is',
+  'counts.sending': 'the operator wants to know how much there is',
+  'counts.messages': 'the operator wants to know how much there is',
+  'counts.scheduled': 'the operator wants to know how much there is',
+  'counts.waitingByConnector': 'the operator wants to know how much there is',
+  'counts.retriedByConnector': 'the operator wants to know how much there is',
+  'counts.submissionsBefore': 'the operator wants to know how connectors do',
+  'counts.toPurge': 'the operator wants to know how much there is',
   'schema.currentVersion': 'the schema belongs to no account',
   'schema.recordVersion': 'the schema belongs to no account',
 };
@@ -249,7 +249,7 @@ describe('statements', () => {
     const spread = TABLES.filter((table) => !EVERYWHERE.some((each) => each.startsWith(`${table}:`)));
     assert.deepEqual(spread.length, TABLES.length - WHOLE_TABLES.length);
     const nobodyWaits =
-      /^(attempts\.byAttemptId|installation\.skipIds|outbox\.appendHistory|purge\.next|migrationTraffic\.(behindAccounts|dueWriteAccounts|countWrites)|queue\.\w+|receipts\.\w+|search\.\w+|senders\.\w+|sending\.\w+|spending\.\w+|totals\.\w+)$/;
+      /^(attempts\.byAttemptId|installation\.skipIds|outbox\.appendHistory|purge\.next|migrationTraffic\.(behindAccounts|dueWriteAccounts|countWrites)|queue\.\w+|receipts\.\w+|search\.\w+|senders\.\w+|sending\.\w+|spending\.\w+|counts\.\w+)$/;
     const calls = exported.filter(({ name }) => Object.hasOwn(BEYOND, name) && !nobodyWaits.test(name));
     // The version is read from the row of the account that was found: from one node.
     const ofCaller = '(select version from tally where tally.account_id = caller.account_id)';

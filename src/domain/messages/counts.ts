@@ -15,9 +15,9 @@ export interface MessageCounts {
 export const SCHEDULED_MAX = 100_000;
 const FRESH_MS = 30_000;
 
-/** Reads the totals at most every 30 s, because the sum reads a row of every account. */
+/** Reads the counts at most every 30 s, because the sum reads a row of every account. */
 export function createMessageCounts(database: Database, monotonic: () => number): () => Promise<MessageCounts> {
-  let latest: { readonly readAt: number; readonly totals: Promise<MessageCounts> } | undefined;
+  let latest: { readonly readAt: number; readonly counts: Promise<MessageCounts> } | undefined;
 
   async function read(): Promise<MessageCounts> {
     const messages = await database.first(sql.messages, {});
@@ -33,8 +33,8 @@ export function createMessageCounts(database: Database, monotonic: () => number)
 
   return () => {
     const at = monotonic();
-    if (!latest || at - latest.readAt >= FRESH_MS) latest = { readAt: at, totals: read() };
-    return latest.totals;
+    if (!latest || at - latest.readAt >= FRESH_MS) latest = { readAt: at, counts: read() };
+    return latest.counts;
   };
 }
 

@@ -5,7 +5,7 @@ export const sending = statement<
   { now: number; limit: number },
   { due: bigint; submitting: bigint; unknown_outcome: bigint; held: bigint }
 >(
-  'totals.sending',
+  'counts.sending',
   `select
      (select count(*) from (select 1 from dispatch_account join dispatch
         on dispatch.account_id = dispatch_account.account_id and dispatch.way = dispatch_account.way
@@ -25,7 +25,7 @@ export const waitingByConnector = statement<
   { now: number; limit: number },
   { connector: string | null; waiting: bigint; oldest_due_at: bigint }
 >(
-  'totals.waitingByConnector',
+  'counts.waitingByConnector',
   `select connector, count(*) as waiting, min(due_at) as oldest_due_at from (
      select coalesce(nullif(dispatch.way, ''), account.connector) as connector, due_at from dispatch_account
        join account on account.account_id = dispatch_account.account_id
@@ -42,7 +42,7 @@ export const retriedByConnector = statement<
   { now: number; never: number; limit: number },
   { connector: string | null; later: bigint; first_due_at: bigint }
 >(
-  'totals.retriedByConnector',
+  'counts.retriedByConnector',
   `select connector, cast(sum(is_later) as bigint) as later, min(first_due_at) as first_due_at from (
      select coalesce(nullif(dispatch.way, ''), account.connector) as connector,
        case when due_at > :now then 1 else 0 end as is_later, coalesce(first_due_at, due_at) as first_due_at
@@ -57,7 +57,7 @@ export const submissionsBefore = statement<
   { before: string; limit: number },
   { connector: string; submitted_at: bigint; status_at: bigint | null }
 >(
-  'totals.submissionsBefore',
+  'counts.submissionsBefore',
   `select connector, submitted_at, status_at from attempt where attempt_id < :before
    order by attempt_id desc {limit :limit}`,
 );

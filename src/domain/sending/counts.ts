@@ -62,13 +62,13 @@ export function createSendingCounts(
   now: () => number,
   countUnrouted: CountUnrouted,
 ): () => Promise<SendingCounts> {
-  let latest: { readonly readAt: number; readonly totals: Promise<SendingCounts> } | undefined;
+  let latest: { readonly readAt: number; readonly counts: Promise<SendingCounts> } | undefined;
   return () => {
     const at = now();
     if (!latest || Math.abs(at - latest.readAt) >= FRESH_MS) {
-      latest = { readAt: at, totals: readSendingCounts(database, now, countUnrouted) };
+      latest = { readAt: at, counts: readSendingCounts(database, now, countUnrouted) };
     }
-    return latest.totals;
+    return latest.counts;
   };
 }
 
@@ -172,7 +172,7 @@ export async function connectorLoads(
   const newest = await database.all(submissionsBefore, { before: LATEST_ID, limit: SAMPLE });
   // For these submissions, the carrier has had at least a minute to report.
   const older = await database.all(submissionsBefore, { before: idsBefore(now - MINUTE_MS), limit: SAMPLE });
-  const totals = names.map(({ name, isDefault }) => {
+  const counts = names.map(({ name, isDefault }) => {
     const own = waiting.filter(({ connector }) => connector === name || (connector === null && isDefault));
     const lags = older
       .filter(({ connector, status_at: at }) => connector === name && at !== null)
@@ -194,7 +194,7 @@ export async function connectorLoads(
       },
     ] as const;
   });
-  return { byName: new Map(totals), unconnected: unconnectedOf(waiting, names), oldestDueAt: earliest(waiting) };
+  return { byName: new Map(counts), unconnected: unconnectedOf(waiting, names), oldestDueAt: earliest(waiting) };
 }
 
 interface Waiting {

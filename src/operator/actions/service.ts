@@ -178,9 +178,9 @@ export const status = action({
   },
   run: async ({ database, now, version, engine, backup: readBackup }) => {
     const { bytes, schemaVersion, accounts } = await readStatus(database);
-    const totals = await readSendingCounts(database, now, countUnrouted);
-    const { due, submitting, unknownOutcome, waiting: all, oldestDueMs, unrouted } = totals;
-    const connectors = totals.connectors.map(
+    const read = await readSendingCounts(database, now, countUnrouted);
+    const { due, submitting, unknownOutcome, waiting: all, oldestDueMs, unrouted } = read;
+    const connectors = read.connectors.map(
       ({ name, pausedAt, downSince, waiting, lastMinute, receiptLagMs, lastError }) => ({
         name,
         state: pausedAt !== null ? ('paused' as const) : downSince !== null ? ('down' as const) : ('working' as const),
@@ -191,8 +191,8 @@ export const status = action({
       }),
     );
     const oldestDueSeconds = Math.round(oldestDueMs / 1_000);
-    const faults = sendingFaults(totals);
-    const unconnected = [...totals.unconnected];
+    const faults = sendingFaults(read);
+    const unconnected = [...read.unconnected];
     const known = { due, submitting, unknownOutcome, undecided: unknownOutcome };
     const counts = { ...known, waiting: all, oldestDueSeconds, unrouted };
     const sending = { ...counts, connectors, unconnected, faults };

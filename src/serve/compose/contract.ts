@@ -59,7 +59,7 @@ export async function createApp(config: Config, deps: AppDependencies) {
       deps.telemetry &&
       (await createTelemetry(config, {
         ...deps.telemetry,
-        totals: () => services.totals(),
+        messageCounts: () => services.messageCounts(),
         sendingCounts: () => services.sendingCounts(),
         backupLagMs: () => services.backupLagMs(),
         backupVerifiedAt: () => services.backupVerifiedAt(),

@@ -53,7 +53,7 @@ export async function createServices(config: Config, deps: ServiceDependencies, 
   const engine: Engine = config.database.startsWith('sqlite:') ? 'sqlite' : 'postgres';
   const opened = await openDatabase(config, engine, deps);
   const unobserved = deps.database?.(opened) ?? opened;
-  const totals = createMessageCounts(unobserved, clock.monotonic);
+  const messageCounts = createMessageCounts(unobserved, clock.monotonic);
   const database = (await wrap?.(unobserved, engine)) ?? unobserved;
   const accounts = createAccounts(database, now, config.region || null);
   const regionOf = (account: AccountKey) => accounts.region(account);
@@ -106,7 +106,7 @@ export async function createServices(config: Config, deps: ServiceDependencies, 
     retentionRuns,
     maintenanceRuns,
     indexRuns,
-    totals,
+    messageCounts,
     sendingCounts: createSendingCounts(unobserved, now, countUnrouted),
     backupLagMs: () => backupLagOf(config, now()),
     backupVerifiedAt: () => backupVerifiedOf(config),

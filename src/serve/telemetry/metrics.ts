@@ -227,10 +227,10 @@ function watchEventLoop(registry: Registry): void {
 }
 
 /**
- * One process publishes the totals of the database for all. If the database does not answer, these
- * metrics are left out.
+ * One process publishes the counts of messages in the database for all. If the database does not
+ * answer, these metrics are left out.
  */
-export function addTotals(registry: Registry, totals: () => Promise<MessageCounts>): void {
+export function addMessageCounts(registry: Registry, messageCounts: () => Promise<MessageCounts>): void {
   new Gauge({
     name: 'columba_messages',
     help: 'Messages of all accounts, by state: unread, read, scheduled; of scheduled ones at most 100,000 are counted.',
@@ -238,7 +238,7 @@ export function addTotals(registry: Registry, totals: () => Promise<MessageCount
     labelNames: ['state'],
     async collect() {
       this.reset();
-      const known = await totals().catch(() => undefined);
+      const known = await messageCounts().catch(() => undefined);
       for (const state of ['unread', 'read', 'scheduled'] as const) if (known) this.set({ state }, known[state]);
     },
   });
@@ -247,7 +247,7 @@ export function addTotals(registry: Registry, totals: () => Promise<MessageCount
     help: 'Accounts whose deleted inboxes are not yet purged from disk.',
     registers: [registry],
     async collect() {
-      const known = await totals().catch(() => undefined);
+      const known = await messageCounts().catch(() => undefined);
       if (known) this.set(known.toPurge);
       else this.remove();
     },

@@ -8,8 +8,8 @@ type SentByConnector = SendingCounts['connectors'][number];
  * process sends. A label value that was renamed is also published under its former name for one
  * version.
  */
-export function addSendingMetrics(registry: Registry, totals: () => Promise<SendingCounts>): void {
-  const known = () => totals().catch(() => undefined);
+export function addSendingMetrics(registry: Registry, counts: () => Promise<SendingCounts>): void {
+  const known = () => counts().catch(() => undefined);
   const registers = [registry];
   new Gauge({
     name: 'columba_sending_messages',

@@ -36,7 +36,7 @@ export interface TelemetryParts {
   /** A worker's metrics are served by the primary process. */
   readonly isWorker: boolean;
   readonly sources: Omit<Sources, 'linesLost'>;
-  readonly totals: () => Promise<MessageCounts>;
+  readonly messageCounts: () => Promise<MessageCounts>;
   readonly sendingCounts?: () => Promise<SendingCounts>;
   readonly backupLagMs?: () => number | null;
   readonly backupVerifiedAt?: () => number | null;
@@ -50,11 +50,11 @@ export async function createTelemetry(settings: TelemetrySettings, parts: Teleme
   let metrics: Metrics | undefined;
   let report: { last(): Promise<void> } | undefined;
   if (settings.metricsPort > 0) {
-    const { addTotals, createMetrics } = await import('./metrics.ts');
+    const { addMessageCounts, createMetrics } = await import('./metrics.ts');
     metrics = createMetrics({ ...sources, linesLost: () => output.lost }, version);
     if (isWorker) report = (await import('./metrics-aggregator.ts')).reportMetrics(metrics.registry);
     else {
-      addTotals(metrics.registry, logFailures(parts.totals, log));
+      addMessageCounts(metrics.registry, logFailures(parts.messageCounts, log));
       await addSending(metrics.registry, parts, log);
     }
   }
@@ -117,10 +117,10 @@ export function tracesAreWanted(environment: TelemetryParts['environment']): boo
 }
 
 /** Logs each failed query once, however many metrics wait for it. */
-function logFailures<T>(totals: () => Promise<T>, log: Log): () => Promise<T> {
+function logFailures<T>(counts: () => Promise<T>, log: Log): () => Promise<T> {
   let latest: Promise<T> | undefined;
   return () => {
-    const asked = totals();
+    const asked = counts();
     if (asked !== latest)
       asked.catch((err) => log.warn({ err }, 'the counts in the database could not be read for the metrics'));
     latest = asked;
@@ -144,22 +144,25 @@ async function addSending(
 }
 
 export interface AggregatedParts
-  extends Pick<TelemetryParts, 'log' | 'clock' | 'totals' | 'sendingCounts' | 'backupLagMs' | 'backupVerifiedAt'> {
+  extends Pick<
+    TelemetryParts,
+    'log' | 'clock' | 'messageCounts' | 'sendingCounts' | 'backupLagMs' | 'backupVerifiedAt'
+  > {
   readonly credentialFailures: CredentialFailures;
 }
 
-/** In the primary process: the metrics of all workers, and the totals of the database. */
+/** In the primary process: the metrics of all workers, and the counts in the database. */
 export async function serveAggregatedMetrics(
   settings: MetricsSettings,
-  { log, clock, totals, credentialFailures, ...others }: AggregatedParts,
+  { log, clock, messageCounts, credentialFailures, ...others }: AggregatedParts,
 ): Promise<MetricsServer> {
   const { Registry } = await import('prom-client');
-  const { addTotals } = await import('./metrics.ts');
+  const { addMessageCounts } = await import('./metrics.ts');
   const counted = new Registry();
   counted.registerMetric(failuresMetric(credentialFailures.counters));
   const aggregate = (await import('./metrics-aggregator.ts')).aggregateMetrics(clock, () => counted.getMetricsAsJSON());
   const registry = new Registry();
-  addTotals(registry, logFailures(totals, log));
+  addMessageCounts(registry, logFailures(messageCounts, log));
   await addSending(registry, others, log);
   const text = async () => (await Promise.all([aggregate(), registry.metrics()])).join('\n');
   const server = await serveMetrics(settings, registry.contentType, text);

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { Counter as PromCounter, Histogram as PromHistogram, Registry } from 'prom-client';
 import { Counter, counterMetric, Histogram, histogramMetric } from '../../../src/serve/telemetry/counters.ts';
-import { addTotals } from '../../../src/serve/telemetry/metrics.ts';
+import { addMessageCounts } from '../../../src/serve/telemetry/metrics.ts';
 import { parseMetrics } from '../../support/telemetry-output.ts';
 
 const ONE = { name: 'one', help: 'One.' };
@@ -51,19 +51,19 @@ describe('metrics that are counted in plain numbers', () => {
   });
 });
 
-describe('totals of the database', () => {
-  test('metrics leave out the totals of the database while it does not answer, and contain the rest', async () => {
+describe('counts of the database', () => {
+  test('metrics leave out the counts of the database while it does not answer, and contain the rest', async () => {
     const registry = new Registry();
-    let totals = async () => ({ unread: 1, read: 2, scheduled: 3, toPurge: 4 });
-    addTotals(registry, () => totals());
+    let counts = async () => ({ unread: 1, read: 2, scheduled: 3, toPurge: 4 });
+    addMessageCounts(registry, () => counts());
     registry.registerMetric(counterMetric(ONE, () => [{ labels: {}, value: 5 }]));
     const names = async () => parseMetrics(await registry.metrics()).map(({ name, value }) => `${name} ${value}`);
     const all = ['columba_messages 1', 'columba_messages 2', 'columba_messages 3', 'columba_purge_backlog_accounts 4'];
     assert.deepEqual(await names(), [...all, 'one 5']);
-    const good = totals;
-    totals = () => Promise.reject(new Error('on purpose'));
+    const good = counts;
+    counts = () => Promise.reject(new Error('on purpose'));
     assert.deepEqual(await names(), ['one 5']);
-    totals = good;
+    counts = good;
     assert.deepEqual(await names(), [...all, 'one 5']);
   });
 });

@@ -51,7 +51,7 @@ describe('telemetry that is switched off', () => {
           responseCache: () => ({ hits: 0, misses: 0, bytes: 0 }),
           traffic: () => undefined,
         },
-        totals: () => assert.fail('nobody asked'),
+        messageCounts: () => assert.fail('nobody asked'),
       });
       assert.deepEqual([observe !== undefined, observeStatement], [isLogged, undefined]);
     });
