@@ -3,6 +3,7 @@ import { createLedger } from '../domain/accounts/ledger.ts';
 import { createBlacklist } from '../domain/contacts/blacklist.ts';
 import { createContacts } from '../domain/contacts/contacts.ts';
 import { createTemplates } from '../domain/contacts/templates.ts';
+import { createDrafts } from '../domain/messages/drafts.ts';
 import { createReceived } from '../domain/messages/received.ts';
 import { createScheduled } from '../domain/messages/scheduled.ts';
 import { createSent } from '../domain/messages/sent.ts';
@@ -56,6 +57,11 @@ export class Domain {
   get sent() {
     const { database, now } = this.#services;
     return createSent(database, now);
+  }
+
+  get drafts() {
+    const { database, now } = this.#services;
+    return createDrafts(database, now);
   }
 
   get scheduled() {

@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { accountId } from '../../src/domain/accounts/accounts.ts';
+import { createDrafts, forgetDrafts } from '../../src/domain/messages/drafts.ts';
 import { openActions } from '../support/actions.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { sql, TABLES } from '../support/opened-database.ts';
 import { checkLedger, load, scheduled, TWO_PARTS } from './archived-account.ts';
 
+type None = Record<string, never>;
 const MORE = ['audit', 'idempotency', 'operator_token', 'retention'];
 
 onEveryEngine('persons', (engine) => {
@@ -17,6 +20,11 @@ onEveryEngine('persons', (engine) => {
     await of('acme', 'message record', { body: { recipient: '0825550201', text: 'hi' } });
     await of('acme', 'blacklist add', { body: { number: '0825550201', origin: 'STOP', evidence: 'stop' } });
     await of('acme', 'credits add', { body: { amount: '5', reason: 'refund for +27825550201' } });
+    const drafts = createDrafts(database, () => 0);
+    const acme = await accountId(database, 'acme');
+    const draft = (id: string) => ({ account: acme, id, owner: 'account/1' });
+    await drafts.save(draft('a'), JSON.stringify({ fields: [['to', 'Ann 082 555-0201\n0825550209']] }));
+    await drafts.save(draft('b'), JSON.stringify({ fields: [['to', '0825550209']] }));
     const dry = await run('person erase', { params: { number }, query: { dry_run: 'true' } });
     const done = await run('person erase', { params: { number } });
     assert.deepEqual({ ...done, dryRun: true }, dry);
@@ -27,10 +35,38 @@ onEveryEngine('persons', (engine) => {
       const text = rows.map((row) => Object.values(row).join(' ')).join('\n');
       assert.doesNotMatch(text.replace(/[ ()-]/g, ''), /825550201/, table);
     }
+    assert.equal(await drafts.find(draft('a')), null);
+    assert.notEqual(await drafts.find(draft('b')), null);
     const [entry] = (await of('acme', 'blacklist list')).items;
     assert.deepEqual([entry.number, entry.origin, entry.evidence], [null, 'STOP', null]);
     const again = { params: { username: 'acme' }, body: { number: '0825550201' } };
     assert.equal(await status('blacklist add', again), 200, 'it is there already');
+  });
+
+  test('an account keeps its 50 newest drafts, and none longer than a day', async (t) => {
+    const { database, account } = await openActions(engine, t);
+    await account('acme', {});
+    const acme = await accountId(database, 'acme');
+    let now = 0;
+    const drafts = createDrafts(database, () => now);
+    const key = (id: number) => ({ account: acme, id: String(id), owner: 'account/1' });
+    for (let id = 0; id < 51; id += 1) {
+      now += 1;
+      await drafts.save(key(id), `{"text":"\u0000 ${id}"}`);
+    }
+    assert.equal(await drafts.find(key(0)), null);
+    assert.equal((await drafts.find(key(1)))?.content, '{"text":"\u0000 1"}');
+    await drafts.accepted(key(1), '{"path":"/sent"}');
+    assert.deepEqual({ ...(await drafts.find(key(1))) }, { content: null, result: '{"path":"/sent"}' });
+    await assert.rejects(drafts.save({ ...key(2), owner: 'operator/1' }, '{}'), /somebody else/);
+    now += 24 * 3_600_000;
+    assert.equal(await drafts.find(key(2)), null);
+    await forgetDrafts(database, now);
+    const rows = await database.all(sql<None, { draft_id: string }>('select draft_id from message_draft'), {});
+    assert.deepEqual(
+      rows.map(({ draft_id }) => draft_id),
+      ['50'],
+    );
   });
 
   test('an export has all that accounts know about a person, and nothing of others', async (t) => {

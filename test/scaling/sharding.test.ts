@@ -30,6 +30,7 @@ const BEYOND: Readonly<Record<string, string>> = {
   'sending.levels': 'a dispatcher looks for work of any account',
   'sending.lockAccounts': 'a dispatcher looks for work of any account',
   'sending.nextDue': 'a dispatcher looks for work of any account',
+  'drafts.forget': 'drafts of every account end after a day',
   'idempotency.answerOf': 'a key belongs to a token',
   'idempotency.claim': 'a key belongs to a token',
   'idempotency.dropOldestAnswers': 'a key belongs to a token',
@@ -249,7 +250,7 @@ describe('statements', () => {
     const spread = TABLES.filter((table) => !EVERYWHERE.some((each) => each.startsWith(`${table}:`)));
     assert.deepEqual(spread.length, TABLES.length - WHOLE_TABLES.length);
     const nobodyWaits =
-      /^(attempts\.byAttemptId|installation\.skipIds|outbox\.appendHistory|purge\.next|migrationTraffic\.(behindAccounts|dueWriteAccounts|countWrites)|queue\.\w+|receipts\.\w+|search\.\w+|senders\.\w+|sending\.\w+|spending\.\w+|counts\.\w+)$/;
+      /^(attempts\.byAttemptId|drafts\.forget|installation\.skipIds|outbox\.appendHistory|purge\.next|migrationTraffic\.(behindAccounts|dueWriteAccounts|countWrites)|queue\.\w+|receipts\.\w+|search\.\w+|senders\.\w+|sending\.\w+|spending\.\w+|counts\.\w+)$/;
     const calls = exported.filter(({ name }) => Object.hasOwn(BEYOND, name) && !nobodyWaits.test(name));
     // The version is read from the row of the account that was found: from one node.
     const ofCaller = '(select version from tally where tally.account_id = caller.account_id)';

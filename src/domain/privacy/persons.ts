@@ -8,6 +8,7 @@ import { balancesOf, eraseWords, movementsWhere, releaseHeld } from '../accounts
 import { entriesNamed, entriesOf, eraseEntries } from '../contacts/blacklist.ts';
 import { type Contact, contactsWithNumber, deleteContacts } from '../contacts/contacts.ts';
 import { findErasedEntry } from '../contacts/erased-number.ts';
+import { eraseDrafts } from '../messages/drafts.ts';
 import { deleteReceivedAmong, type InboxMessage, receivedOf } from '../messages/received.ts';
 import { deleteScheduledAmong, type ScheduledMessage, scheduledFor, scheduledOf } from '../messages/scheduled.ts';
 import { deleteSentAmong, type SentMessage, sentOf } from '../messages/sent.ts';
@@ -125,9 +126,13 @@ export function createPersons(database: Database, now: () => number, defaultRegi
       checkPerson(number, username);
       return database.transaction(null, async (queries) => {
         const counts = nothing();
-        // An account may know the sender of a number whose messages it has deleted.
-        const forget = ({ account, region }: Found) =>
-          forgetSender(queries, account.id, e164(number, region) ?? number);
+        // An account may know the sender of a number whose messages it has deleted. Somebody may
+        // have written a message to the number that is not sent yet.
+        const forget = async ({ account, region }: Found) => {
+          await forgetSender(queries, account.id, e164(number, region) ?? number);
+          const isSame = isNumber(sameNumber(number, region));
+          await eraseDrafts(queries, account.id, (content) => quotes(content, isSame));
+        };
         for (const each of await withData(found(queries, number, username), progress, forget)) {
           add(counts, each);
           if (!isEmpty(each)) counts.creditsReturned += await eraseFrom(queries, each, number, now());
@@ -207,9 +212,7 @@ async function findIn(
   same: SameNumber,
 ): Promise<Found> {
   const account = stored.id;
-  // Parsing a number takes 20 times as long as comparing its last digits.
-  const isSame = (text: string | null): boolean =>
-    text !== null && same.ends.includes(numberEnd(text)) && same.matches(text);
+  const isSame = isNumber(same);
   const contacts = await contactsWithNumber(queries, account, same);
   const scheduled: bigint[] = [];
   for await (const page of scheduledFor(queries, account, { ...same, matches: isSame })) scheduled.push(...page);
@@ -238,6 +241,12 @@ async function findIn(
     profile: [stored.mobile, stored.tel, stored.fax].some(isSame),
   };
 }
+
+/** Parsing a number takes 20 times as long as comparing its last digits. */
+const isNumber =
+  (same: SameNumber) =>
+  (text: string | null): boolean =>
+    text !== null && same.ends.includes(numberEnd(text)) && same.matches(text);
 
 /** Whether a text is the number, or contains it between other words. */
 const quotes = (text: string | null, isSame: (part: string) => boolean): boolean =>

@@ -2,6 +2,7 @@ import { isOutage } from '../../base/problem.ts';
 import type { Database, TransactionQueries } from '../../store/database.ts';
 import { elementsOf } from '../../store/json.ts';
 import { eachAccount } from '../../store/transactions.ts';
+import { forgetDrafts } from '../messages/drafts.ts';
 import { compareAddresses, type Named } from './addressed.ts';
 import { removeUseless } from './attempts.sql.ts';
 import { type ConnectorRecord, createConnectors } from './connectors.ts';
@@ -111,6 +112,7 @@ export function createMaintenance(database: Database, incoming: IncomingMaintena
       const silent = await watch.expireSilent(lookedTo);
       const incomplete = await storeIncomplete(incoming, isStopping);
       await incoming.forgetOld(BATCH);
+      await forgetDrafts(database, now());
       await sweepPassed(lookedTo);
       return { held, silent, incomplete, expired: await expire(isStopping) };
     },

@@ -34,6 +34,7 @@ export const distribution: Readonly<Record<string, Distribution>> = {
   attempt: 'account',
   account_hour: 'account',
   batch: 'account',
+  message_draft: 'account',
   spend_guard: 'account',
   spend_count: 'account',
   sender_choice: 'account',

@@ -6,6 +6,7 @@ import { accountDirectory } from './account-directory.ts';
 import { accountVersionColumn, postgresAccountVersion, sqliteAccountVersion } from './account-version.ts';
 import { batchTables, postgresBatches, sqliteBatches } from './batches.ts';
 import { dispatchOrder, postgresDispatchOrder, sqliteDispatchOrder } from './dispatch-order.ts';
+import { draftTable } from './drafts.ts';
 import { hourCountTables } from './hour-counts.ts';
 import { idCounterTable } from './id-counter.ts';
 import { installationTable } from './installation.ts';
@@ -276,6 +277,13 @@ export const migrations: readonly Migration[] = [
   { version: 39, name: 'senders that numbers know', sql: carrierMemory },
   { version: 40, name: 'directory of accounts', sql: accountDirectory },
   { version: 41, name: 'values before and after in the audit', sql: 'alter table audit add column changes text' },
+  {
+    version: 42,
+    name: 'drafts of messages, notes about contacts',
+    sql: `${draftTable}
+      alter table contact add column note text;
+    `,
+  },
 ];
 
 /**

@@ -40,7 +40,7 @@ const NOT_SHOWN = [
   ),
   ...'id_counter incoming_once ledger movement operator_token receipt_watch recovery_code route'.split(' '),
   ...'second_factor session sign_in_link tally unrouted webhook webhook_attempt webhook_delivery'.split(' '),
-  ...'batch search_entry search_change search_backfill conversation'.split(' '),
+  ...'batch message_draft search_entry search_change search_backfill conversation'.split(' '),
   ...'user_id_use migrated_server migrated_account taken_message migration_stage'.split(' '),
   ...'migration_state migration_count migration_example migration_acceptance'.split(' '),
   ...'migration_write migration_client migration_client_rule migration_stage_change migration_default_change'.split(
