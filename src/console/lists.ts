@@ -205,9 +205,12 @@ export const keptFields = ({ query }: Pick<PageRequest, 'query'>, names: readonl
 export const keptAddress = (path: string, { form }: Pick<PageRequest, 'form'>, names: readonly string[]): string =>
   addressWith({ path, query: new URLSearchParams(names.map((name): [string, string] => [name, form.raw(name)])) }, {});
 
-/** The page that asks before something is lost. */
+/**
+ * The page that asks before something is lost. It is the answer to a form, so a browser may keep it
+ * for somebody who goes back; it has no name, number or text.
+ */
 export const asking = (current: string, given: Confirmation): View =>
-  page(given.question, confirmation(given), { current });
+  page(given.question, confirmation(given), { current, cacheControl: 'private, no-cache' });
 
 /** The address of the same page with other parameters, and without the notice. */
 export function addressWith(

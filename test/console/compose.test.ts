@@ -51,8 +51,13 @@ onOneEngine('compose, check and send', (engine) => {
   const KEY = 'a'.repeat(32);
   const ROWS = engine.name === 'sqlite' ? 10_000 : 2_000;
   const SHOWN = ROWS.toLocaleString('en');
-  const check = (client: ConsoleClient, fields: Fields) =>
-    client.post('/console/compose/check', { key: KEY, ...fields });
+  /** The page that a form leads to: a redirect, or the form again. */
+  const landed = async (client: ConsoleClient, answer: ConsolePage) =>
+    answer.location === null ? answer : client.get(answer.location);
+  const check = async (client: ConsoleClient, fields: Fields) =>
+    landed(client, await client.post('/console/compose/check', { key: KEY, ...fields }));
+  const upload = async (client: ConsoleClient, data: FormData) =>
+    landed(client, await client.upload('/console/compose/check', data));
 
   test('the check names every refused number with its line, and nothing is sent yet', async (t) => {
     const { api, client } = await opened(t);
@@ -81,8 +86,9 @@ onOneEngine('compose, check and send', (engine) => {
     );
     assert.equal((await sent(api)).length, 1);
     // Back to the form and through the check again: the same key, the same content.
-    const back = fieldsOf(await check(client, { to: '0825550201', text: 'Once' }), '/console/compose/send');
-    await client.post('/console/compose/send', back);
+    const back = await check(client, { to: '0825550201', text: 'Once' });
+    assert.match(back.text, /These messages were accepted.*<a href="\/console\/sent\?notice=accepted&#38;count=1"/s);
+    assert.doesNotMatch(back.text, /compose\/send/);
     assert.equal((await sent(api)).length, 1);
   });
 
@@ -108,9 +114,12 @@ onOneEngine('compose, check and send', (engine) => {
       return console(consoleRequest(request));
     };
     const cookie = (await post(link, '')).headers.getSetCookie()[0]?.split(';')[0] ?? '';
-    const fields = { key: KEY, text: 'Now', to: '0825550201', recipients: '0825550201' };
-    assert.match(await (await post('/console/compose/check', cookie, fields)).text(), /To be sent at once</);
-    const sentAtOnce = await post('/console/compose/send', cookie, fields);
+    const toCheck = await post('/console/compose/check', cookie, { key: KEY, text: 'Now', to: '0825550201' });
+    const address = `http://localhost${toCheck.headers.get('location')}`;
+    const text = await (await console(consoleRequest(new Request(address, { headers: { cookie } })))).text();
+    assert.match(text, /To be sent at once</);
+    const content = /name="content" value="(\w+)"/.exec(text)?.[1] ?? assert.fail('no content');
+    const sentAtOnce = await post('/console/compose/send', cookie, { key: KEY, content });
     assert.equal(sentAtOnce.headers.get('location'), '/console/sent?notice=accepted&count=1');
   });
 
@@ -124,7 +133,7 @@ onOneEngine('compose, check and send', (engine) => {
     form.set('text', 'Hello ((first name)), at ((time))');
     form.set('to', '0825550209');
     form.set('key', KEY);
-    const page = await client.upload('/console/compose/check', form);
+    const page = await upload(client, form);
     assert.match(page.text, /2 messages will go/);
     assert.match(page.text, /Hello Anna, at 9:00/);
     assert.match(page.text, /<strong><bdi>Cara<\/bdi>.*Hello Cara, at 10:00/s);
@@ -141,13 +150,36 @@ onOneEngine('compose, check and send', (engine) => {
     const { items } = await act<{ items: { text: string }[] }>(api, 'message list', { params });
     assert.deepEqual(items.map(({ text }) => text).sort(), ['Hello Anna, at 9:00', 'Hello Cara, at 10:00']);
     // Going back keeps the columns of the file, and a template keeps its fields.
-    const back = await client.post('/console/compose/check', {
-      ...fieldsOf(page, '/console/compose/check'),
-      act: 'back',
-    });
+    form.set('key', 'b'.repeat(32));
+    await upload(client, form);
+    const back = await client.get(`/console/compose?draft=${'b'.repeat(32)}`);
     assert.match(back.text, /<code data-copy>\(\(time\)\)<\/code>/);
     const template = await act<{ id: string }>(api, 'template add', { params, body: { text: 'Dear ((full name))' } });
     assert.match((await client.get(`/console/compose?template=${template.id}`)).text, /Dear \(\(full name\)\)/);
+  });
+
+  test('what another window has changed since the check is not sent, and is shown', async (t) => {
+    const { api, client } = await opened(t);
+    const first = fieldsOf(await check(client, { to: '0825550201', text: 'One' }), '/console/compose/send');
+    await check(client, { to: '0825550201', text: 'Two' });
+    const { location } = await client.post('/console/compose/send', first);
+    assert.match((await client.get(location ?? '')).text, /changed in another window.*Two/s);
+    assert.deepEqual(await sent(api), []);
+  });
+
+  test('a check is gone after a day, and is nobody else’s', async (t) => {
+    const { api, client } = await opened(t);
+    const page = await check(client, { to: '0825550201', text: 'Mine' });
+    const operator = await signedIn(api, { operator: 'ann' });
+    const other = await operator.get(`/console/accounts/acme/compose/check/${KEY}`);
+    assert.equal(other.status, 404);
+    assert.doesNotMatch(other.text, /Mine/);
+    api.clock.now += 24 * 3_600_000 + 1;
+    const later = await signedIn(api, { username: 'acme' });
+    const late = await later.post('/console/compose/send', fieldsOf(page, '/console/compose/send'));
+    assert.equal(late.status, 404);
+    assert.match(late.text, /kept for a day.*Nothing was sent/s);
+    assert.deepEqual(await sent(api), []);
   });
 
   test('another text with the same key is another message', async (t) => {
@@ -183,11 +215,8 @@ onOneEngine('compose, check and send', (engine) => {
       reference: 'r-1',
       group: group.id,
     };
-    const back = await client.post('/console/compose/check', {
-      ...fieldsOf(await check(client, typed), '/console/compose/check'),
-      act: 'back',
-    });
-    const text = decoded(back.text);
+    const [, back = ''] = /href="([^"]*compose\?draft=[^"]*)"/.exec((await check(client, typed)).text) ?? [];
+    const text = decoded((await client.get(back)).text);
     assert.ok(text.includes('>\n\nfirst line empty, "quotes" & <tags></textarea>'));
     assert.ok(text.includes('>0825550201\n0825550202</textarea>'));
     for (const kept of ['value="2026-11-16T10:00"', 'value="r-1"', `value="${KEY}"`, `value="${group.id}" checked`])
@@ -286,12 +315,16 @@ onOneEngine('compose, check and send', (engine) => {
       data.set('file', new File([content], 'numbers.txt'));
       data.set('text', 'Hi');
       data.set('key', KEY);
-      return client.upload('/console/compose/check', data);
+      return upload(client, data);
     };
     const page = await checked('0825550201\r\n+27 82 555 0202\r\n\r\n12\r\n');
     assert.match(page.text, /2 messages will go/);
     assert.match(page.text, /row 4 of the file<\/th><td data-l="Number"><bdi>12</);
-    const again = await client.post('/console/compose/check', fieldsOf(page, '/console/compose/check'));
+    const form = (await client.get(`/console/compose?draft=${KEY}`)).text;
+    const again = await check(client, {
+      ...fieldsOf({ ...page, text: form.replace(' enctype="multipart/form-data"', '') }, '/console/compose/check'),
+      text: 'Hi',
+    });
     assert.match(again.text, /row 4 of the file<\/th><td data-l="Number"><bdi>12</);
     assert.match((await checked('Mobile\n12\n0825550201')).text, /row 2 of the file.*1 message will go/s);
     assert.match((await checked('who\n0825550201')).text, /<p>File with numbers: no column is called mobile/);
@@ -324,14 +357,15 @@ onOneEngine('compose, check and send', (engine) => {
     data.set('file', new File([`mobile;name\n${numbers.map((number) => `'${number};x`).join('\n')}`], 'list.csv'));
     data.set('text', 'To all');
     data.set('key', KEY);
-    const page = await client.upload('/console/compose/check', data);
+    const page = await upload(client, data);
     assert.ok(page.text.includes(`${SHOWN} messages will go`));
     const fields = fieldsOf(page, '/console/compose/send');
-    for (let times = 0; times < 2; times += 1) {
-      const done = await client.post('/console/compose/send', fields);
-      assert.ok(done.text.includes(`1,000 of ${SHOWN} numbers done`));
-      assert.ok(done.text.includes(`${SHOWN} messages accepted, 0 refused`));
-    }
+    const done = await client.post('/console/compose/send', fields);
+    assert.ok(done.text.includes(`1,000 of ${SHOWN} numbers done`));
+    assert.ok(done.text.includes(`${SHOWN} messages accepted, 0 refused`));
+    // The page of the batch takes the place of the answer to the form in the history of the browser.
+    const [, batch = ''] = /http-equiv="refresh" content="0;url=([^"]+)"/.exec(done.text) ?? [];
+    assert.equal((await client.post('/console/compose/send', fields)).location, decoded(batch));
     const { free } = await act<{ free: string }>(api, 'credits show', { params: { username: 'acme' } });
     assert.equal(free, String(30_000 - ROWS));
   });

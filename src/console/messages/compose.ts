@@ -1,14 +1,15 @@
 import { counted, grouped } from '../../base/counted.ts';
 import { type Html, html } from '../../base/html.ts';
 import type { Problem } from '../../base/problem.ts';
-import { randomBytes } from '../../base/random.ts';
 import { hasFields } from '../../sms/fields.ts';
 import { charactersBeyondGsm7, partsOf, splitText } from '../../sms/parts.ts';
 import { area, check, checks, field, fieldRow, problemNote, withFirstLine } from '../lists.ts';
 import { get, type PageRequest, page, post, type View } from '../page-request.ts';
 import { button, head, note, panel, steps } from '../parts.ts';
-import { CHECK_BYTES_MAX, COMPOSE_LABELS, checkMessage, sendMessage } from './check.ts';
+import { CHECK_BYTES_MAX, COMPOSE_LABELS, checkDraft, newKey, writeDraft } from './check.ts';
+import { asWritten, findDraft } from './draft.ts';
 import { columnsOf } from './recipients.ts';
+import { sendMessage } from './send.ts';
 
 /** Writing a message. Nothing is sent from here: the next page checks it first. */
 
@@ -78,9 +79,6 @@ const CHARACTERS_MAX = 5;
 /** The length of the numbers in an address, such as those of selected contacts. */
 const ADDRESS_NUMBERS_MAX = 2_000;
 
-/** The key of the page, by which content that is sent twice is sent once. */
-const newKey = (): string => randomBytes(16).toString('hex');
-
 /** What was typed, from a form or an address. */
 interface Typed {
   readonly key: string;
@@ -104,6 +102,8 @@ async function templateText({ domain, account }: PageRequest, position: string):
 
 async function typedInAddress(request: PageRequest): Promise<Typed> {
   const { query } = request;
+  const draft = await findDraft(request, query.get('draft') ?? '');
+  if (draft?.written) return typedInForm(asWritten(request, draft.written));
   const text = await templateText(request, query.get('template') ?? '');
   const groups = query.get('group') ? [query.get('group') as string] : [];
   const others = { when: '', notAfter: '', reference: '', fileNumbers: '', fileColumns: '', fileName: '' };
@@ -217,12 +217,11 @@ const count = async ({ form }: PageRequest): Promise<View> => ({
 const again = (request: PageRequest, problem: Problem | null): Promise<View> =>
   composePage(request, typedInForm(request), problem);
 
-const checkPage = async (request: PageRequest): Promise<View> => {
+const write = async (request: PageRequest): Promise<View> => {
   const act = request.form.text('act');
-  if (act === 'back') return again(request, null);
   // Enter in a field presses the first button of the form; without a template it is the check.
   if (act === 'template' && request.form.text('template') !== '') return withTemplate(request);
-  return checkMessage(request, request.form.text('key') || newKey(), again);
+  return writeDraft(request, request.form.text('key'), again);
 };
 
 /** Shows everything as it was typed, with the template added to the text. */
@@ -237,7 +236,8 @@ export const composeRoutes = [
   get('/compose', async (request) => composePage(request, await typedInAddress(request), null)),
   // Another address than that of the form, because a browser forgets a page after a POST to its
   // address, and going back must find the same page with the same key.
-  post('/compose/check', checkPage, CHECK_BYTES_MAX),
+  post('/compose/check', write, CHECK_BYTES_MAX),
+  get('/compose/check/:draft', (request) => checkDraft(request, again)),
   post('/compose/count', count),
-  post('/compose/send', (request) => sendMessage(request, again), CHECK_BYTES_MAX),
+  post('/compose/send', (request) => sendMessage(request, again)),
 ];
