@@ -68,7 +68,7 @@ describe('tasks of the console', () => {
   }
 
   inConsole('to mend a wrong row of an import takes 2 pages', mendRow);
-  inConsole('500 messages are scheduled and cancelled as one with 5 pages', scheduleMany);
+  inConsole('500 messages are scheduled and cancelled as one with 4 pages', scheduleMany);
   everyScreen();
 });
 
@@ -98,10 +98,10 @@ async function scheduleMany({ page, open, signIn, api }: Visit): Promise<void> {
   await pressed(page, 'Check');
   await pressed(page, /500 messages/);
   await page.getByText('500 messages accepted').waitFor();
-  await pressed(page, 'Cancel 500…');
+  await page.getByText('Cancel 500…').click();
   await pressed(page, 'Cancel 500 messages');
   await page.getByText('Cancelled 500 messages.').waitFor();
-  assert.ok(pages() <= 5, `it took ${pages()} pages`);
+  assert.ok(pages() <= 4, `it took ${pages()} pages`);
 }
 
 /** The width between those of console.test.ts. */

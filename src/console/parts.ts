@@ -78,6 +78,23 @@ export const linkButton = (
     about === undefined ? '' : html`<span class="unseen"> ${about}</span>`
   }</a>`;
 
+export interface Question {
+  /** The button that opens the question. */
+  readonly words: string;
+  readonly icon?: IconName;
+  /** With the exact number. */
+  readonly question: string;
+  readonly details?: string;
+  readonly action: string;
+  readonly fields?: Html;
+  readonly submit: string;
+}
+
+/** A question before something is lost or paid for, which opens below its button. */
+export const question = ({ words, icon: shape, question: asked, details, action, fields, submit }: Question): Html =>
+  html`<details class="ask"><summary class="btn${shape === undefined ? ' danger' : ''}">${shape === undefined ? '' : icon(shape)}${words}</summary>
+<form class="note wait" method="post" action="${action}">${icon('alert')}<div class="stack tight"><p><strong>${asked}</strong></p>${details === undefined ? '' : html`<p>${details}</p>`}${fields ?? ''}<div class="row">${button(submit, { look: 'danger' })}</div></div></form></details>`;
+
 /** A state: an icon, a word and a colour. */
 export const chip = (tone: Tone, shape: IconName, words: string, hint = ''): Cell => ({
   ...html`<span class="chip${tone === '' ? '' : ` ${tone}`}"${hint === '' ? '' : html` title="${hint}"`}>${icon(shape)}${words}</span>`,

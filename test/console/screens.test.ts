@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { globSync, readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import type { Route } from '../../src/console/page-request.ts';
 import { customerRoutes, navigation, operatorRoutes } from '../../src/console/screens.ts';
@@ -103,6 +104,53 @@ describe('paths of the console', () => {
     assert.equal(
       new Set([...CUSTOMER_SCREENS, ...OPERATOR_SCREENS]).size,
       CUSTOMER_SCREENS.length + OPERATOR_SCREENS.length - 2,
+    );
+  });
+});
+
+/**
+ * What happens to credits and messages if a form is sent twice.
+ *
+ * key: a once-key; the second time has the answer of the first one and does nothing.
+ * state: the first time changes the state of what it is about, and the second time finds that.
+ * nothing: it moves no credits and sends no message.
+ */
+const TWICE: Readonly<Record<'key' | 'state' | 'nothing', string>> = {
+  key: `compose/send conversation messages/:id/resend batches/:id/resend sent accounts/:username/credits`,
+  state: `messages/:id/cancel batches/:id/cancel scheduled queue unrouted accounts accounts/:username/remove
+    blacklist inbox retention/person`,
+  nothing: `access/factor access/password access/sessions access/tokens access/tokens/revoke access/user-ids
+    access/user-ids/revoke accounts/:username/disable accounts/:username/enable accounts/:username/guard
+    accounts/:username/guard/remove accounts/:username/settings accounts/:username/sign-in-link blacklist/remove
+    compose/check compose/count connectors connectors/:name connectors/:name/remove connectors/:name/test
+    connectors/new contacts contacts/:id contacts/:id/remove contacts/selected groups groups/:id groups/:id/remove
+    import migration/accept migration/clients migration/clients/remove migration/stage migration/withdraw operators
+    outbound-routes/:name outbound-routes/:name/remove outbound-routes/new outbound-routes/try retention templates
+    templates/:id/remove tokens tokens/revoke webhooks webhooks/:id`,
+};
+
+describe('acts of the console', () => {
+  test('of every form it is decided what happens to credits and messages if it is sent twice', () => {
+    const paths = [...customerRoutes, ...operatorRoutes].filter(({ method }) => method === 'POST');
+    const decided = Object.values(TWICE).flatMap((list) => list.split(/\s+/));
+    assert.deepEqual([...new Set(paths.map(({ path }) => path.slice(1)))].sort(), decided.sort());
+  });
+
+  test('messages are sent and credits are added only with a once-key', () => {
+    const folder = new URL('../../src/', import.meta.url);
+    const uses = globSync(['console/**/*.ts', 'migration/screens/*.ts'], { cwd: folder }).flatMap((file) =>
+      [
+        ...readFileSync(new URL(file, folder), 'utf8').matchAll(
+          /\.(run|once|full|download)\([^;]{0,60}?\b(messageSend|messageResend|batchResend|creditsAdd)\b/g,
+        ),
+      ].map(([, way, action]) => `${action} ${way}`),
+    );
+    // What is checked before sending is a dry run.
+    const expected = 'batchResend once, creditsAdd once, messageResend once, messageSend once, messageSend run';
+    assert.equal([...new Set(uses)].sort().join(', '), expected);
+    assert.match(
+      readFileSync(new URL('console/messages/check.ts', folder), 'utf8'),
+      /dry_run: 'true' \}, body \};\s+const found = await request\.act\.run\(messageSend,/,
     );
   });
 });

@@ -10,20 +10,9 @@ import { BATCH_STATES } from '../../operator/batch-members.ts';
 import { partsOf } from '../../sms/parts.ts';
 import { contactNames } from '../contacts/contact-names.ts';
 import { icon } from '../icons.ts';
-import {
-  addressWith,
-  asking,
-  emptyNote,
-  noticeOf,
-  pageQuery,
-  pagerOf,
-  type Row,
-  table,
-  tableRows,
-  tabs,
-} from '../lists.ts';
+import { addressWith, emptyNote, noticeOf, pageQuery, pagerOf, type Row, table, tableRows, tabs } from '../lists.ts';
 import { get, noticed, type PageRequest, page, post, type View } from '../page-request.ts';
-import { backLink, button, chip, fact, facts, head, linkButton, note, num, panel, person, tile } from '../parts.ts';
+import { backLink, chip, fact, facts, head, linkButton, note, num, panel, person, question, tile } from '../parts.ts';
 import { clamped, durationSaid, time } from '../words.ts';
 import { batchChip, batchName, countsSaid, firstTextsOf, meter, peopleSaid } from './batch-row.ts';
 import { statusCell } from './status-cell.ts';
@@ -203,13 +192,27 @@ function factsOf({ zone }: PageRequest, batch: Batch): Html {
   ]);
 }
 
+/** Each button opens its question in place; the page knows the exact numbers. */
 function buttons({ base }: PageRequest, batch: Batch): Html {
   const waiting = waitingOf(batch);
-  const form = (act: string, content: Html) =>
-    html`<form method="post" action="${base}/batches/${String(batch.batchId)}/${act}">${content}</form>`;
-  const cancel = waiting === 0 ? '' : form('cancel', button(texts.cancel(waiting), { look: 'danger' }));
-  const again = batch.failed === 0 ? '' : form('resend', button(texts.resend(batch.failed), { icon: 'again' }));
-  return waiting + batch.failed === 0 ? html`` : html`<div class="row">${again}${cancel}</div>`;
+  const { failed, batchId } = batch;
+  if (waiting + failed === 0) return html``;
+  const again = question({
+    words: texts.resend(failed),
+    icon: 'again',
+    question: texts.resendQuestion(failed),
+    details: texts.resendDetails,
+    action: `${base}/batches/${batchId}/resend`,
+    fields: html`<input type="hidden" name="key" value="${randomBytes(16).toString('hex')}">`,
+    submit: texts.resendSubmit(failed),
+  });
+  const cancel = question({
+    words: texts.cancel(waiting),
+    question: texts.cancelQuestion(waiting),
+    action: `${base}/batches/${batchId}/cancel`,
+    submit: texts.cancelSubmit(waiting),
+  });
+  return html`<div class="row">${failed === 0 ? '' : again}${waiting === 0 ? '' : cancel}</div>`;
 }
 
 async function rowsOf(request: PageRequest, members: readonly Member[]): Promise<Row[]> {
@@ -238,15 +241,7 @@ async function rowsOf(request: PageRequest, members: readonly Member[]): Promise
 }
 
 const cancel = async (request: PageRequest): Promise<View> => {
-  const { base, services, account } = request;
-  const id = idOf(request);
-  const back = `${base}/batches/${id}`;
-  const waiting = waitingOf(await batchOf(services.database, account.id, id));
-  if (waiting === 0) return noticed(back, 'notCancelled');
-  if (request.form.text('confirmed') !== 'yes') {
-    const [question, submit] = [texts.cancelQuestion(waiting), texts.cancelSubmit(waiting)];
-    return asking('sent', { question, action: `${back}/cancel`, submit, back });
-  }
+  const back = `${request.base}/batches/${idOf(request)}`;
   let cancelled = 0;
   // Each call is a short transaction; what is being submitted at this moment stays.
   for (;;) {
@@ -254,7 +249,7 @@ const cancel = async (request: PageRequest): Promise<View> => {
     cancelled += done.cancelled;
     if (done.cancelled === 0 || done.left === 0) break;
   }
-  return noticed(back, cancelled === 0 ? 'notCancelled' : 'cancelled', cancelled);
+  return cancelled === 0 ? noticed(back, 'notCancelled') : noticed(back, 'cancelled', cancelled);
 };
 
 interface Resent {
@@ -264,17 +259,10 @@ interface Resent {
 }
 
 const resend = async (request: PageRequest): Promise<View> => {
-  const { base, services, account, form } = request;
-  const id = idOf(request);
-  const back = `${base}/batches/${id}`;
-  const { failed } = await batchOf(services.database, account.id, id);
-  if (form.text('confirmed') !== 'yes') {
-    if (failed === 0) return noticed(back, 'notResent');
-    const fields = html`<input type="hidden" name="key" value="${randomBytes(16).toString('hex')}">`;
-    const [question, submit, details] = [texts.resendQuestion(failed), texts.resendSubmit(failed), texts.resendDetails];
-    return asking('sent', { question, submit, details, fields, action: `${back}/resend`, back });
-  }
+  const { base, form } = request;
+  const back = `${base}/batches/${idOf(request)}`;
   const key = form.text('key');
+  if (key === '') return noticed(back, 'notResent');
   let [resent, into, after]: [number, string | null, string | null] = [0, null, null];
   for (let call = 0; ; call += 1) {
     const body: { after?: string; into?: string } = {
