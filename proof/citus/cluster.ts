@@ -1,8 +1,10 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, test } from 'node:test';
+import { childrenOf } from '../../bench/proc.ts';
 import { createDatabase } from '../../test/support/databases.ts';
+import { createStandby, until } from '../../test/support/postgres-engines.ts';
 import { createPostgresServer, debianBinaries, type PostgresServer } from '../../test/support/postgres-server.ts';
 
 /**
@@ -16,6 +18,8 @@ export interface CitusCluster {
   database(name: string): Promise<string>;
   /** Starts one more worker, and makes it known to a database. */
   addWorker(name: string): Promise<PostgresServer>;
+  /** A synchronous standby of a worker, which is stopped for the copy. */
+  addStandby(worker: PostgresServer): Promise<PostgresServer>;
   remove(): Promise<void>;
 }
 
@@ -41,6 +45,12 @@ export function onCitus(name: string, suite: () => void): void {
   else describe(name, suite);
 }
 
+/** All processes of a server. */
+export function pidsOf(server: PostgresServer): number[] {
+  const first = Number(readFileSync(join(server.folder, 'data', 'postmaster.pid'), 'utf8').split('\n', 1)[0]);
+  return [first, ...childrenOf(first)];
+}
+
 /** Takes some minutes, once. */
 export function buildCitus(): void {
   if (isInstalled()) return;
@@ -63,6 +73,8 @@ const SETTINGS = [
   'citus.enable_unsafe_triggers=on',
   'citus.shard_count=4',
   'citus.enable_statistics_collection=off',
+  'citus.node_connection_timeout=2000',
+  'shared_buffers=64MB',
   'max_connections=600',
   'max_prepared_transactions=600',
   'max_worker_processes=400',
@@ -71,16 +83,17 @@ const SETTINGS = [
   'autovacuum=off',
 ];
 
-export async function createCluster(count = 2): Promise<CitusCluster> {
+export async function createCluster(count = 2, settings: readonly string[] = []): Promise<CitusCluster> {
   buildCitus();
   const start = async () => {
-    const server = await createPostgresServer(SETTINGS, undefined, binaries);
+    const server = await createPostgresServer([...SETTINGS, ...settings], undefined, binaries);
     await server.start();
     await server.query('create extension citus');
     return server;
   };
   const coordinator = await start();
   const workers: PostgresServer[] = [];
+  const standbys: PostgresServer[] = [];
   await coordinator.query(`select citus_set_coordinator_host('127.0.0.1', ${coordinator.port})`);
   for (let index = 0; index < count; index++) {
     const worker = await start();
@@ -99,8 +112,20 @@ export async function createCluster(count = 2): Promise<CitusCluster> {
       await coordinator.query(`select citus_add_node('127.0.0.1', ${worker.port})`, name);
       return worker;
     },
+    async addStandby(worker) {
+      await worker.stop();
+      const standby = await createStandby(worker, SETTINGS, binaries);
+      standbys.push(standby);
+      await worker.start();
+      await standby.start();
+      await worker.query("alter system set synchronous_standby_names = 'standby'");
+      await worker.query('select pg_reload_conf()');
+      const synchronous = "select from pg_stat_replication where sync_state = 'sync'";
+      await until(async () => (await worker.query(synchronous)).length === 1);
+      return standby;
+    },
     async remove() {
-      for (const each of [...workers, coordinator]) await each.remove();
+      for (const each of [...standbys, ...workers, coordinator]) await each.remove();
     },
   };
 }

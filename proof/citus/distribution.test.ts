@@ -5,6 +5,8 @@ import { systemClock } from '../../src/base/clock.ts';
 import { distributePostgres, openPostgres, readDistribution } from '../../src/store/postgres/database.ts';
 import { postgresDialect } from '../../src/store/postgres/dialect.ts';
 import { SESSION } from '../../src/store/postgres/pool.ts';
+import { type Distribution, distribution } from '../../src/store/schema/distribution.ts';
+import { type Migration, migrations } from '../../src/store/schema/migrations.ts';
 import { parametersOf, render } from '../../src/store/statement.ts';
 import { columba } from '../../test/support/command.ts';
 import { allStatements } from '../../test/support/statement-plans.ts';
@@ -81,7 +83,52 @@ onCitus('an installation that is distributed', () => {
     await client.end();
     assert.deepEqual(refused, []);
   });
+
+  test('a migration that adds tables distributes them at the next start, with their foreign keys', async (t) => {
+    const kinds = distribution as Record<string, Distribution>;
+    const steps = migrations as Migration[];
+    kinds.reminder = 'account';
+    kinds.holiday = 'reference';
+    kinds.closing = 'local';
+    steps.push({ version: steps.length + 1, name: 'reminders', sql: REMINDERS });
+    t.after(() => {
+      for (const table of ['reminder', 'holiday', 'closing']) delete kinds[table];
+      steps.pop();
+    });
+    await (await openPostgres(settings(), systemClock)).close();
+    const { undistributed } = await readDistribution(settings(), systemClock);
+    assert.deepEqual(undistributed, []);
+    const ask = (text: string) => cluster.coordinator.query(text, 'installation');
+    const stored = await ask(`select logicalrelid::text as name, partmethod::text as method from pg_dist_partition
+      where logicalrelid::text in ('reminder', 'holiday', 'closing') order by 1`);
+    assert.deepEqual(stored, [
+      { name: 'holiday', method: 'n' },
+      { name: 'reminder', method: 'h' },
+    ]);
+    const add = (account: string) =>
+      ask(`insert into reminder (account_id, reminder_id, at) values (${account}, 1, 0)`);
+    await assert.rejects(add('1'), /violates foreign key/);
+    const [{ id } = {}] = await ask("select account_id::text as id from account where username = 'acme'");
+    await add(String(id));
+    assert.equal((await ask('select from reminder')).length, 1);
+    await ask(`delete from account where account_id = ${id}`);
+    assert.equal((await ask('select from reminder')).length, 0, 'deleted with the account');
+  });
 });
+
+/** As the next version might add them. */
+const REMINDERS = `
+  create table reminder (
+    account_id bigint not null references account on delete cascade,
+    reminder_id bigint not null,
+    at bigint not null,
+    primary key (account_id, reminder_id)
+  ) {clustered};
+  create index reminder_by_time on reminder (account_id, at);
+  create table holiday (day bigint primary key, name text not null);
+  create table closing (at bigint primary key);
+  alter table account add column reminders_until bigint;
+`;
 
 /** A value of the type; a list of numbers, or one record with the columns that the text asks for. */
 function sampleOf(type: string, name: string, text: string, account: string): string {

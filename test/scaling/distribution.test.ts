@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import pg from 'pg';
+import { isUnavailable } from '../../src/base/problem.ts';
+import { apartIfUnavailable, createVersionQuestions } from '../../src/store/postgres/version-questions.ts';
 import { distributedFunctions, foreignKeysOf, withoutForeignKeys } from '../../src/store/schema/distributed.ts';
 import { distribution } from '../../src/store/schema/distribution.ts';
+import { unavailable } from '../../src/store/unavailable.ts';
 import { untouchedPostgres } from '../support/engines.ts';
 import { TABLES } from '../support/opened-database.ts';
 import { onPostgres } from '../support/postgres-engines.ts';
@@ -26,6 +29,22 @@ onPostgres('triggers on a distributed database', () => {
       await client.end();
     }
   });
+});
+
+test('where one node does not answer, only its own accounts are refused', async () => {
+  const questions: string[][] = [];
+  const ask = async (accountIds: readonly string[]) => {
+    questions.push([...accountIds]);
+    if (accountIds.includes('2')) throw unavailable(new Error('no connection to a node'));
+    return new Map(accountIds.map((id) => [id, Number(id) * 10]));
+  };
+  const versionOf = apartIfUnavailable(createVersionQuestions(ask), ask);
+  const answers = await Promise.allSettled([versionOf(1n), versionOf(2n), versionOf(3n)]);
+  assert.deepEqual(questions, [['1', '2', '3'], ['1'], ['2'], ['3']]);
+  assert.deepEqual(
+    answers.map((each) => (each.status === 'fulfilled' ? each.value : isUnavailable(each.reason))),
+    [10, true, 30],
+  );
 });
 
 test('every table says how it is stored on a distributed database', () => {

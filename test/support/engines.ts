@@ -63,8 +63,11 @@ function postgres(server: string): Engine & { readonly untouched: () => Promise<
   return {
     name: 'postgres',
     async fresh(data) {
-      // Of a cluster a copy of the template takes less than filling the tables of all nodes again.
-      const used = data === 'sample' && !(await clusterOf(server)) ? released.pop() : undefined;
+      const isCluster = (await clusterOf(server)) !== undefined;
+      // A copy of the template takes less than filling the tables of all nodes again, and the nodes of a cluster keep
+      // processes and connections for every database.
+      if (isCluster) for (const each of released.splice(0)) await dropDatabase(server, databaseOf(each));
+      const used = data === 'sample' ? released.pop() : undefined;
       if (used) await restorerOf(used).restore();
       return used ?? make(data === 'none' ? undefined : await templates[data]);
     },

@@ -91,8 +91,12 @@ export async function until(question: () => Promise<boolean>, intervalMs = 50): 
 }
 
 /** A standby from a copy of the primary's data, which has to be stopped for that. */
-export async function createStandby(primary: PostgresServer): Promise<PostgresServer> {
-  const standby = await createPostgresServer([], primary.folder);
+export async function createStandby(
+  primary: PostgresServer,
+  settings: readonly string[] = [],
+  installed?: string,
+): Promise<PostgresServer> {
+  const standby = await createPostgresServer(settings, primary.folder, installed);
   const data = join(standby.folder, 'data');
   // In the file, so that a test can change it.
   const conninfo = `host=127.0.0.1 port=${primary.port} user=columba application_name=standby`;

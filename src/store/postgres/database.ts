@@ -23,7 +23,7 @@ import { postgresFault, type SettingNames } from './faults.ts';
 import { createFailoverPool, type FailoverPool, type PostgresSettings } from './pool.ts';
 import { DriverChanged, type Execute, executeFast, executePlain } from './prepared-query.ts';
 import { isForMany } from './statement-forms.ts';
-import { createVersionQuestions } from './version-questions.ts';
+import { apartIfUnavailable, createVersionQuestions } from './version-questions.ts';
 import { createWriteBatches, isOfCaller } from './write-batches.ts';
 
 /**
@@ -52,6 +52,8 @@ export async function openPostgres(settings: PostgresSettings, clock: Clock): Pr
     await pool.close();
     throw thrown;
   }
+  const askVersions = (accountIds: readonly string[]) =>
+    withConnection((connection) => connection.versions(accountIds));
   const write = createWriteBatches(clock, {
     alone: ({ statement, parameters }) =>
       withConnection((connection) => connection.run(statement, parameters as never)),
@@ -65,7 +67,9 @@ export async function openPostgres(settings: PostgresSettings, clock: Clock): Pr
       account instanceof Caller && account.id === undefined
         ? withConnection((connection) => connection.identify(account))
         : undefined,
-    version: createVersionQuestions((accountIds) => withConnection((connection) => connection.versions(accountIds))),
+    version: isDistributed
+      ? apartIfUnavailable(createVersionQuestions(askVersions), askVersions)
+      : createVersionQuestions(askVersions),
     all: (statement, parameters) => withConnection((connection) => connection.all(statement, parameters)),
     first: (statement, parameters) => withConnection((connection) => connection.first(statement, parameters)),
     run: (statement, parameters) =>

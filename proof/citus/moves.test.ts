@@ -1,0 +1,172 @@
+import assert from 'node:assert/strict';
+import { after, before, type TestContext, test } from 'node:test';
+import { pino } from 'pino';
+import { systemClock } from '../../src/base/clock.ts';
+import { readConfig } from '../../src/config/settings.ts';
+import { createApp } from '../../src/serve/compose/contract.ts';
+import { distributePostgres } from '../../src/store/postgres/database.ts';
+import { type Server, serving } from '../../test/support/command.ts';
+import { adopt } from '../../test/support/contract-client.ts';
+import { until } from '../../test/support/postgres-engines.ts';
+import type { PostgresServer } from '../../test/support/postgres-server.ts';
+import { type CitusCluster, createCluster, onCitus } from './cluster.ts';
+
+const NAME = 'moving';
+const CLIENTS = 8;
+const MESSAGES = 1_000;
+/** Slow enough that nobody runs out of unread messages. */
+const PAUSE_MS = 100;
+const userOf = (client: number) => `user_id of client ${client}`;
+
+/** Accounts with unread messages. Returns their ids. */
+async function addAccounts(database: string): Promise<void> {
+  const app = await createApp(readConfig({ COLUMBA_DATABASE: database }), {
+    clock: { ...systemClock, sleep: async () => {} },
+    log: pino({ level: 'silent' }),
+  });
+  for (let client = 0; client < CLIENTS; client++) {
+    const inbox = Array.from({ length: MESSAGES }, (_, index) => ({
+      id: String(index + 1),
+      sender: '+27825550201',
+      message: `message ${index + 1}`,
+      timestamp: new Date(Date.UTC(2026, 0, 1) + index * 1_000).toISOString(),
+      read: false,
+    }));
+    await adopt(app, { userID: userOf(client), username: `client-${client}`, inbox });
+  }
+  await app.stop();
+}
+
+const call = (service: Server, client: number, operation: string, query = '') =>
+  fetch(`${service.address}/api/inbox.asmx/${operation}?user_id=${encodeURIComponent(userOf(client))}${query}`);
+const unreadIds = (body: string): string[] =>
+  [...body.matchAll(/<ReceivedMessage>[\s\S]*?<id>(\d+)<\/id>/g)].map(([, id]) => id as string);
+
+/** Each client polls its unread messages and marks the oldest, in turns. A marked one that is listed is a stale answer. */
+function load(service: Server) {
+  const marked = Array.from({ length: CLIENTS }, () => new Set<string>());
+  const statuses: Record<string, number> = {};
+  const faults: string[] = [];
+  let isCalling = true;
+  let written = 0;
+  async function ask(client: number, operation: string, query: string): Promise<string | undefined> {
+    const reply = await call(service, client, operation, query);
+    const body = await reply.text();
+    statuses[reply.status] = (statuses[reply.status] ?? 0) + 1;
+    if (reply.status === 200) return body;
+    if (reply.status !== 503 || !reply.headers.has('retry-after')) faults.push(`${operation} ${reply.status} ${body}`);
+    return undefined;
+  }
+  const work = marked.map(async (mine, client) => {
+    while (isCalling) {
+      const listed = await ask(client, 'Unread', '&max_count=5');
+      const [oldest, ...others] = listed === undefined ? [] : unreadIds(listed);
+      for (const id of [oldest, ...others]) if (id && mine.has(id)) faults.push(`client ${client}: ${id} is stale`);
+      const done = oldest && (await ask(client, 'MarkMessageAsRead', `&message_id=${oldest}`));
+      if (oldest && done?.includes('>true<')) {
+        mine.add(oldest);
+        written += 1;
+      }
+      await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+    }
+  });
+  return {
+    marked,
+    statuses,
+    faults,
+    /** Resolves after so many more acknowledged marks. */
+    more: (count: number) => {
+      const target = written + count;
+      return until(async () => written >= target || service.child.exitCode !== null);
+    },
+    async end() {
+      isCalling = false;
+      await Promise.allSettled(work);
+    },
+  };
+}
+
+onCitus('a cluster that is changed while clients poll and mark', () => {
+  let cluster: CitusCluster;
+  let service: Server;
+  let standby: PostgresServer;
+  const ask = (text: string) => cluster.coordinator.query(text, NAME);
+  before(async () => {
+    cluster = await createCluster();
+    const database = await cluster.database(NAME);
+    await addAccounts(database);
+    await distributePostgres({ url: database, connectionsMax: 1, timeoutMs: 60_000 }, systemClock);
+    standby = await cluster.addStandby(cluster.workers[1] as PostgresServer);
+    service = await serving(['--database', database, '--database-timeout-ms', '5000']);
+  });
+  after(async () => {
+    service?.child.kill('SIGKILL');
+    await cluster?.remove();
+  });
+
+  /** No acknowledged mark is lost, no answer was stale, and each refusal was 503 with Retry-After. */
+  async function during(t: TestContext, change: (clients: ReturnType<typeof load>) => Promise<void>): Promise<void> {
+    const before = await Promise.all(Array.from({ length: CLIENTS }, (_, client) => countUnread(client)));
+    const clients = load(service);
+    try {
+      await clients.more(40);
+      await change(clients);
+      await clients.more(80);
+    } finally {
+      await clients.end();
+    }
+    t.diagnostic(`replies by status: ${JSON.stringify(clients.statuses)}`);
+    assert.deepEqual(clients.faults, []);
+    for (const [client, ids] of clients.marked.entries()) {
+      const unread = new Set(unreadIds(await (await call(service, client, 'Unread', `&max_count=${MESSAGES}`)).text()));
+      assert.deepEqual(
+        [...ids].filter((id) => unread.has(id)),
+        [],
+      );
+      // A refused mark may have been done; nothing else was.
+      assert.equal(unread.size, await countUnread(client));
+      assert.ok(unread.size <= (before[client] as number) - ids.size);
+    }
+  }
+  const countUnread = async (client: number): Promise<number> =>
+    Number(/>(\d+)</.exec(await (await call(service, client, 'CountUnread')).text())?.[1]);
+  const nodesOf = () =>
+    ask(`select nodeport, count(*)::int as shards from citus_shards
+         where table_name = 'account'::regclass group by nodeport order by nodeport`);
+
+  test('shards move to a new worker', async (t) => {
+    await during(t, async () => {
+      await cluster.addWorker(NAME);
+      await ask('select citus_rebalance_start()');
+      await until(async () => (await ask('select state::text from citus_rebalance_status()'))[0]?.state === 'finished');
+    });
+    const nodes = await nodesOf();
+    t.diagnostic(`shards of account by port: ${JSON.stringify(nodes)}`);
+    assert.equal(nodes.length, 3);
+  });
+
+  test('a worker is killed and comes back: the accounts of the other workers go on', async (t) => {
+    const [worker] = cluster.workers as [PostgresServer];
+    await during(t, async (clients) => {
+      await worker.stop('immediate');
+      await until(async () => '503' in clients.statuses);
+      await clients.more(40);
+      await worker.start();
+    });
+  });
+
+  test('a worker is lost, and its standby takes over', async (t) => {
+    const worker = cluster.workers[1] as PostgresServer;
+    await during(t, async (clients) => {
+      await worker.stop('immediate');
+      await clients.more(40);
+      assert.deepEqual(await standby.query('select pg_promote() as done'), [{ done: true }]);
+      await standby.query('alter system reset synchronous_standby_names; ');
+      await standby.query('select pg_reload_conf()');
+      await ask(
+        `select citus_update_node(nodeid, '127.0.0.1', ${standby.port}) from pg_dist_node where nodeport = ${worker.port}`,
+      );
+    });
+    assert.ok((await nodesOf()).some(({ nodeport }) => nodeport === standby.port));
+  });
+});
