@@ -33,10 +33,18 @@ function partsThatLeft({ events }: History): Left[] {
 
 const nameOf = ({ submission: { token, part } }: Left): string => `${token}, part ${part},`;
 
-/** The claim looks at its own time, so a jump of the clock after it changes nothing. */
+/**
+ * The claim looks at its own time, so a jump of the clock after it changes nothing. A message that
+ * was due by the clock of one node, and of which a part has left, goes on at a node whose clock is
+ * slower.
+ */
 export function notEarly({ events, ...history }: History): string[] {
+  const wereDue = new Set<string>();
   return partsThatLeft({ events, ...history })
-    .filter(({ claim, claimOrder, asked }) => claim.nodeAt < earliestOf(events.slice(0, claimOrder), asked))
+    .filter(({ claim, claimOrder, asked }) => {
+      if (claim.nodeAt >= earliestOf(events.slice(0, claimOrder), asked)) wereDue.add(asked.token);
+      return !wereDue.has(asked.token);
+    })
     .map((left) => `${nameOf(left)} was submitted before its time`);
 }
 

@@ -59,6 +59,18 @@ describe('the checker finds each planted fault', () => {
       /^b, part 1, was submitted after its cancel/,
     ));
 
+  test('the checker finds a message that is submitted before its time, but not the rest of one that was due by a faster clock', () => {
+    const part = (number: number, nodeAt: number): Event[] => [
+      { kind: 'claimed', account: 'acme', attemptId: `c${number}`, nodeAt },
+      { kind: 'submitted', token: 'c', part: number, attemptId: `c${number}`, taken: 'no', answered: true },
+    ];
+    const asked: Event = { kind: 'send-asked', token: 'c', account: 'acme', parts: 2, sendAt: 1_000 };
+    const early = (...events: Event[]) =>
+      checked([...RIGHT, asked, accepted('c'), ...events]).filter((text) => text.includes('before its time'));
+    found(early(...part(1, 999)), /^c, part 1, was submitted before its time$/);
+    assert.deepEqual(early(...part(2, 1_000), ...part(1, 700)), []);
+  });
+
   test('the checker finds a message that is submitted after the opt-out of its number was acknowledged', () => {
     const sent: Event = { kind: 'send-asked', token: 'c', account: 'acme', parts: 1, number: '+27825550201' };
     const optOut = (claimed: string[], number = '+27825550201'): Event[] => [
