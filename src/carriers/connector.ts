@@ -165,7 +165,7 @@ export interface Trial {
   } | null;
 }
 
-/** A new kind has its name here and its entry in kinds.ts. */
+/** A new kind has its name here and its entry in kinds.ts: see CONTRIBUTING.md. */
 const CONNECTOR_KINDS = ['loopback', 'kannel-sendsms', 'kannel-box', 'smpp', 'http', 'callback'] as const;
 export type ConnectorKind = (typeof CONNECTOR_KINDS)[number];
 

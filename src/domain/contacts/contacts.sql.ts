@@ -4,9 +4,19 @@ import { targetOf } from '../../store/deletion.ts';
 import { statement } from '../../store/statement.ts';
 
 /**
- * A new field goes into `putContact` and `setContact` below too. The places that show or set it are
- * `operator/actions/contacts.ts`, `console/contacts/contacts.ts`, the archive
- * (`transfer/account-json.ts`) and CSV files (`transfer/contact-csv.ts`, `contact-import.ts`).
+ * A new field goes into `putContact` and `setContact` below and into `ContactFields` of contacts.ts
+ * too. Other places, all in src:
+ *
+ * - API and console: `operator/actions/contacts.ts`, `console/contacts/contacts.ts`, and
+ *   `operator/actions/persons.ts`, which shows what is stored of a person
+ * - archives: `transfer/account-json.ts`
+ * - files of contacts: `transfer/contact-columns.ts`, `transfer/contact-csv.ts`,
+ *   `domain/contacts/contact-import.ts`, `console/contacts/import.ts`
+ * - texts with fields: `contactValues` in `sms/fields.ts`
+ * - copies of an old server: `migration/old-server/old-profile.ts`,
+ *   `migration/copy/account-copy.ts`, `migration/copy/check.ts`
+ * - the search, if it is to find the field: the documents in `domain/search/search.sql.ts`, and the
+ *   triggers in `store/schema/search.ts` and `store/schema/distributed.ts`, in a new migration
  */
 const CONTACT_FIELDS = { id: 'long', name: 'text?', surname: 'text?', mobile: 'text?', groupId: 'long?' } as const;
 const CONTACT_ID = { id: 'contact_id' } as const;

@@ -196,8 +196,8 @@ export interface TriggerFact {
 /**
  * The statements that remain to be executed, in their order, in one transaction. A foreign key
  * between tables that are spread by account stays; one between a table of the installation and
- * `account` goes, and the statement that deletes an account deletes those rows: see
- * Statement.everywhere.
+ * `account` goes, and the statement that deletes an account deletes those rows: see `everywhere` of
+ * `Distributed` in store/statement.ts.
  */
 export function distributionSteps(
   tables: readonly TableFact[],
