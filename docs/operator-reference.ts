@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { Registry } from 'prom-client';
-import { addOperatorCommands } from '../src/commands/operator.ts';
+import { addOperatorCommands } from '../src/commands/all.ts';
 import { createProgram } from '../src/commands/program.ts';
 import type { Action } from '../src/operator/action.ts';
 import { actions } from '../src/operator/actions/all.ts';

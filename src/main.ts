@@ -4,6 +4,7 @@ import { withoutPassword } from './base/url-password.ts';
 import { version } from './base/version.ts';
 import { endAtClosedPipe } from './commands/output.ts';
 import { createProgram } from './commands/program.ts';
+import { isNoun } from './operator/actions/of-noun.ts';
 
 /**
  * Runs the command of argv. Exit codes: 0 done, 1 refused or failed, 2 not understood, 3 the
@@ -19,9 +20,11 @@ endAtClosedPipe();
 export const ended = run();
 
 async function run(): Promise<void> {
-  // The operator's commands take 0.1 s to load, which the others do without.
+  // The operator's commands take up to 0.5 s to load, which the others do without.
   if (!program.commands.some((command) => command.name() === args[0]) && !['-V', '--version'].includes(args[0] ?? '')) {
-    (await import('./commands/operator.ts')).addOperatorCommands(program, args);
+    const [noun = ''] = args;
+    if (isNoun(noun)) await (await import('./commands/operator.ts')).addCommandsOf(program, noun, args);
+    else (await import('./commands/all.ts')).addOperatorCommands(program, args);
   }
 
   try {

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
 import { apiReference, CONTRACT, parts } from '../docs/api.ts';
 import { withPart } from '../docs/markdown.ts';
-import { addOperatorCommands } from '../src/commands/operator.ts';
+import { addOperatorCommands } from '../src/commands/all.ts';
 import { createProgram } from '../src/commands/program.ts';
 import { limits } from '../src/config/limits.ts';
 import { settings } from '../src/config/settings.ts';

@@ -6,6 +6,7 @@ import { accountActions } from '../operator/actions/accounts.ts';
 import { userIdActions } from '../operator/actions/user-ids.ts';
 import { type CommandDependencies, performForPeople } from './action-command.ts';
 import { fieldLines, withoutFormerNames } from './action-output.ts';
+import { settingOption, withSession } from './session.ts';
 
 /** `columba account …`: the commands that combine actions of accounts. */
 
@@ -26,6 +27,7 @@ export function accountCommands(dependencies: CommandDependencies): Command[] {
   const { print } = dependencies;
   const done = createPerforming(dependencies);
   return [
+    findCommand(print),
     new Command('show')
       .description('show an account, and the hashes of its user_ids')
       .argument('<USERNAME>')
@@ -104,28 +106,20 @@ function networksOf(list: string): string[] {
 }
 
 /** The name is an HMAC of the account's number, so it has to be computed for every account. */
-export function findCommand(
-  withAccounts: (
-    command: Command,
-    work: (
-      list: (isWanted: (id: bigint) => boolean) => AsyncIterable<{ username: string }>,
-      logKey: string,
-    ) => Promise<void>,
-  ) => Promise<void>,
-  print: (line: string) => void,
-): Command {
+function findCommand(print: (line: string) => void): Command {
   return new Command('find')
     .description('find the account behind a name in the log')
     .requiredOption('--log-name <NAME>', 'the field "account" of a log line; needs COLUMBA_LOG_KEY')
+    .addOption(settingOption('logKey'))
     .action(async ({ logName: name }, command: Command) => {
-      await withAccounts(command, async (list, logKey) => {
+      await withSession(command, { creates: false }, async ({ services, config: { logKey } }) => {
         if (logKey === '') {
           throw new Problem('bad-argument', 'COLUMBA_LOG_KEY: set it to the key with which the service wrote the log');
         }
         const { createAccountLabel } = await import('../serve/telemetry/access-log.ts');
         const labelOf = createAccountLabel(logKey);
         let found = 0;
-        for await (const { username } of list((id) => labelOf(id) === name.toLowerCase())) {
+        for await (const { username } of services.accounts.list((id) => labelOf(id) === name.toLowerCase())) {
           print(username);
           found += 1;
         }

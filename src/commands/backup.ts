@@ -68,7 +68,7 @@ export async function runBackupVerify(config: Config, from: string | undefined, 
     );
     const services = await createServices(
       { ...config, database: `sqlite:${temporary}` },
-      { ...appDependencies(config), keepsCopy: false },
+      { ...(await appDependencies(config)), keepsCopy: false },
     );
     try {
       const { accounts, discrepancies } = await services.ledger.check();

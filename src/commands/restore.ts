@@ -64,7 +64,7 @@ export async function runRestore(config: Config, flags: RestoreFlags): Promise<v
     if (!dryRun) refuseInUse(path);
     const services = await createServices(
       { ...config, database: `sqlite:${temporary}` },
-      { ...appDependencies(config), keepsCopy: false },
+      { ...(await appDependencies(config)), keepsCopy: false },
     );
     const adoption = { clock: systemClock, actorName: userName(), nothingLost: false, dryRun };
     const { generation, held } = await adopt(services.database, {

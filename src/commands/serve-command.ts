@@ -30,7 +30,7 @@ export async function runServe(command: Command): Promise<number> {
   }
   return serve(
     config,
-    { ...appDependencies(config), log, telemetry: { output, environment: process.env } },
+    { ...(await appDependencies(config)), log, telemetry: { output, environment: process.env } },
     { demo: demo === true, trace },
   );
 }

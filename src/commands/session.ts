@@ -8,10 +8,8 @@ import { version } from '../base/version.ts';
 import { type ConfigFile, findConfigFile } from '../config/config-file.ts';
 import { databaseName, sqlitePath } from '../config/database-name.ts';
 import { type Config, flagOf, holdsSecrets, readConfig, settings } from '../config/settings.ts';
-import { migrationExtension } from '../migration/stages/extension.ts';
 import type { AppDependencies } from '../serve/compose/contract.ts';
 import type { Services } from '../serve/compose/services.ts';
-import { createLog } from '../serve/telemetry/log.ts';
 import { isOpenToOthers, remark, remarkOnTerminal } from './output.ts';
 
 /** What a command uses: the settings, and the services on its database. */
@@ -71,12 +69,12 @@ export function userName(): string {
   }
 }
 
-export const appDependencies = (config: Config): AppDependencies => ({
-  clock: systemClock,
-  log: createLog(config.logLevel),
-  pages: { version },
-  extensions: [migrationExtension],
-});
+/** Loaded late, because help and the version need none of it. */
+export async function appDependencies(config: Config): Promise<AppDependencies> {
+  const { createLog } = await import('../serve/telemetry/log.ts');
+  const { migrationExtension } = await import('../migration/stages/extension.ts');
+  return { clock: systemClock, log: createLog(config.logLevel), pages: { version }, extensions: [migrationExtension] };
+}
 
 /** False if the user may not look into the folder; opening the database then reports that. */
 function isMissing(path: string): boolean {
@@ -118,7 +116,7 @@ export async function withSession<T>(
     );
   }
   const { createServices } = await import('../serve/compose/services.ts');
-  const services = await createServices(config, appDependencies(config));
+  const services = await createServices(config, await appDependencies(config));
   try {
     return await work({ services, config });
   } finally {

@@ -111,7 +111,7 @@ export async function runWayBack(config: Config, dryRun: boolean): Promise<void>
 }
 
 async function exportTo(config: Config, path: string): Promise<void> {
-  const services = await createServices(config, appDependencies(config));
+  const services = await createServices(config, await appDependencies(config));
   try {
     const file = await open(path, 'wx', 0o600);
     try {

@@ -37,7 +37,7 @@ export interface Services extends Pick<Clock, 'now' | 'sleep'>, BackupReader {
   /** The public URL of the web listener, without a slash at its end. */
   readonly webUrl: () => string;
   /** The OpenAPI document of all actions. */
-  readonly openapi: () => Readonly<Record<string, unknown>>;
+  readonly openapi: () => Promise<Readonly<Record<string, unknown>>>;
 }
 
 /** Sentences. A connector with mistakes cannot be used as it is. */

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import type { Action } from './action.ts';
-import { jsonSchema } from './openapi.ts';
+import { jsonSchema } from './openapi-schemas.ts';
 
 /** How an action looks as a command: which fields are arguments, and which are options. */
 export interface CommandField {

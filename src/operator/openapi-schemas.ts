@@ -1,3 +1,5 @@
+import { z } from 'zod';
+
 export type Json = Readonly<Record<string, unknown>>;
 
 /**
@@ -105,4 +107,16 @@ export function makePortable(schema: Patterned): void {
   const kept = allOf.filter((each) => Object.keys(each).length > 0);
   if (kept.length === 0) delete schema.allOf;
   else schema.allOf = kept;
+}
+
+/** The schema of a value as it is sent, in either direction. */
+export function jsonSchema(schema: z.ZodType): Json {
+  const { $schema: _, ...json } = z.toJSONSchema(schema, {
+    io: 'input',
+    override: ({ jsonSchema: written }) => {
+      if (written.format === 'date-time') delete written.pattern; // the format says it, in fewer words
+      makePortable(written);
+    },
+  });
+  return json;
 }

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import type { z } from 'zod';
 import type { ProblemKind } from '../base/problem.ts';
 import type { Action } from './action.ts';
 import { actions } from './actions/all.ts';
@@ -6,23 +6,11 @@ import { createEntityTags } from './entity-tag.ts';
 import { pageQuery } from './input.ts';
 import { meaningOf } from './nouns.ts';
 import { inputName, itemName, operationId, outputNames } from './openapi-operations.ts';
-import { type Components, createComponents, type Json, makePortable, open } from './openapi-schemas.ts';
+import { type Components, createComponents, type Json, jsonSchema, open } from './openapi-schemas.ts';
 import { webhooks } from './openapi-webhooks.ts';
 import { meanings, STATUS } from './problem-json.ts';
 
 /** The actions as an OpenAPI 3.1 document. */
-
-/** The schema of a value as it is sent, in either direction. */
-export function jsonSchema(schema: z.ZodType): Json {
-  const { $schema: _, ...json } = z.toJSONSchema(schema, {
-    io: 'input',
-    override: ({ jsonSchema: written }) => {
-      if (written.format === 'date-time') delete written.pattern; // the format says it, in fewer words
-      makePortable(written);
-    },
-  });
-  return json;
-}
 
 function document(version: string): Json {
   const components = createComponents();
@@ -282,10 +270,11 @@ function outputOf(action: Action, output: z.ZodType, components: Components): Js
 }
 
 /** Makes the document when it is first asked for. */
-export function createOpenapi(version: string): () => Json {
-  let made: Json | undefined;
-  return () => {
-    made ??= document(version);
-    return made;
-  };
+export function openapi(version: string): Json {
+  const made = documents.get(version) ?? document(version);
+  documents.set(version, made);
+  return made;
 }
+
+/** Made once in a process, because it takes 0.3 s of CPU. */
+const documents = new Map<string, Json>();

@@ -3,7 +3,8 @@ import { type Html, html } from '../base/html.ts';
 import type { Action } from './action.ts';
 import { actions } from './actions/all.ts';
 import { commandLine } from './command-line.ts';
-import { jsonSchema, problemsOf } from './openapi.ts';
+import { problemsOf } from './openapi.ts';
+import { jsonSchema } from './openapi-schemas.ts';
 import { meanings, STATUS } from './problem-json.ts';
 
 /** The reference of the API: each action with its fields, a line of curl and the command. */

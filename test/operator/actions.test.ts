@@ -1,19 +1,20 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Validator } from '@seriousme/openapi-schema-validator';
-import { addOperatorCommands } from '../../src/commands/operator.ts';
+import { addOperatorCommands } from '../../src/commands/all.ts';
 import { createProgram } from '../../src/commands/program.ts';
 import { EVENT_TYPES } from '../../src/domain/accounts/events.ts';
 import { actions } from '../../src/operator/actions/all.ts';
+import { actionsOf, isNoun, nounOf } from '../../src/operator/actions/of-noun.ts';
 import { createActionRouter } from '../../src/operator/api.ts';
 import { readInput } from '../../src/operator/input.ts';
-import { createOpenapi } from '../../src/operator/openapi.ts';
+import { openapi } from '../../src/operator/openapi.ts';
 import { operationId } from '../../src/operator/openapi-operations.ts';
 import { createReference, curlOf } from '../../src/operator/reference.ts';
 
 /** Every action has all of its views. */
 
-const document = createOpenapi('1.2.3')() as unknown as {
+const document = openapi('1.2.3') as unknown as {
   paths: Record<string, Record<string, { operationId: string; responses: Record<string, unknown> }>>;
 };
 const program = addOperatorCommands(createProgram('0'));
@@ -22,6 +23,18 @@ const page = (await createReference()('http://127.0.0.1:8081')).html;
 
 const filled = (path: string, params: Readonly<Record<string, unknown>> = {}): string =>
   path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(params[name])));
+
+test('a command that loads only the actions of its noun has all of them, in their order', async () => {
+  for (const noun of new Set(actions.map(({ name }) => nounOf(name)))) {
+    const own = actions.filter(({ name }) => nounOf(name) === noun).map(({ name }) => name);
+    assert.deepEqual(
+      (await actionsOf(noun)).map(({ name }) => name),
+      own,
+    );
+    assert.ok(isNoun(noun), noun);
+  }
+  assert.ok(!isNoun('constructor'));
+});
 
 describe('every action', () => {
   for (const action of actions) {

@@ -7,7 +7,7 @@ import type { Action, Example } from '../../src/operator/action.ts';
 import { actions } from '../../src/operator/actions/all.ts';
 import { type Actor, accountScopes, type Scope, scopes } from '../../src/operator/actor.ts';
 import { readInput } from '../../src/operator/input.ts';
-import { createOpenapi } from '../../src/operator/openapi.ts';
+import { openapi } from '../../src/operator/openapi.ts';
 import { perform } from '../../src/operator/perform.ts';
 import { engines, onOneEngine } from '../support/engines.ts';
 import { type CallOptions, type OperatorApi, startOperatorApi } from '../support/operator-api.ts';
@@ -114,7 +114,7 @@ test('every action whose answer has a credential is refused to a token that expi
 });
 
 test('the OpenAPI document names the scopes that each action needs', () => {
-  const { paths } = createOpenapi('1')() as { paths: Record<string, Record<string, { description: string }>> };
+  const { paths } = openapi('1') as { paths: Record<string, Record<string, { description: string }>> };
   for (const { needs, endless, path, method } of actions) {
     const description = paths[path]?.[method.toLowerCase()]?.description ?? '';
     for (const { says } of [needs, endless].filter((each) => each !== undefined)) {

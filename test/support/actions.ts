@@ -69,7 +69,7 @@ export async function openActions(engine: Engine, t: TestContext): Promise<Actio
     engine: engine.name === 'sqlite' ? 'sqlite' : 'postgres',
     webUrl: () => 'https://operator.example',
     backup: () => null,
-    openapi: () => ({}),
+    openapi: async () => ({}),
   };
   const performed = (name: string, { params = {}, query = {}, body, upload = '' }: Given = {}) => {
     const action = actions.find((each) => each.name === name) ?? assert.fail(`there is no action ${name}`);

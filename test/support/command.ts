@@ -6,6 +6,7 @@ import { after } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
 import { systemClock } from '../../src/base/clock.ts';
+import { everything } from '../../src/commands/all.ts';
 import { commandActor, operatorCommands } from '../../src/commands/operator.ts';
 import { readConfig } from '../../src/config/settings.ts';
 import type { Services } from '../../src/operator/action.ts';
@@ -97,7 +98,7 @@ function startHost(): ChildProcess {
 export async function accountIn(app: App, args: readonly string[], print: (line: string) => void) {
   const services = servicesOf(app, readConfig({}), systemClock);
   const dependencies = { withServices: (_: unknown, _options: unknown, work: Work) => work(services), print };
-  const commands = operatorCommands({ ...dependencies, actor: commandActor() });
+  const commands = operatorCommands(everything, { ...dependencies, actor: commandActor() });
   const command = commands.find((each) => each.name() === 'account') as Command;
   for (const each of [command, ...command.commands]) each.exitOverride().configureOutput({ writeErr: () => {} });
   await command.parseAsync(args, { from: 'user' });

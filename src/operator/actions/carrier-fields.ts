@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { badField } from '../../base/problem.ts';
-import { fieldNames } from '../../carriers/kinds.ts';
 import { createConnectors } from '../../domain/sending/connectors.ts';
 import {
   type CarrierFields,
@@ -40,6 +39,7 @@ export async function requireCarrierFields(
   if (given.length === 0) return;
   const connectors = await createConnectors(database, now).list();
   if (connectors.some(({ origin }) => origin === 'file')) return;
+  const { fieldNames } = await import('../../carriers/kinds.ts'); // loads every kind, which few commands need
   const known = new Set(connectors.flatMap(({ kind, config }) => fieldNames(kind, config)));
   const unknown = given.find((name) => !known.has(name));
   if (unknown === undefined) return;

@@ -1,12 +1,9 @@
 import type { Clock } from '../../base/clock.ts';
 import { version } from '../../base/version.ts';
-import { testConnector, tryConnector } from '../../carriers/connector-check.ts';
-import { readConnectorFile } from '../../carriers/connector-file.ts';
 import { sqlitePath } from '../../config/database-name.ts';
 import type { Config } from '../../config/settings.ts';
 import { webUrlOf } from '../../config/web-address.ts';
 import type { Services } from '../../operator/action.ts';
-import { createOpenapi } from '../../operator/openapi.ts';
 import { readBackupState } from '../backup/status.ts';
 import type { App } from './contract.ts';
 
@@ -34,12 +31,25 @@ export const servicesOf = (
   tryForMs: config.retryHours * 3_600_000,
   changed,
   connectorsOfFile: () => [], // a running service has them in its table
-  testConnector: (name) => testConnector(database, readConnectorFile(config.connectors), name, { clock }),
-  tryConnector: (name, given) => tryConnector(database, readConnectorFile(config.connectors), name, given, { clock }),
+  testConnector: async (name) => {
+    const [{ testConnector }, ofFile] = await carriersOf(config);
+    return testConnector(database, ofFile, name, { clock });
+  },
+  tryConnector: async (name, given) => {
+    const [{ tryConnector }, ofFile] = await carriersOf(config);
+    return tryConnector(database, ofFile, name, given, { clock });
+  },
   webUrl: () => webUrlOf(config) ?? address() ?? 'http://localhost',
   backup: () => {
     const path = sqlitePath(config);
     return config.backup === '' || path === undefined ? null : readBackupState(path, clock.now());
   },
-  openapi: createOpenapi(version),
+  openapi: async () => (await import('../../operator/openapi.ts')).openapi(version),
 });
+
+/** Loaded late: most commands need no carrier, and all of them take 0.1 s of CPU to load. */
+const carriersOf = async ({ connectors }: WebConfig) =>
+  [
+    await import('../../carriers/connector-check.ts'),
+    (await import('../../carriers/connector-file.ts')).readConnectorFile(connectors),
+  ] as const;
