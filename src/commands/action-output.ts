@@ -2,10 +2,10 @@ import { once } from 'node:events';
 import type { z } from 'zod';
 import type { Action, Input } from '../operator/action.ts';
 import { type RawInput, readInput } from '../operator/input.ts';
-import { jsonSchema } from '../operator/openapi.ts';
+import { jsonSchema } from '../operator/openapi-schemas.ts';
 import type { Performed } from '../operator/perform.ts';
 import { aligned } from './columns.ts';
-import { harmless } from './output.ts';
+import { harmless, remarkOnTerminal } from './output.ts';
 
 /** Prints the output of an action, for people or as JSON. */
 
@@ -132,6 +132,7 @@ function tableWriter(action: Action, print: Print): ListWriter {
       const names = columns ?? Object.keys(first);
       const rows = items.flatMap((item) => linesOf(item, names));
       if (!isTerminal) {
+        headed = true;
         for (const cells of rows) print(cells.join('\t').trimEnd());
         return;
       }
@@ -141,7 +142,9 @@ function tableWriter(action: Action, print: Print): ListWriter {
       for (const line of aligned([...head, ...rows], process.stdout.columns || undefined)) print(line);
     },
     end() {
-      if (isTerminal && !headed) print('There are none.');
+      if (headed) return;
+      if (isTerminal) print('There are none.');
+      else remarkOnTerminal('There are none.'); // a pipe gets nothing, and the person who typed it is told
     },
   };
 }

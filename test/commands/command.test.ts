@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
 import type { Command } from 'commander';
-import { addOperatorCommands } from '../../src/commands/operator.ts';
+import { addOperatorCommands } from '../../src/commands/all.ts';
 import { createProgram } from '../../src/commands/program.ts';
 import type { Setting } from '../../src/config/setting.ts';
 import { flagOf, settings } from '../../src/config/settings.ts';
@@ -120,6 +120,18 @@ describe('columba check, help and version', () => {
       assert.ok(told.includes(line), line);
     }
     assert.equal(told[0], 'The settings are valid and the database can be used.');
+  });
+
+  test('columba status says first whether something is wrong, in sentences, and --json has the fields', async () => {
+    const database = freshDatabase();
+    await columba(['import', SAMPLE, '--database', database]);
+    const { code, stdout } = await columba(['status', '--database', database]);
+    assert.equal(code, 0);
+    assert.match(stdout, /^Nothing is wrong\.\nColumba \S+ on sqlite: \d+ accounts?, [\d.]+ MB\n/);
+    assert.match(stdout, /^Waiting to be sent: 0 messages$/m);
+    assert.doesNotMatch(stdout, /[{}]|undefined|null/);
+    const { stdout: json } = await columba(['status', '--json', '--database', database]);
+    assert.equal(JSON.parse(json).sending.waiting, 0);
   });
 
   test('the list of commands has the right plural of every noun', () => {

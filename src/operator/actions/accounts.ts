@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { counted } from '../../base/counted.ts';
 import { badField } from '../../base/problem.ts';
 import { setAccountEnabled } from '../../domain/access/sessions.ts';
 import {
@@ -171,7 +172,7 @@ export const accountList = listAction({
     row: ({ username: name, company, credits: free, state }) => [
       name,
       company ?? '',
-      `${free} credits`,
+      counted(BigInt(free), 'credit'),
       state === 'disabled' ? state : '',
     ],
   },

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { counted } from '../../base/counted.ts';
 import { badField } from '../../base/problem.ts';
 import { accountNamed, effectiveRegion } from '../../domain/accounts/accounts.ts';
 import { misfitOf, type OutboundRoute, PREFIX_LENGTH_MAX, stopOf } from '../../domain/outbound/choose.ts';
@@ -314,10 +315,16 @@ export const outboundRouteTry = action({
       [
         taken === null
           ? `No outbound route fits: it goes to ${connector ?? 'the default connector'}.`
-          : `Route ${taken}: it goes to ${connector}, and ${creditsHeld} credits are held for a part.`,
+          : `Route ${taken}: it goes to ${connector}, and ${counted(BigInt(creditsHeld), 'credit is', 'credits are')} held for a part.`,
         ...(shownSender === null ? [] : [`  sender ${shownSender}`]),
         ...ways.map((each, index) =>
-          [`  way ${index + 1}`, each.connector, `${each.price} credits`, each.cost ?? '', each.passedOver ?? 'used']
+          [
+            `  way ${index + 1}`,
+            each.connector,
+            counted(each.price, 'credit'),
+            each.cost ?? '',
+            each.passedOver ?? 'used',
+          ]
             .filter(Boolean)
             .join('  '),
         ),

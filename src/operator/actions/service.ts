@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { counted, grouped } from '../../base/counted.ts';
 import { auditEntries } from '../../domain/accounts/audit.ts';
 import { readStatus } from '../../domain/messages/counts.ts';
 import { countUnrouted } from '../../domain/receiving/unrouted.ts';
@@ -91,68 +92,90 @@ export const auditList = listAction({
   },
 });
 
+const statusOutput = z.strictObject({
+  version: z.string(),
+  at: instant,
+  database: z.strictObject({
+    engine: z.enum(['sqlite', 'postgres']),
+    bytes: z.int(),
+    schemaVersion: z.int(),
+  }),
+  accounts: z.int(),
+  backup: z
+    .strictObject({
+      target: z.string().nullable().describe('Where it is kept, in words.'),
+      lagSeconds: z
+        .number()
+        .nullable()
+        .describe('Seconds of commits that are missing in it; null before the first snapshot.'),
+      snapshotAt: instant.nullable().describe('When the last snapshot began.'),
+      verifiedAt: instant.nullable().describe('When it was last restored into a temporary file and found whole.'),
+      fault: z.string().nullable().describe('What is wrong with it, in words.'),
+    })
+    .nullable()
+    .describe('The continuous backup of SQLite; null without one.'),
+  sending: z.strictObject({
+    due: z.int().describe('Messages that are due and not claimed; at most 100000 are counted.'),
+    submitting: z.int().describe('Messages that are submitted and wait for the answer of the carrier.'),
+    unknownOutcome: z.int().describe('Messages with an unknown outcome: nobody knows whether the carrier has them.'),
+    undecided: formerName(z.int(), 'unknownOutcome'),
+    waiting: z.int().describe('Messages whose time has come and that are not submitted, also those to be tried again.'),
+    oldestDueSeconds: z.int().describe('How long ago the oldest of them was due for the first time.'),
+    unrouted: z.int().describe('Received messages that no route gives to an account.'),
+    connectors: z.array(
+      z.strictObject({
+        name: z.string(),
+        state: z.enum(['working', 'paused', 'down']),
+        waiting: z.int().describe('Messages that wait for this connector, also for another attempt.'),
+        lastMinute: z.int().describe('Parts submitted in the last minute; at most 1000 are counted.'),
+        receiptLagMs: z.int().nullable().describe('The median time from a submission to its last receipt.'),
+        lastError: z.string().nullable().describe('Reason of the last refusal.'),
+      }),
+    ),
+    unconnected: z
+      .array(
+        z.strictObject({
+          connector: z
+            .string()
+            .nullable()
+            .describe('The missing connector that accounts name; null if there is no default connector.'),
+          waiting: z.int().describe('Messages that are due.'),
+        }),
+      )
+      .describe('Messages that have no connector.'),
+    faults: z.array(z.string()).describe('What is wrong with sending, in words.'),
+  }),
+});
+
+/** The result first: what is wrong, or that nothing is. */
+function statusLines({ version, database, accounts, backup, sending }: z.output<typeof statusOutput>): string[] {
+  const { connectors, faults } = sending;
+  const wrong = [...faults, ...(backup?.fault ? [`The backup: ${backup.fault}`] : [])];
+  const oldest = sending.waiting > 0 ? `, the oldest for ${counted(sending.oldestDueSeconds, 'second')}` : '';
+  return [
+    ...(wrong.length > 0 ? wrong : ['Nothing is wrong.']),
+    `Columba ${version} on ${database.engine}: ${counted(accounts, 'account')}, ${(database.bytes / 1e6).toFixed(1)} MB`,
+    `Waiting to be sent: ${counted(sending.waiting, 'message')}${oldest}`,
+    `At carriers without an answer yet: ${grouped(sending.submitting)}; with an unknown outcome: ${grouped(sending.unknownOutcome)}`,
+    `Received without a route: ${counted(sending.unrouted, 'message')}`,
+    backup === null ? 'Backup: off' : `Backup: ${backup.target ?? 'on'}, ${lagOf(backup.lagSeconds)}`,
+    ...connectors.map(
+      ({ name, state, waiting, lastMinute }) =>
+        `Connector ${name}: ${state}, ${grouped(waiting)} waiting, ${counted(lastMinute, 'part')} in the last minute`,
+    ),
+  ];
+}
+
+const lagOf = (seconds: number | null): string =>
+  seconds === null ? 'without a snapshot yet' : `${seconds.toFixed(1)} s behind`;
+
 export const status = action({
   name: 'status',
   scope: 'metrics',
   method: 'GET',
   path: '/status',
   summary: 'Show the state of the service.',
-  output: z.strictObject({
-    version: z.string(),
-    at: instant,
-    database: z.strictObject({
-      engine: z.enum(['sqlite', 'postgres']),
-      bytes: z.int(),
-      schemaVersion: z.int(),
-    }),
-    accounts: z.int(),
-    backup: z
-      .strictObject({
-        target: z.string().nullable().describe('Where it is kept, in words.'),
-        lagSeconds: z
-          .number()
-          .nullable()
-          .describe('Seconds of commits that are missing in it; null before the first snapshot.'),
-        snapshotAt: instant.nullable().describe('When the last snapshot began.'),
-        verifiedAt: instant.nullable().describe('When it was last restored into a temporary file and found whole.'),
-        fault: z.string().nullable().describe('What is wrong with it, in words.'),
-      })
-      .nullable()
-      .describe('The continuous backup of SQLite; null without one.'),
-    sending: z.strictObject({
-      due: z.int().describe('Messages that are due and not claimed; at most 100000 are counted.'),
-      submitting: z.int().describe('Messages that are submitted and wait for the answer of the carrier.'),
-      unknownOutcome: z.int().describe('Messages with an unknown outcome: nobody knows whether the carrier has them.'),
-      undecided: formerName(z.int(), 'unknownOutcome'),
-      waiting: z
-        .int()
-        .describe('Messages whose time has come and that are not submitted, also those to be tried again.'),
-      oldestDueSeconds: z.int().describe('How long ago the oldest of them was due for the first time.'),
-      unrouted: z.int().describe('Received messages that no route gives to an account.'),
-      connectors: z.array(
-        z.strictObject({
-          name: z.string(),
-          state: z.enum(['working', 'paused', 'down']),
-          waiting: z.int().describe('Messages that wait for this connector, also for another attempt.'),
-          lastMinute: z.int().describe('Parts submitted in the last minute; at most 1000 are counted.'),
-          receiptLagMs: z.int().nullable().describe('The median time from a submission to its last receipt.'),
-          lastError: z.string().nullable().describe('Reason of the last refusal.'),
-        }),
-      ),
-      unconnected: z
-        .array(
-          z.strictObject({
-            connector: z
-              .string()
-              .nullable()
-              .describe('The missing connector that accounts name; null if there is no default connector.'),
-            waiting: z.int().describe('Messages that are due.'),
-          }),
-        )
-        .describe('Messages that have no connector.'),
-      faults: z.array(z.string()).describe('What is wrong with sending, in words.'),
-    }),
-  }),
+  output: statusOutput,
   example: {
     output: {
       version: '0.2.0',
@@ -176,6 +199,7 @@ export const status = action({
       },
     },
   },
+  command: { say: (state) => statusLines(state).join('\n') },
   run: async ({ database, now, version, engine, backup: readBackup }) => {
     const { bytes, schemaVersion, accounts } = await readStatus(database);
     const read = await readSendingCounts(database, now, countUnrouted);
