@@ -5,10 +5,14 @@
 # or put the file of a release into build/. docs/INSTALL.md says how to run the image.
 # Tags are exact; whoever wants the same bytes each time adds the digest: debian:13.6-slim@sha256:…
 
-# build/ may have the files of several architectures; one goes into the image.
+# build/ may have the files of several architectures; one goes into the image. If it has several versions, choose one
+# with --build-arg VERSION=0.2.0.
 FROM debian:13.6-slim AS file
+ARG VERSION=*
 COPY build/columba-*-linux-* /build/
-RUN install -m 0755 /build/columba-*-linux-"$(uname -m | sed 's/x86_64/x64/; s/aarch64/arm64/')" /columba
+RUN set -- /build/columba-${VERSION}-linux-"$(uname -m | sed 's/x86_64/x64/; s/aarch64/arm64/')" \
+ && if [ $# -ne 1 ]; then echo "build/ has several versions: choose one with --build-arg VERSION=0.2.0" >&2; exit 1; fi \
+ && install -m 0755 "$1" /columba
 
 FROM debian:13.6-slim
 LABEL org.opencontainers.image.title="Columba" \

@@ -30,10 +30,18 @@ const RELEASES = [
   ...readFileSync(join(root, 'CHANGELOG.md'), 'utf8').matchAll(/^## (\d\S+) - (\d{4}-\d\d-\d\d)$/gm),
 ].map(([, release = '', day = '']) => ({ release, epoch: Date.parse(`${day}T00:00:00Z`) / 1_000 }));
 /** The time of every file, which dpkg-deb writes into the archive. */
-const EPOCH = RELEASES.find(({ release }) => release === version)?.epoch ?? 0;
+const EPOCH = dayOf(version);
 
 const { positionals } = parseArgs({ allowPositionals: true });
 for (const platform of positionals.length > 0 ? positionals : [`linux-${process.arch}`]) makePackage(platform);
+
+/** In seconds. Without its day in CHANGELOG.md, a version would be one of 1970. */
+function dayOf(wanted: string): number {
+  const found = RELEASES.find(({ release }) => release === wanted);
+  if (found) return found.epoch;
+  process.stderr.write(`CHANGELOG.md has no heading "## ${wanted} - YYYY-MM-DD", which gives the package its date.\n`);
+  return process.exit(1);
+}
 
 function makePackage(platform: string): void {
   const architecture = ARCHITECTURES[platform];

@@ -56,7 +56,7 @@ export async function runSetup(command: Command): Promise<void> {
   await chooseDatabase(command, answer);
   await withSession(command, { creates: true }, async ({ services, config }) => {
     const setup = { options, config, answer, asks, services: servicesOf(services, config, systemClock) };
-    print(`Database: ${databaseName(config)}`);
+    if (!process.stderr.isTTY) print(`Database: ${databaseName(config)}`); // a terminal has it already
     await addOperator(setup);
     const account = await addAccount(setup);
     await addCarrier(setup);
