@@ -1,7 +1,9 @@
 import { counted, grouped } from '../../base/counted.ts';
 import { type Html, html } from '../../base/html.ts';
 import { accountRecord } from '../../domain/accounts/accounts.ts';
+import { type HourCounts, hourCountsOf } from '../../domain/messages/hour-counts.ts';
 import { createConnectors } from '../../domain/sending/connectors.ts';
+import { CHART_HOURS, dayChart } from '../charts.ts';
 import { contactNames, withLink } from '../contacts/contact-names.ts';
 import { type Row, table } from '../lists.ts';
 import { isFailed, statusCell } from '../messages/status-cell.ts';
@@ -10,6 +12,8 @@ import { empty, head, linkButton, note, panel, person, tablePanel, tile, unreadB
 import { scan } from '../scan.ts';
 import { frameTexts } from '../texts.ts';
 import { clamped, instantOf, localTime, time } from '../words.ts';
+
+import { customerNeeds } from './overview-needs.ts';
 
 /** The first screen of the customer. */
 
@@ -35,6 +39,7 @@ const texts = {
     hint: 'What you send appears here, with what became of it.',
     more: 'All sent',
   },
+  chart: 'Messages, last 14 days',
   stopped: 'Nothing is being sent now. The connection to the carrier has not worked since',
   nothingLost: 'Nothing is lost. Your messages are sent when it works again.',
   waiting: (count: number) => `${counted(count, 'message')} of yours ${count === 1 ? 'waits' : 'wait'} to be sent.`,
@@ -65,22 +70,23 @@ async function failedToday({ domain, account, zone, now }: PageRequest) {
 }
 const UNUSED_SENT = { reference: null, recipient: null, text: null, status: '', updatedAt: 0, marked: false };
 
-async function tiles(request: PageRequest) {
+type Balances = Awaited<ReturnType<PageRequest['domain']['ledger']['balances']>>;
+
+async function tiles(request: PageRequest, { free, held }: Balances) {
   const { domain, account, base, now } = request;
   const unread = await domain.received.countUnread(account.id);
   const failed = await failedToday(request);
   const soon = (await domain.scheduled.soonest(account.id, COUNTED_MAX)).filter(
     ({ scheduledAt }) => scheduledAt <= now + DAY_MS,
   );
-  const { free, held } = await domain.ledger.balances(account.id);
   const atLeast = (count: number) => `${grouped(count)}${count >= COUNTED_MAX ? '+' : ''}`;
   const failures = `${grouped(failed.rows.length)}${failed.isCut ? '+' : ''}`;
-  return html`${[
+  return html`<ul class="tiles" aria-label="${texts.figures}">${[
     tile({ key: 'unread', label: texts.unread, figure: grouped(unread), href: `${base}/inbox?state=unread` }),
     tile({ key: 'failed', label: texts.failed, figure: failures, href: `${base}/sent?state=failed` }),
     tile({ key: 'scheduled', label: texts.scheduled, figure: atLeast(soon.length), href: `${base}/scheduled` }),
     tile({ key: 'free', label: texts.free, figure: grouped(free), href: `${base}/credits`, more: texts.held(held) }),
-  ]}`;
+  ]}</ul>`;
 }
 
 /** Says in words why the connector of the account does not work, without its secrets. */
@@ -143,23 +149,37 @@ const lastOf = (href: string, words: typeof texts.received | typeof texts.sent, 
     html`<a class="small" href="${href}">${words.more}</a>`,
   );
 
+const hoursOf = ({ services, account, now }: PageRequest): Promise<HourCounts[]> =>
+  hourCountsOf(services.database, account.id, now - CHART_HOURS * HOUR_MS);
+const HOUR_MS = 3_600_000;
+
+/** What needs the customer, and the figures. */
+async function counts(request: PageRequest, hours: readonly HourCounts[]): Promise<Html> {
+  const balances = await request.domain.ledger.balances(request.account.id);
+  return html`${await customerNeeds(request, balances.free, hours)}${await tiles(request, balances)}`;
+}
+
 const show = async (request: PageRequest) => {
   const { base, query, domain, account } = request;
   if (query.get('part') === 'unread')
     return { kind: 'fragment', html: unreadBadge(await domain.received.countUnread(account.id)) } as const;
-  if (query.get('part') === 'counts') return { kind: 'fragment', html: await tiles(request) } as const;
+  if (query.get('part') === 'counts')
+    return { kind: 'fragment', html: await counts(request, await hoursOf(request)) } as const;
   const [received, sent] = [await lastReceived(request), await lastSent(request)];
   const isEmpty = received.length === 0 && sent.length === 0 && (await isNew(request));
   const steps = Object.entries(texts.steps).map(
     ([screen, [name, what]], index) =>
       html`<li><span class="face" aria-hidden="true">${index + 1}</span><div><strong>${name}</strong><p>${what}.</p></div>${linkButton(`${base}/${screen}`, name, { look: 's' })}</li>`,
   );
-  const main = html`${head(texts.title)}${await stopped(request)}
-<ul class="tiles" aria-label="${texts.figures}" data-live="${base}/?part=counts" data-mode="whole">${await tiles(request)}</ul>
+  const hours = await hoursOf(request);
+  const shown = isEmpty ? await tiles(request, await domain.ledger.balances(account.id)) : await counts(request, hours);
+  const live = isEmpty ? '' : html` data-live="${base}/?part=counts" data-mode="whole"`;
+  const chart = dayChart(texts.chart, hours, request.now, request.zone);
+  const main = html`${head(texts.title)}${await stopped(request)}<div class="stack"${live}>${shown}</div>
 ${
   isEmpty
     ? panel({ title: texts.stepsTitle, content: html`<ol class="needs">${steps}</ol>`, isFlush: true })
-    : html`${lastOf(`${base}/inbox`, texts.received, received)}${lastOf(`${base}/sent`, texts.sent, sent)}`
+    : html`${lastOf(`${base}/inbox`, texts.received, received)}${panel({ title: texts.chart, content: chart })}${lastOf(`${base}/sent`, texts.sent, sent)}`
 }`;
   return page(texts.title, main, { current: 'overview' });
 };

@@ -1,0 +1,121 @@
+import { counted, grouped } from '../../base/counted.ts';
+import { type Html, html } from '../../base/html.ts';
+import { newestBatches, newestSingles } from '../../domain/messages/batches.ts';
+import type { HourCounts } from '../../domain/messages/hour-counts.ts';
+import { contactNames } from '../contacts/contact-names.ts';
+import { batchName, firstTextsOf } from '../messages/batch-row.ts';
+import type { PageRequest } from '../page-request.ts';
+import { linkButton, need, panel } from '../parts.ts';
+import { durationSaid, messageText, type Tone } from '../words.ts';
+
+/** What a customer should look at first: each a sentence, and the button that helps. */
+
+const texts = {
+  title: 'What needs you',
+  nothing: 'Nothing needs you now.',
+  batch: (failed: number) => `${counted(failed, 'message')} of a send ${failed === 1 ? 'was' : 'were'} not delivered.`,
+  single: (failed: number, isAtLeast: boolean) =>
+    `${grouped(failed)}${isAtLeast ? '+' : ''} single ${failed === 1 ? 'message was' : 'messages were'} not delivered.`,
+  singleWhy: (person: string) => `In the last 48 hours. The newest is to ${person}.`,
+  again: 'See and send again',
+  unanswered: (people: number, isAtLeast: boolean) =>
+    people === 1 && !isAtLeast
+      ? '1 person waits for an answer.'
+      : `${grouped(people)}${isAtLeast ? '+' : ''} people wait for an answer.`,
+  unansweredWhy: (person: string, waited: string) =>
+    `${person} has waited for ${waited}, and nobody has opened the message yet.`,
+  answer: 'Answer',
+  noCredits: 'There are no free credits.',
+  noCreditsWhy: 'Nothing can be sent until your operator adds some.',
+  credits: (days: string) => `Credits last for about ${days}.`,
+  creditsWhy: (free: bigint, perDay: number) =>
+    `${grouped(free)} ${free === 1n ? 'is' : 'are'} free, and about ${grouped(perDay)} a day ${perDay === 1 ? 'goes' : 'go'} out.`,
+  days: (days: number) => (days < 1 ? 'less than a day' : counted(days, 'day')),
+  seeCredits: 'See credits',
+} as const;
+
+const DAY_MS = 24 * 3_600_000;
+/** For so long a failure is shown. */
+const FAILED_MS = 2 * DAY_MS;
+/** The page is requested again every few seconds, so it looks only so far. */
+const MESSAGES_MAX = 100;
+const BATCHES_MAX = 20;
+const CONVERSATIONS_MAX = 50;
+const SHOWN_BATCHES = 3;
+const UNANSWERED_MS = 30 * 60_000;
+const CREDIT_DAYS = 3;
+const SPENT_DAYS = 7;
+const ENDED: readonly string[] = ['EXPIRED', 'UNDELIVERABLE', 'REJECTED'];
+
+const line = (tone: Tone, shape: 'cross' | 'chat' | 'coin', words: string, why: Html | string, to: Link): Html =>
+  need(
+    tone,
+    shape,
+    html`<a href="${to.href}"><strong>${words}</strong></a><p>${why}</p>`,
+    linkButton(to.href, to.act, { look: 's', about: words }),
+  );
+interface Link {
+  readonly href: string;
+  readonly act: string;
+}
+
+/** What ended undelivered and was not sent again. */
+async function failures(request: PageRequest): Promise<Html[]> {
+  const { services, account, base, now } = request;
+  const { database } = services;
+  const batches = (await newestBatches(database, account.id, BATCHES_MAX, null))
+    .filter(({ failed, dueAt }) => failed > 0 && dueAt > now - FAILED_MS)
+    .slice(0, SHOWN_BATCHES);
+  const first = await firstTextsOf(request, batches);
+  const ofBatches = batches.map((batch) => {
+    const to = { href: `${base}/batches/${batch.batchId}?state=failed`, act: texts.again };
+    return line('bad', 'cross', texts.batch(batch.failed), batchName(batch, first.get(batch.batchId)), to);
+  });
+  const newest = await newestSingles(database, account.id, MESSAGES_MAX, null);
+  const failed = newest.filter(({ status, sentAt }) => ENDED.includes(status) && sentAt > now - FAILED_MS);
+  const [last] = failed;
+  if (!last) return ofBatches;
+  const isAtLeast = newest.length === MESSAGES_MAX && (newest.at(-1)?.sentAt ?? 0) > now - FAILED_MS;
+  const name = (await contactNames(request, [last.recipient]))(last.recipient);
+  const href = failed.length === 1 && !isAtLeast ? `${base}/messages/${last.id}` : `${base}/sent?state=failed`;
+  const why = texts.singleWhy(name ?? last.recipient ?? '?');
+  return [...ofBatches, line('bad', 'cross', texts.single(failed.length, isAtLeast), why, { href, act: texts.again })];
+}
+
+/** Whoever wrote last and is not read after half an hour. */
+async function unanswered(request: PageRequest): Promise<Html[]> {
+  const { domain, account, base, now } = request;
+  const { conversations } = await domain.conversations.list(account.id, CONVERSATIONS_MAX);
+  const waiting = conversations.filter(
+    ({ last, lastAt, unread }) => unread > 0 && last?.kind === 'received' && lastAt <= now - UNANSWERED_MS,
+  );
+  const longest = waiting.at(-1);
+  if (!longest) return [];
+  // If even the last of these waits, there may be more.
+  const isAtLeast = conversations.length === CONVERSATIONS_MAX && longest === conversations.at(-1);
+  const name = (await contactNames(request, [longest.number]))(longest.number);
+  const waited = durationSaid(now - longest.lastAt);
+  const why = html`${texts.unansweredWhy(name ?? longest.number, waited)} <span class="quiet">${messageText(longest.last?.text ?? null, 80)}</span>`;
+  const to = { href: `${base}/conversations`, act: texts.answer };
+  return [line('wait', 'chat', texts.unanswered(waiting.length, isAtLeast), why, to)];
+}
+
+/** Measured by the messages of the last week. */
+function credits(free: bigint, hours: readonly HourCounts[], { base, now }: PageRequest): Html[] {
+  const to = { href: `${base}/credits`, act: texts.seeCredits };
+  if (free <= 0n) return [line('bad', 'coin', texts.noCredits, texts.noCreditsWhy, to)];
+  const sum = hours
+    .filter(({ at }) => at > now - SPENT_DAYS * DAY_MS)
+    .reduce((total, { accepted }) => total + accepted, 0);
+  const perDay = Math.ceil(sum / SPENT_DAYS);
+  if (perDay === 0 || free >= BigInt(perDay * CREDIT_DAYS)) return [];
+  const said = texts.days(Math.floor(Number(free) / perDay));
+  return [line('wait', 'coin', texts.credits(said), texts.creditsWhy(free, perDay), to)];
+}
+
+export async function customerNeeds(request: PageRequest, free: bigint, hours: readonly HourCounts[]): Promise<Html> {
+  const found = [...(await failures(request)), ...(await unanswered(request)), ...credits(free, hours, request)];
+  return found.length === 0
+    ? html`<p class="quiet">${texts.nothing}</p>`
+    : panel({ title: texts.title, content: html`<ul class="needs">${found}</ul>`, isFlush: true });
+}
