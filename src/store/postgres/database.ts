@@ -4,7 +4,7 @@ import { isUnavailable, Problem } from '../../base/problem.ts';
 import { Caller } from '../caller.ts';
 import type { Database, Place } from '../database.ts';
 import { otherSessions } from '../schema/distribution-facts.ts';
-import { currentVersion, migrate, type SchemaState } from '../schema/migrations.ts';
+import { currentVersion, migrate, migrations, type SchemaState } from '../schema/migrations.ts';
 import { type Statement, statement } from '../statement.ts';
 import { unavailable } from '../unavailable.ts';
 import { Connection, translateErrors } from './connection.ts';
@@ -101,10 +101,19 @@ async function migrateWhereStored(connection: Connection, now: () => number): Pr
     await migrate(connection, postgresDialect, now);
     return false;
   }
+  if (await isStoredAsDeclared(connection)) return true;
+  // Citus refuses new functions and tables after a change of a table on several connections.
+  await connection.exec("set local citus.multi_shard_modify_mode to 'sequential'");
   const migration = distributedMigration(connection);
   await migrate(migration, postgresDialect, now);
   await migration.finish();
   return true;
+}
+
+/** Workers may only be asked this: Citus allows no tables to be made there. */
+async function isStoredAsDeclared(connection: Connection): Promise<boolean> {
+  const version = Number((await connection.first(currentVersion, {}))?.version ?? 0n);
+  return version === migrations.length && (await readUndistributed(connection)).length === 0;
 }
 
 /** Distributes the tables over the nodes of Citus, while no service uses them. */
