@@ -14,6 +14,10 @@ export interface RouteRow {
 const routes = "select name, definition, updated_at from outbound_route where name > ''";
 
 export const all = statement<Record<string, never>, RouteRow>('outboundRoutes.all', `${routes} order by name`);
+export const withPools = statement<Record<string, never>, RouteRow>(
+  'outboundRoutes.withPools',
+  `${routes} and definition not like '%"senderPool":[]%' order by name`,
+);
 /**
  * What sending has to know, in one statement: all routes, and the guard of the account without a
  * name.

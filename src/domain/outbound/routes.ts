@@ -107,6 +107,12 @@ export async function sendingRules(queries: Queries, account: AccountKey): Promi
   };
 }
 
+/** The routes with a pool of senders that may be about messages of the account. */
+export const routesWithPools = async (queries: Queries, account: bigint): Promise<OutboundRoute[]> =>
+  (await queries.all(sql.withPools, {}))
+    .map(toRoute)
+    .filter((route) => route.senderPool.length > 0 && (route.account?.id ?? account) === account);
+
 function checkWays(ways: readonly Way[], connectors: readonly KnownConnector[], ownUrl: string): void {
   if (ways.length === 0) throw badField('ways', 'a route without a way leads nowhere; name at least one connector');
   const seen = new Set<string>();

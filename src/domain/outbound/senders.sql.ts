@@ -30,10 +30,14 @@ export const keep = statement<One & { rows: string }>(
 /** Some of those that were not used for long: more than one request adds. */
 export const forget = statement<One & { before: number; limit: number }>(
   'senders.forget',
-  `delete from sender_choice where account_id = :account and (route, number_hash) in (
+  `delete from sender_choice where account_id = :account and used_at <= :before and (route, number_hash) in (
      select route, number_hash from sender_choice where account_id = :account and used_at <= :before
      order by used_at {limit :limit})`,
   { affects: 'none' },
+);
+export const nextAccount = statement<{ after: bigint }, { account_id: bigint }>(
+  'senders.nextAccount',
+  'select account_id from sender_choice where account_id > :after order by account_id {limit 1}',
 );
 export const forgetNumber = statement<One & { numberHash: string }>(
   'senders.forgetNumber',

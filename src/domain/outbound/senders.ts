@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto';
+import { sameNumber } from '../../sms/numbers.ts';
 import type { AccountKey } from '../../store/caller.ts';
-import type { Queries } from '../../store/database.ts';
+import type { Database, Queries, Transaction } from '../../store/database.ts';
 import { accountRecordsOf } from '../../store/json.ts';
 import { type OutboundRoute, senderFor } from './choose.ts';
+import { routesWithPools } from './routes.ts';
 import * as sql from './senders.sql.ts';
 
 /**
@@ -66,6 +68,41 @@ export async function pooledSenders(
   }
   return senders;
 }
+
+/**
+ * A person who writes to a sender of a pool gets the answers from it, whichever sender the pool had
+ * given to the number before.
+ */
+export async function answerThrough(
+  { queries, account, at }: Transaction<bigint>,
+  { person, destination, region }: { person: string; destination: string; region: string | null },
+): Promise<void> {
+  const routes = await routesWithPools(queries, account);
+  if (routes.length === 0) return;
+  const same = sameNumber(destination, region);
+  const hash = hashed(person);
+  const written = routes.flatMap(({ name, senderPool }) => {
+    const sender = senderPool.find((each) => each === destination || same.matches(each));
+    return sender === undefined ? [] : [[name, hash, sender, at] as const];
+  });
+  if (written.length > 0) await queries.run(sql.keep, { account, rows: accountRecordsOf(account, written) });
+}
+
+/** Goes through the accounts that know senders again and again, so that idle ones forget too. */
+export function createSenderSweep(database: Database, now: () => number): () => Promise<void> {
+  let after = FIRST;
+  return async () => {
+    for (let count = 0; count < SWEPT_AT_ONCE; count++) {
+      const next = await database.first(sql.nextAccount, { after });
+      after = next?.account_id ?? FIRST;
+      if (!next) return;
+      await database.run(sql.forget, { account: after, before: now() - KEPT_MS, limit: FORGOTTEN_MAX });
+    }
+  };
+}
+const FIRST = -(2n ** 63n);
+/** In each run of the maintenance: 100,000 accounts take half a day. */
+const SWEPT_AT_ONCE = 20;
 
 /** For a person who is erased. */
 export const forgetSender = (queries: Queries, account: AccountKey, recipient: string): Promise<number> =>

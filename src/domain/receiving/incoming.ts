@@ -7,6 +7,7 @@ import { effectiveRegion, lockAccount } from '../accounts/accounts.ts';
 import { addAuditEntry } from '../accounts/audit.ts';
 import { type BlacklistEntry, createBlacklist } from '../contacts/blacklist.ts';
 import { putIntoInbox } from '../messages/received.ts';
+import { answerThrough } from '../outbound/senders.ts';
 import { createOptOuts } from '../sending/opt-out.ts';
 import { sendAnswer } from './answer.ts';
 import * as sql from './incoming.sql.ts';
@@ -244,6 +245,9 @@ export async function storeFor(
   const sender = normalisedSender(message.sender, region);
   const received = { sender, text, shortCode: destination, receivedAt };
   const id = await putIntoInbox({ queries, account, at: now() }, received);
+  if (sender.startsWith('+')) {
+    await answerThrough({ queries, account, at: now() }, { person: sender, destination, region });
+  }
   const word = isNumber(sender) ? replyWordOf(text, keyword, receiver) : null;
   const isOwnStop = ({ origin, evidence }: Pick<BlacklistEntry, 'origin' | 'evidence'>) =>
     origin === 'STOP' ||

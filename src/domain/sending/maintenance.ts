@@ -3,6 +3,7 @@ import type { Database, TransactionQueries } from '../../store/database.ts';
 import { elementsOf } from '../../store/json.ts';
 import { eachAccount } from '../../store/transactions.ts';
 import { forgetDrafts } from '../messages/drafts.ts';
+import { createSenderSweep } from '../outbound/senders.ts';
 import { compareAddresses, type Named } from './addressed.ts';
 import { removeUseless } from './attempts.sql.ts';
 import { type ConnectorRecord, createConnectors } from './connectors.ts';
@@ -52,6 +53,7 @@ export type Maintenance = ReturnType<typeof createMaintenance>;
 export function createMaintenance(database: Database, incoming: IncomingMaintenance, settings: MaintenanceSettings) {
   const { now, receiptsHeldMax = RECEIPTS_HELD_MAX } = settings;
   const sweepPassed = createSweep(database);
+  const sweepSenders = createSenderSweep(database, now);
   const expire = createExpiry(database, now, skipping);
   const watch = createWatch(database, settings, silenceAll);
 
@@ -114,6 +116,7 @@ export function createMaintenance(database: Database, incoming: IncomingMaintena
       await incoming.forgetOld(BATCH);
       await forgetDrafts(database, now());
       await sweepPassed(lookedTo);
+      await sweepSenders();
       return { held, silent, incomplete, expired: await expire(isStopping) };
     },
   };
