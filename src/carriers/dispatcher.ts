@@ -1,10 +1,10 @@
 import { createBackOff } from '../base/back-off.ts';
 import type { Clock } from '../base/clock.ts';
 import { createPauses } from '../base/event-loop.ts';
-import { isOutage } from '../base/problem.ts';
 import { type ClaimedMessage, type Claiming, partsSubmitted } from '../domain/sending/claim.ts';
 import type { ConnectorRecord, Connectors, LastResults } from '../domain/sending/connectors.ts';
-import { type Connector, NOT_TOLD, type SubmitResult, WITHHELD } from './connector.ts';
+import type { Connector, SubmitResult } from './connector.ts';
+import { createOptOutCheck } from './opt-out-check.ts';
 import type { Settler } from './settler.ts';
 import { NO_ANSWER, outcomeOf, partResults, refusalOf, submissionsOf } from './submissions.ts';
 import type { Throttle } from './throttle.ts';
@@ -53,8 +53,6 @@ const CLAIM_MAX = 250;
 const AGAIN_MS = 20;
 // Calls are answered after this much work.
 const PAUSE_AFTER_MS = 0.5;
-// A claim has looked at the blacklist. A submission that has waited for longer looks once more.
-const FRESH_MS = 50;
 const DOWN_FIRST_MS = 1_000;
 const DOWN_LAST_MS = 30_000;
 // After this many unanswered submissions in a row the carrier counts as down, because an operator
@@ -310,6 +308,8 @@ interface SubmittingEvents {
   readonly onSettled: () => void;
 }
 
+type Withheld = ReturnType<typeof createOptOutCheck>;
+
 /** Submits each message by itself, so that a slow one does not delay the others. */
 function createSubmitting(parts: DispatcherParts, { onResults, onSettled }: SubmittingEvents) {
   const { connector, claiming, settler, clock, settings, failed } = parts;
@@ -318,8 +318,8 @@ function createSubmitting(parts: DispatcherParts, { onResults, onSettled }: Subm
   const underWay = new Set<Promise<void>>();
   const stopped = new AbortController();
 
-  async function submit(message: ClaimedMessage, claimedAt: number, signal: AbortSignal): Promise<void> {
-    const results = await resultsOf(message, claimedAt, signal);
+  async function submit(message: ClaimedMessage, withheld: Withheld, signal: AbortSignal): Promise<void> {
+    const results = await resultsOf(message, withheld, signal);
     onResults(message, results);
     const times = { now: now(), random, unknownOutcomeMs: settings.unknownOutcomeMs };
     const outcome = outcomeOf(message, results, times);
@@ -328,21 +328,11 @@ function createSubmitting(parts: DispatcherParts, { onResults, onSettled }: Subm
     await settler.add(refusal === undefined ? settlement : { ...settlement, refusal });
   }
 
-  async function withheld(message: ClaimedMessage, claimedAt: number): Promise<SubmitResult | null> {
-    if (Math.abs(now() - claimedAt) < FRESH_MS) return null;
-    try {
-      return (await claiming.isOptedOut(message)) ? WITHHELD : null;
-    } catch (thrown) {
-      if (!isOutage(thrown)) failed(thrown); // the claims of this dispatcher report an outage once for all messages
-      return NOT_TOLD;
-    }
-  }
-
-  async function resultsOf(message: ClaimedMessage, claimedAt: number, signal: AbortSignal): Promise<SubmitResult[]> {
+  async function resultsOf(message: ClaimedMessage, withheld: Withheld, signal: AbortSignal): Promise<SubmitResult[]> {
     try {
       const submissions = submissionsOf(message, connector.partsAs).map((part) => ({
         ...part,
-        withheld: () => withheld(message, claimedAt),
+        withheld: () => withheld(message),
       }));
       const results = await connector.submit(submissions, signal);
       return message.parts.map((_, index) => results[index] ?? NO_ANSWER);
@@ -359,10 +349,10 @@ function createSubmitting(parts: DispatcherParts, { onResults, onSettled }: Subm
       if (messages.length === 0) return; // most looks find nothing, and need no timer
       const signal = AbortSignal.any([clock.timeout(timeoutMs), stopped.signal]);
       const pause = createPauses(PAUSE_AFTER_MS);
-      const claimedAt = now();
+      const withheld = createOptOutCheck(messages, now(), { claiming, now, failed });
       for (const message of messages) {
         await pause();
-        const submitted = submit(message, claimedAt, signal).finally(() => {
+        const submitted = submit(message, withheld, signal).finally(() => {
           underWay.delete(submitted);
           onSettled();
         });

@@ -82,8 +82,8 @@ onEveryEngine('faults of a dispatcher', (engine) => {
       await place.promise;
       return (await part.withheld?.()) ?? TAKEN;
     };
-    const isOptedOut = () => Promise.reject(new Error('no answer'));
-    const bench = await opened(engine, t, afterPlace, {}, {}, NO_THROTTLE, () => {}, { isOptedOut });
+    const optedOutAmong = () => Promise.reject(new Error('no answer'));
+    const bench = await opened(engine, t, afterPlace, {}, {}, NO_THROTTLE, () => {}, { optedOutAmong });
     await bench.send(1);
     await until('it is claimed', () => bench.submitted.length === 1);
     bench.clock.now += 1_000; // longer than the look of the claim counts

@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { Problem } from '../../src/base/problem.ts';
+import { NOT_TOLD, WITHHELD } from '../../src/carriers/connector.ts';
+import { createOptOutCheck } from '../../src/carriers/opt-out-check.ts';
 import { createBlacklist } from '../../src/domain/contacts/blacklist.ts';
 import { createScheduled } from '../../src/domain/messages/scheduled.ts';
 import { createRouting } from '../../src/domain/receiving/routes.ts';
 import { createAccepting } from '../../src/domain/sending/accept.ts';
+import type { ClaimedMessage } from '../../src/domain/sending/claim.ts';
 import { createOptOuts } from '../../src/domain/sending/opt-out.ts';
 import { onOneEngine } from '../support/engines.ts';
 import { openGateway, scripted, until } from '../support/gateway.ts';
@@ -12,6 +16,37 @@ import { message } from '../support/sending.ts';
 
 const NUMBER = '+27825550201';
 const OTHER = '+27825550202';
+
+test('one question about opt-outs is about the messages that leave next, and its answer counts for 50 ms', async () => {
+  let now = 0;
+  const questions: bigint[][] = [];
+  let answer = async (asked: readonly ClaimedMessage[]) => asked.filter(({ id }) => id === 3n);
+  const optedOutAmong = (asked: readonly ClaimedMessage[]) => {
+    questions.push(asked.map(({ id }) => id));
+    return answer(asked);
+  };
+  const messages = Array.from(
+    { length: 70 },
+    (_, index) => ({ account: index < 68 ? 1n : 2n, id: BigInt(index) }) as ClaimedMessage,
+  );
+  const failed = (thrown: unknown) => assert.fail(String(thrown));
+  const check = createOptOutCheck(messages, now, { claiming: { optedOutAmong }, now: () => now, failed });
+  const of = (index: number) => check(messages[index] as ClaimedMessage);
+  assert.deepEqual([await of(0), questions], [null, []], 'the claim has just looked');
+  now = 60;
+  assert.deepEqual(await Promise.all([of(1), of(2), of(3)]), [null, null, WITHHELD]);
+  assert.equal(questions.length, 1);
+  assert.deepEqual([questions[0]?.length, questions[0]?.at(-1)], [65, 65n]);
+  assert.equal(await of(67), null);
+  assert.deepEqual(questions.at(-1)?.includes(67n), true, 'it was not among those of the first question');
+  assert.equal(await of(69), null);
+  assert.deepEqual(questions.at(-1), [69n, 68n], 'another account');
+  now = 120;
+  answer = () => Promise.reject(new Problem('unavailable', 'no answer'));
+  assert.deepEqual(await Promise.all([of(4), of(5)]), [NOT_TOLD, NOT_TOLD]);
+  answer = async () => [];
+  assert.equal(await of(6), null, 'a question that failed is put again');
+});
 
 onOneEngine('an opt-out while a connector works', (engine) => {
   test('after an opt-out while its connector was paused, the carrier gets no message for the number when the connector is resumed', async (t) => {

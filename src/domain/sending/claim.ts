@@ -11,7 +11,7 @@ import { pausedAt } from './connectors.sql.ts';
 import * as sql from './dispatch.sql.ts';
 import { divided, escalate, NEVER, reconsider, requeue } from './end.ts';
 import { type DueMessage, endWithoutTrying, leaveSchedule } from './expire.ts';
-import { endOptedOut, isOptedOut } from './opt-out.ts';
+import { endOptedOut, optedOutAmong } from './opt-out.ts';
 import { afterQuietHours } from './quiet-hours.ts';
 import type { SubmittedMessage } from './settle.ts';
 
@@ -128,9 +128,9 @@ export function createClaiming(database: Database, settings: ClaimingSettings) {
     isAnythingDue: async (share: ConnectorShare): Promise<boolean> =>
       (await dueAccounts(database, share, now())).length > 0,
 
-    /** Whether the recipient of a claimed message has opted out since the claim. */
-    isOptedOut: (message: ClaimedMessage): Promise<boolean> =>
-      isOptedOut(database, message, settings.defaultRegion ?? null),
+    /** Those messages of one account whose recipients have opted out since the claim. */
+    optedOutAmong: (messages: readonly ClaimedMessage[]): Promise<ClaimedMessage[]> =>
+      optedOutAmong(database, messages, settings.defaultRegion ?? null),
 
     /** When the next message is due; null without any. */
     async nextDueAt(share: ConnectorShare): Promise<number | null> {

@@ -100,20 +100,18 @@ export async function endOptedOut<T extends DispatchRow & { readonly recipient: 
   return messages.filter((message) => !isEnded(message));
 }
 
-/** Whether the recipient of a claimed message has opted out since the claim. */
-export async function isOptedOut(
-  queries: Queries,
-  {
-    account,
-    recipient,
-    isAnswer,
-  }: { readonly account: bigint; readonly recipient: string; readonly isAnswer: boolean },
-  defaultRegion: string | null,
-): Promise<boolean> {
-  if (isAnswer) return false;
+/** Those claimed messages of one account whose recipients have opted out since the claim. */
+export async function optedOutAmong<
+  T extends { readonly account: bigint; readonly recipient: string; readonly isAnswer: boolean },
+>(queries: Queries, messages: readonly T[], defaultRegion: string | null): Promise<T[]> {
+  const asked = messages.filter(({ isAnswer }) => !isAnswer);
+  const account = asked[0]?.account;
+  if (account === undefined) return [];
   const customer = await findAccount(queries, account);
-  if (!customer) return true;
-  return (await blacklistedOf(queries, account, [recipient], effectiveRegion(customer, defaultRegion))).has(recipient);
+  if (!customer) return asked;
+  const numbers = asked.map(({ recipient }) => recipient);
+  const blacklisted = await blacklistedOf(queries, account, numbers, effectiveRegion(customer, defaultRegion));
+  return asked.filter(({ recipient }) => blacklisted.has(recipient));
 }
 
 /** For a settlement: an opt-out that came while a message was claimed ends the message. */
