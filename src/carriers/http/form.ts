@@ -18,12 +18,12 @@ const declared = z
   .regex(/^[a-z][A-Za-z0-9]{0,39}\??$/, 'expected a name such as apiKey, with a question mark if it is optional');
 
 const SOURCE =
-  'status, body, attemptId, header:NAME, json:/POINTER, form:NAME, query:NAME, any:NAME, setting:NAME or literal:TEXT';
+  'status, body, between:BEFORE...AFTER, attemptId, header:NAME, json:/POINTER, form:NAME, query:NAME, any:NAME, setting:NAME or literal:TEXT';
 const source = z
   .string()
   .max(200)
   .regex(
-    /^(?:status|body|attemptId|json:(?:\/.*)?|any:.+|(?:header|form|query|setting|literal):.+)$/,
+    /^(?:status|body|attemptId|json:(?:\/.*)?|any:.+|between:.+\.\.\..*|(?:header|form|query|setting|literal):.+)$/,
     `expected ${SOURCE}`,
   );
 const sources = z

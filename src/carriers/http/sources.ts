@@ -42,6 +42,8 @@ function valueIn(source: string, from: Readable): unknown {
       return from.status;
     case 'body':
       return from.body.toString('utf8');
+    case 'between':
+      return between(from.body.toString('utf8'), name);
     case 'attemptId':
       return from.attemptId;
     case 'header':
@@ -59,6 +61,19 @@ function valueIn(source: string, from: Readable): unknown {
     default:
       return anyOf(name, from);
   }
+}
+
+/** The texts before and after a value in a body. */
+const MARKS = /^(.+?)\.\.\.(.*)$/;
+
+/** `<id>...</id>` in XML, or `ID: ...` in plain text, up to the end of the line. */
+function between(body: string, marks: string): string | undefined {
+  const [, before = '', after = ''] = MARKS.exec(marks) ?? [];
+  const place = body.indexOf(before);
+  if (place < 0) return undefined;
+  const rest = body.slice(place + before.length);
+  const length = after === '' ? rest.search(/[\r\n]|$/) : rest.indexOf(after);
+  return length < 0 ? undefined : rest.slice(0, length).trim();
 }
 
 /** `any:/a,/b` is the first of several pointers; `any:name` a field wherever it is. */

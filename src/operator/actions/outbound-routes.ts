@@ -272,7 +272,7 @@ const triedOutput = z.strictObject({
       connector: z.string(),
       price: z.int().describe('Credits for a part.'),
       cost: z.string().nullable(),
-      passedOver: z.string().nullable().describe('Why it is passed over now; null if it is used.'),
+      passedOver: z.string().nullable().describe('Why it is passed over now; null if it may take the message.'),
     }),
   ),
   others: z
@@ -323,7 +323,7 @@ export const outboundRouteTry = action({
             each.connector,
             counted(each.price, 'credit'),
             each.cost ?? '',
-            each.passedOver ?? 'used',
+            each.passedOver ?? (each.connector === connector ? 'takes it' : 'takes it if no way before it can'),
           ]
             .filter(Boolean)
             .join('  '),

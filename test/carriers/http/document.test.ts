@@ -35,4 +35,49 @@ describe('docs/PROVIDERS.md', () => {
     for (const result of RESULTS) assert.ok(document.includes(`\n| \`${result}\` |`), result);
     for (const field of Object.keys(httpConfig.shape)) assert.ok(document.includes(`\n| \`${field}\` |`), field);
   });
+
+  test('an answer in XML and a message in plain text are read between two texts', () => {
+    const file = {
+      title: 'XML',
+      receipts: 'none',
+      request: {
+        method: 'POST',
+        url: 'https://provider.example/send',
+        form: { to: '{recipient|noplus}', text: '{text}' },
+      },
+      answer: [
+        { when: { 'between:<code>...</code>': '0' }, result: 'accepted', gatewayId: 'between:<id>...</id>' },
+        { when: { 'between:<code>...</code>': { present: true } }, result: 'permanent', reason: 'between:<why>...' },
+      ],
+      callbacks: [
+        {
+          ...{ path: 'in', is: 'incoming', methods: ['POST'], body: 'text', check: { kind: 'secretPath' } },
+          read: { sender: 'between:FROM ...', destination: 'literal:31234', text: 'between:TEXT ...END' },
+          answer: { status: 200 },
+        },
+      ],
+      examples: {
+        answers: [
+          {
+            status: 200,
+            body: '<r><code>0</code><id> 42 </id></r>',
+            expect: { result: 'accepted', gatewayId: '42' },
+          },
+          {
+            status: 200,
+            body: '<code>7</code>\n<why>bad number\r\n',
+            expect: { result: 'permanent', reason: 'bad number' },
+          },
+          { status: 200, body: '<code>0', expect: { result: 'unknown' } },
+        ],
+        callbacks: [
+          {
+            ...{ path: 'in', text: 'FROM 27825550201\nTEXT two\nlines END' },
+            expect: [{ sender: '27825550201', destination: '31234', text: 'two\nlines' }],
+          },
+        ],
+      },
+    };
+    assert.ok(configOf(file as never, 'https://provider.example'));
+  });
 });
