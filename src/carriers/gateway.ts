@@ -1,5 +1,6 @@
 import { hostname } from 'node:os';
-import type { Clock } from '../base/clock.ts';
+import { type Clock, within } from '../base/clock.ts';
+import { nextTurn } from '../base/event-loop.ts';
 import { randomBytes } from '../base/random.ts';
 import { createRepeat } from '../base/repeat.ts';
 import { createClaiming } from '../domain/sending/claim.ts';
@@ -16,7 +17,7 @@ import type { CarrierEvents, Connector } from './connector.ts';
 import type { ConnectorDependencies } from './dependencies.ts';
 import { createDispatcher, type Dispatcher, type DispatcherSettings } from './dispatcher.ts';
 import { createConnector } from './kinds.ts';
-import { createSettler } from './settler.ts';
+import { createSettler, type Settler } from './settler.ts';
 import { newAttemptId } from './submissions.ts';
 import { NO_THROTTLE, type Throttle } from './throttle.ts';
 import { createWaysOut } from './ways-out.ts';
@@ -94,6 +95,7 @@ export function createGateway(parts: GatewayParts): Gateway {
   const waysOut = createWaysOut({ database, connectors, clock, failed, moved: () => wake() });
   const settling = createSettling(database, now, parts.onGatewayIds, optOutsOf(defaultRegion), waysOut);
   const settler = createSettler(settling, clock.sleep, failed, throttle);
+  const events = afterAnswers(parts.events, settler, clock);
   const { leaseMs, unknownOutcomeMs } = settings;
   const owner = `${hostname()}:${process.pid}:${randomBytes(4).toString('hex')}`;
   const claimSettings = { now, owner, newAttemptId, leaseMs, unknownOutcomeMs, defaultRegion, failed };
@@ -110,7 +112,7 @@ export function createGateway(parts: GatewayParts): Gateway {
     const connector = (parts.create ?? createConnector)(record.name, record.kind, config, deps);
     const { sendsReceipts = true } = connector;
     if (sendsReceipts !== record.sendsReceipts) await connectors.setSendsReceipts(record.name, sendsReceipts);
-    await connector.start(parts.events);
+    await connector.start(events);
     const dispatcher = createDispatcher({
       connector,
       record,
@@ -182,6 +184,31 @@ export function createGateway(parts: GatewayParts): Gateway {
       await Promise.all([...running.values()].map(end));
       await settler.empty();
       await waysOut.flush().catch(failed);
+    },
+  };
+}
+
+// Without the database nothing is settled; then the receipt is refused as any other.
+const ANSWERS_WAIT_MS = 1_000;
+
+/**
+ * A receipt often comes with the answer to its submission. It waits until that is on disk: it would
+ * not find its submission before, and a receipt that is held costs twice as many statements.
+ */
+function afterAnswers(events: CarrierEvents, settler: Settler, clock: Clock): CarrierEvents {
+  let ready: Promise<unknown> | undefined;
+  async function wait(): Promise<void> {
+    await nextTurn(); // answers of this turn are on their way to the settler
+    ready = undefined;
+    const written = settler.written();
+    if (written) await within(clock, ANSWERS_WAIT_MS, written, undefined);
+  }
+  return {
+    ...events,
+    async receipt(receipt) {
+      ready ??= wait();
+      await ready;
+      await events.receipt(receipt);
     },
   };
 }

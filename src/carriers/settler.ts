@@ -12,6 +12,11 @@ export interface Settler {
   add(settlement: Settlement): Promise<void>;
   /** Resolves when no result waits. */
   empty(): Promise<void>;
+  /**
+   * Resolves when the results that have come so far are on disk, or are settled apart. Undefined if
+   * none waits.
+   */
+  written(): Promise<void> | undefined;
 }
 
 interface Waiting {
@@ -42,6 +47,9 @@ export function createSettler(
   const apart = new Map<bigint, Waiting[]>();
   const alone = new Set<Promise<void>>();
   let running: Promise<void> | undefined;
+  /** For those who wait for the results in `waiting`, and in the batch that is being written. */
+  let next = Promise.withResolvers<void>();
+  let current = next;
 
   /**
    * Returns the error with which the database refused the work, or undefined. It tries again while
@@ -65,9 +73,12 @@ export function createSettler(
       await throttle();
       await nextTurn(); // results of this turn join the batch
       const batch = waiting.splice(0, BATCH_MAX);
+      current = next;
+      if (waiting.length === 0) next = Promise.withResolvers();
       const thrown = await attempted(() => settling.settle(settlementsOf(batch)), isOutage);
       if (thrown === undefined) for (const { resolve } of batch) resolve();
       else settleApart(batch);
+      if (next !== current) current.resolve();
     }
     running = undefined;
   }
@@ -106,6 +117,7 @@ export function createSettler(
         (own ?? waiting).push({ settlement, resolve });
         if (!own) running ??= settleAll();
       }),
+    written: () => (waiting.length > 0 ? next.promise : running && current.promise),
     async empty() {
       while (running || alone.size > 0) await Promise.all([running, ...alone]);
     },

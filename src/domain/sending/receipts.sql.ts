@@ -1,5 +1,5 @@
 import type { AccountKey } from '../../store/caller.ts';
-import { defineColumns, type RowOf, type ValuesOf } from '../../store/columns.ts';
+import { defineColumns, type RowOf } from '../../store/columns.ts';
 import { statement } from '../../store/statement.ts';
 import type { AttemptRow } from './attempts.sql.ts';
 
@@ -22,7 +22,6 @@ const HELD_FIELDS = {
   /** 1 if it is about all parts of its message. */
   forAllParts: 'long',
 } as const;
-type HeldReceipt = ValuesOf<typeof HELD_FIELDS>;
 type HeldMatchRow = RowOf<typeof HELD_FIELDS> & Pick<AttemptRow, 'message_id' | 'attempt' | 'part' | 'submitted_at'>;
 const held = defineColumns(HELD_FIELDS);
 
@@ -79,10 +78,11 @@ export const heldMatches = statement<{ limit: number }, Pick<AttemptRow, 'accoun
    where attempt.connector = held_receipt.connector and attempt.gateway_id = held_receipt.gateway_id
      and attempt.gateway_id is not null {limit :limit}`,
 );
-export const removeHeld = statement<Pick<HeldReceipt, 'connector' | 'gatewayId' | 'attemptId' | 'status'>>(
+export const removeHeld = statement<{ rows: string }>(
   'receipts.removeHeld',
-  `delete from held_receipt where connector = :connector and gateway_id = :gatewayId and attempt_id = :attemptId
-     and status = :status`,
+  `delete from held_receipt where (connector, gateway_id, attempt_id, status) in (
+     select connector, gateway_id, attempt_id, status
+     from {records :rows connector text, gateway_id text, attempt_id text, status text} as applied)`,
   { affects: 'none' },
 );
 /** Held receipts that name addresses and were not compared yet. */

@@ -210,9 +210,8 @@ export async function applyHeldReceipts(
   const ids = elementsOf([...new Set(messageIds)]);
   const rows = await queries.all(sql.heldOf, { account, ids });
   if (rows.length === 0) return;
-  for (const { connector, gateway_id: gatewayId, attempt_id: attemptId, status } of rows) {
-    await queries.run(sql.removeHeld, { connector, gatewayId, attemptId, status });
-  }
+  const keys = rows.map(({ connector, gateway_id, attempt_id, status }) => [connector, gateway_id, attempt_id, status]);
+  await queries.run(sql.removeHeld, { rows: recordsOf(keys) });
   const receipts = rows.map(({ connector, message_id: messageId, attempt, part, status, at, detail, ...row }) => ({
     connector,
     isForAllParts: row.for_all_parts === 1n,
