@@ -7,6 +7,7 @@ import { newWebhookSecret } from '../domain/webhooks/webhooks.ts';
 import type { Database } from '../store/database.ts';
 import { createCallback } from './callback.ts';
 import type { CarrierEvents, Connector } from './connector.ts';
+import type { Noticed } from './dependencies.ts';
 import type { Gateway } from './gateway.ts';
 import { createConnector } from './kinds.ts';
 
@@ -32,6 +33,7 @@ export interface CallbackParts {
   readonly ofFile: readonly NewConnector[];
   /** Called with the reason of a refusal, for the log, because the answer does not say it. */
   readonly denied?: (name: string, reason: string, client: string) => void;
+  readonly noticed?: Noticed;
   /** Tests make connectors of their own. */
   readonly create?: typeof createConnector;
 }
@@ -74,8 +76,10 @@ export function createCarrierCallbacks(parts: CallbackParts): CarrierCallbacks {
   }
 
   /** It only helps the operator, so it is lost if the database does not take it. */
-  const keepUnread = (name: string, answer: string): void =>
-    void connectors.setUnreadAnswer(name, answer).catch(() => {});
+  const keepUnread = (name: string, answer: string): void => {
+    parts.noticed?.(name, 'unread');
+    connectors.setUnreadAnswer(name, answer).catch(() => {});
+  };
 
   /** Compares with a secret that nobody has, which takes as long as comparing with a real one. */
   const unknown = createCallback('', { ...NOWHERE, secret: newWebhookSecret() }, { clock: parts.clock });

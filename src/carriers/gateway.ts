@@ -14,7 +14,7 @@ import { optOutsOf } from '../domain/sending/opt-out.ts';
 import { createSettling, type OnGatewayIds } from '../domain/sending/settle.ts';
 import type { Database } from '../store/database.ts';
 import type { CarrierEvents, Connector } from './connector.ts';
-import type { ConnectorDependencies } from './dependencies.ts';
+import type { ConnectorDependencies, Noticed } from './dependencies.ts';
 import { createDispatcher, type Dispatcher, type DispatcherSettings } from './dispatcher.ts';
 import { createConnector } from './kinds.ts';
 import { createSettler, type Settler } from './settler.ts';
@@ -53,6 +53,7 @@ export interface GatewayParts {
   readonly connectorChanged?: (name: string, downReason: string | null) => void;
   /** Called if there is no connector but the built-in loopback. */
   readonly builtinUsed?: () => void;
+  readonly noticed?: Noticed;
   /** Tests make connectors of their own. */
   readonly create?: typeof createConnector;
   /** Lets calls go first. */
@@ -100,8 +101,12 @@ export function createGateway(parts: GatewayParts): Gateway {
   const owner = `${hostname()}:${process.pid}:${randomBytes(4).toString('hex')}`;
   const claimSettings = { now, owner, newAttemptId, leaseMs, unknownOutcomeMs, defaultRegion, failed };
   const claiming = createClaiming(database, claimSettings);
-  const unread = (name: string, answer: string): void => void connectors.setUnreadAnswer(name, answer).catch(failed);
-  const deps: ConnectorDependencies = { clock, unread, ...(parts.log && { log: parts.log }) };
+  const { noticed = () => {} } = parts;
+  const unread = (name: string, answer: string): void => {
+    noticed(name, 'unread');
+    connectors.setUnreadAnswer(name, answer).catch(failed);
+  };
+  const deps: ConnectorDependencies = { clock, unread, noticed, ...(parts.log && { log: parts.log }) };
   const configs = new Map(ofFile.map(({ name, config }) => [name, config]));
   const running = new Map<string, Running>();
   let isPrepared = false;

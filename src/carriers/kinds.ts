@@ -92,7 +92,8 @@ export const kinds: Readonly<Record<ConnectorKind, Kind>> = {
     places: ['host', 'port', 'tls', 'tlsCertificate', 'tlsServerName', 'receiverHost', 'receiverPort', 'systemId'],
     submissionsMax: 500,
     fieldsIn: ({ tlvs }) => tlvs.flatMap(({ field }) => (field === undefined ? [] : [field])),
-    create: (name, config, { clock, log = SILENT }) => createSmpp(name, config, { clock, log }),
+    create: (name, config, { clock, log = SILENT, noticed = () => {} }) =>
+      createSmpp(name, config, { clock, log, noticed }),
   }),
 };
 

@@ -22,7 +22,6 @@ import { createCluster } from './cluster.ts';
 import { type App, type AppDependencies, createApp } from './compose/contract.ts';
 import { serveHealthOfWorkers } from './health-thread.ts';
 import { enterInstallation } from './installation.ts';
-import type { FailureReason } from './telemetry/credential-failures.ts';
 import { serveAggregatedMetrics } from './telemetry/telemetry.ts';
 import { createWebProcess, isWebProcess, serveWebProcess } from './web-process.ts';
 import { createAskPrimary } from './worker-channel.ts';
@@ -173,7 +172,7 @@ async function serveByWorkers(config: Config, deps: AppDependencies): Promise<nu
       const serving = serveAggregatedMetrics(config, { ...app, ...deps });
       ports.push(await serving.catch(takenPort(config)));
     }
-    return await superviseWorkers(config, deps, accounts, app.credentialFailures.count);
+    return await superviseWorkers(config, deps, accounts, app);
   } finally {
     for (const port of ports) await port.close();
     await backups?.stop();
@@ -185,10 +184,10 @@ async function superviseWorkers(
   config: Config,
   deps: AppDependencies,
   accounts: number,
-  refused: (reason: FailureReason) => void,
+  { credentialFailures, oddities }: Pick<App, 'credentialFailures' | 'oddities'>,
 ): Promise<number> {
   const isWebWanted = webPortOf(config) !== null || config.dispatcher;
-  const web = isWebWanted ? createWebProcess(deps, refused) : undefined;
+  const web = isWebWanted ? createWebProcess(deps, credentialFailures.count, oddities.count) : undefined;
   const listening = once(cluster, 'listening') as Promise<[Worker, Address]>;
   process.env.COLUMBA_LOG_KEY = config.logKey || randomBytes(32).toString('hex'); // one for all workers
   const workers = createCluster(

@@ -2,6 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { constants, getPriority, setPriority } from 'node:os';
 import type { Clock } from '../base/clock.ts';
+import type { Noticed } from '../carriers/dependencies.ts';
 import type { Gateway } from '../carriers/gateway.ts';
 import type { Config } from '../config/settings.ts';
 import { type Child, createSupervisor, type Supervisor, type SupervisorParts } from './child-process.ts';
@@ -24,13 +25,20 @@ export interface WebProcess extends Supervisor {
 const ROLE = 'COLUMBAS_ROLE';
 export const isWebProcess = (): boolean => process.env[ROLE] === 'web' && process.send !== undefined;
 
+/** What the web process counts. */
+interface Told {
+  readonly refused?: FailureReason;
+  readonly oddity?: Parameters<Noticed>;
+}
+
 /**
- * `refused` is called for each credential that the web process refused, because its metrics are
- * served here.
+ * `refused` is called for each credential that the web process refused, and `noticed` for what its
+ * connectors got that was not as expected, because its metrics are served here.
  */
 export function createWebProcess(
   { log, clock }: Pick<SupervisorParts, 'log' | 'clock'>,
   refused: (reason: FailureReason) => void,
+  noticed: Noticed,
 ): WebProcess {
   let latest: ChildProcess | undefined;
   let address: string | undefined;
@@ -38,8 +46,9 @@ export function createWebProcess(
   function begin(): Child {
     const child = fork(process.argv[1] as string, process.argv.slice(2), { env: { ...process.env, [ROLE]: 'web' } });
     latest = child;
-    child.on('message', ({ refused: reason }: { refused?: FailureReason }) => {
+    child.on('message', ({ refused: reason, oddity }: Told) => {
       if (reason !== undefined) refused(reason);
+      if (oddity !== undefined) noticed(...oddity);
     });
     const serves = (once(child, 'message') as Promise<[{ address?: string }]>).then(([told]) => {
       address = told.address;
@@ -116,7 +125,8 @@ export async function serveWebProcess(
     gateway = await startGateway(app, config, deps, app.engine === 'postgres' ? calls : undefined);
     const server = await startWeb(app, config, deps, gateway).catch(taken);
     process.send?.({ address: server?.address });
-    app.credentialFailures.onCount = (refused) => void process.send?.({ refused });
+    app.credentialFailures.onCount = (refused) => void process.send?.({ refused } satisfies Told);
+    app.oddities.onCount = (...oddity) => void process.send?.({ oddity } satisfies Told);
     await asked;
     app.health.stopping();
     await server?.close();

@@ -7,6 +7,7 @@ import { Registry } from 'prom-client';
 import { parse } from 'yaml';
 import type { ProblemKind } from '../../src/base/problem.ts';
 import { settings } from '../../src/config/settings.ts';
+import { createCarrierOddities, odditiesMetric } from '../../src/serve/telemetry/carrier-oddities.ts';
 import { addSendingMetrics } from '../../src/serve/telemetry/sending-metrics.ts';
 import { type Engine, engines } from '../support/engines.ts';
 import { freePort } from '../support/free-port.ts';
@@ -48,11 +49,14 @@ const KINDS = ['internal', 'unavailable'] satisfies ProblemKind[] as string[];
 const ADDED = ['job', 'instance'];
 
 const counts = { accepted: 1, temporary: 0, permanent: 0, unknownOutcome: 0, failovers: 0 };
-/** Of a service with an outbound route, which a new one does not have. */
+/** Of a service with an outbound route and an odd carrier, which a new one does not have. */
 async function metricsOfARoute(): Promise<string> {
   const registry = new Registry();
   const routes = [{ route: 'za', connector: 'loopback', ...counts }];
   const sending = { due: 0, submitting: 0, unknownOutcome: 0, held: 0, waiting: 0, oldestDueMs: 0, unrouted: 0 };
+  const oddities = createCarrierOddities();
+  oddities.count('loopback', 'unread');
+  registry.registerMetric(odditiesMetric(oddities.counters));
   addSendingMetrics(registry, async () => ({ ...sending, routes, connectors: [], unconnected: [] }));
   return registry.metrics();
 }

@@ -66,6 +66,7 @@ export function createBinds(parts: BindsParts): Binds {
         onReady();
         onTried();
       },
+      noticed: (what) => deps.noticed?.(name, what),
       ...(config.tracePdus && { trace }),
     });
   }

@@ -1,12 +1,14 @@
 import { z } from 'zod';
 import type { Clock } from '../../base/clock.ts';
 import { FIELD_NAME_FORM } from '../../sms/carrier-fields.ts';
+import type { Noticed } from '../dependencies.ts';
 import { STATUS_MEANINGS } from './status.ts';
 
 /** The configuration of a connector to an SMSC, and what it needs from outside. */
 
 export interface SmppDependencies {
   readonly clock: Clock;
+  readonly noticed?: Noticed;
   readonly log: {
     info(fields: object, message: string): void;
     warn(fields: object, message: string): void;

@@ -1,7 +1,7 @@
 import type { CarrierEvents } from '../connector.ts';
 import type { SmppConfig, SmppDependencies } from './config.ts';
 import { readMessage } from './incoming.ts';
-import type { Pdu } from './pdu.ts';
+import { hasUnknownTlv, type Pdu } from './pdu.ts';
 import { type ReadReceipt, readReceipt } from './receipts.ts';
 import { STATUS } from './status.ts';
 
@@ -17,12 +17,17 @@ export interface Deliveries {
 /** Without the database an SMSC would repeat a message at once, again and again. */
 const REFUSAL_DELAY_MS = 1_000;
 
-export function createDeliveries(name: string, config: SmppConfig, { clock, log }: SmppDependencies): Deliveries {
+export function createDeliveries(
+  name: string,
+  config: SmppConfig,
+  { clock, log, noticed = () => {} }: SmppDependencies,
+): Deliveries {
   const underWay = new Set<Promise<number>>();
   let events: CarrierEvents | undefined;
 
   async function storeReceipt(pdu: Pdu, read: ReadReceipt, to: CarrierEvents): Promise<void> {
-    const { ids, status, at, detail } = read;
+    const { ids, status, at, detail, isContradictory } = read;
+    if (isContradictory) noticed(name, 'contradictory-receipt');
     const [gatewayId = null, ...otherGatewayIds] = ids;
     const receipt = { connector: name, attemptId: null, gatewayId, otherGatewayIds, status, detail };
     const about = config.matchByAddress ? addressOf(pdu, read, config) : null;
@@ -44,6 +49,7 @@ export function createDeliveries(name: string, config: SmppConfig, { clock, log 
 
   async function store(pdu: Pdu, repeats: Repeats): Promise<number> {
     if (!events) return STATUS.temporaryError;
+    if (hasUnknownTlv(pdu)) noticed(name, 'unknown-tlv');
     try {
       const receipt = readReceipt(pdu, config, clock.now());
       if (receipt) await storeReceipt(pdu, receipt, events);

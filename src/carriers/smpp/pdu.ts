@@ -88,6 +88,9 @@ export interface Pdu {
   readonly body?: Uint8Array;
 }
 
+const KNOWN_TAGS: ReadonlySet<number> = new Set(Object.values(TLV));
+export const hasUnknownTlv = ({ tlvs }: Pdu): boolean => tlvs?.keys().some((tag) => !KNOWN_TAGS.has(tag)) ?? false;
+
 export const HEADER_OCTETS = 16;
 /** A message_payload has at most 65,535 octets; all other fields together have some hundred. */
 export const PDU_OCTETS_MAX = 70_000;

@@ -1,5 +1,6 @@
 import type { Clock } from '../../base/clock.ts';
 import { afterPoll } from '../../base/event-loop.ts';
+import type { Oddity } from '../dependencies.ts';
 import type { BindKind, SmppConfig } from './config.ts';
 import { BadFrame, FrameReader } from './frames.ts';
 import { answerTo, COMMAND, decodePdu, encodePdu, headerOf, isAnswer, MalformedPdu, type Pdu, TLV } from './pdu.ts';
@@ -52,6 +53,7 @@ export interface SessionParts {
   /** Stores a receipt or a message, and resolves to the command_status of the answer. */
   readonly receive: (pdu: Pdu) => Promise<number>;
   readonly onLate: (attemptId: string, answer: Answer & { readonly kind: 'answered' }) => void;
+  readonly noticed?: (what: Oddity) => void;
   /** For the log: the direction and the header of each PDU. */
   readonly trace?: (direction: 'in' | 'out', frame: Buffer) => void;
 }
@@ -226,6 +228,7 @@ export function openSession(parts: SessionParts): Session {
       const header = headerOf(frame);
       if (isAnswer(header.command)) onAnswer(header);
       else reply({ ...header, command: COMMAND.genericNack }, STATUS.invalidCommandLength);
+      parts.noticed?.('malformed-pdu');
       if (malformed.isBeyond()) end('the SMSC sends malformed PDUs');
     }
   }
@@ -240,6 +243,7 @@ export function openSession(parts: SessionParts): Session {
       else enter('leaving');
     } else if (pdu.command !== COMMAND.outbind && pdu.command !== COMMAND.alertNotification) {
       reply({ ...pdu, command: COMMAND.genericNack }, STATUS.invalidCommand);
+      parts.noticed?.('unknown-command');
       if (unknown.isBeyond()) end('the SMSC sends commands that nobody knows');
     }
   }
@@ -251,6 +255,7 @@ export function openSession(parts: SessionParts): Session {
     else if (isNack || pdu.command === answerTo(COMMAND.submitSm)) {
       unanswered = 0;
       const isKnown = requests.answer(pdu.sequence, pdu.status, pdu.status === 0 ? (pdu.messageId ?? '') : '');
+      if (!isKnown && !isNack) parts.noticed?.('answer-to-nothing');
       // The SMSC could not read something of ours, and nobody knows what.
       if (isNack && !isKnown && pdu.sequence !== enquireSequence) {
         end(`a generic_nack for nothing that is known (${statusWords(pdu.status)})`);

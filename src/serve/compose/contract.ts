@@ -19,6 +19,7 @@ import { createHealth } from '../health.ts';
 import { createHealthReporting } from '../health-thread.ts';
 import { createRecording } from '../recording.ts';
 import { createRouter, webRedirects } from '../router.ts';
+import { createCarrierOddities } from '../telemetry/carrier-oddities.ts';
 import { createCredentialFailures } from '../telemetry/credential-failures.ts';
 import { describeError, textsOf } from '../telemetry/error-redaction.ts';
 import { createTelemetry, type Telemetry, type TelemetryParts } from '../telemetry/telemetry.ts';
@@ -53,7 +54,12 @@ export async function createApp(config: Config, deps: AppDependencies) {
   let server: HttpServer | undefined;
   let telemetry: Telemetry | undefined;
   const credentialFailures = createCredentialFailures(log, clock.now); // counts those of the web listener
-  const counters = { responseCache: () => responseCache.statistics, webFailures: credentialFailures.counters };
+  const oddities = createCarrierOddities();
+  const counters = {
+    responseCache: () => responseCache.statistics,
+    webFailures: credentialFailures.counters,
+    oddities: oddities.counters,
+  };
   const services: Services = await createServices(config, deps, async (database, engine) => {
     telemetry =
       deps.telemetry &&
@@ -134,6 +140,7 @@ export async function createApp(config: Config, deps: AppDependencies) {
     health,
     endpoint,
     credentialFailures,
+    oddities,
     /** Whether calls of the contract wait in this process. */
     contractLoad: () => server?.load ?? 'free',
     /** Bytes that this process has sent to clients of the contract. */

@@ -16,7 +16,7 @@ import type { App } from './contract.ts';
  * are if they are in other processes. Undefined if dispatchers are switched off.
  */
 export async function startGateway(
-  { database, bytesSent }: Pick<App, 'database' | 'bytesSent'>,
+  { database, bytesSent, oddities }: Pick<App, 'database' | 'bytesSent' | 'oddities'>,
   config: Config,
   { log, clock }: { readonly log: Log; readonly clock: Clock },
   calls: Pick<ThrottleParts, 'bytesSent' | 'utilization'> = {
@@ -39,6 +39,7 @@ export async function startGateway(
     ofFile,
     log,
     events: createCarrierEvents(database, now, config.region || null, throttle),
+    noticed: oddities.count,
     onGatewayIds: heldReceipts,
     defaultRegion: config.region || null,
     settings: { unknownOutcomeMs: config.unknownOutcomeMinutes * 60_000 },

@@ -67,6 +67,7 @@ export async function startWeb(
     events,
     ofFile: readConnectorFile(config.connectors),
     denied: (name, why, client) => failures.count('carrier', { client, connector: name.slice(0, 64), why }),
+    noticed: app.oddities.count,
     ...(gateway && { runningOf: gateway.runningOf }),
   });
   const web = createWebApp({

@@ -3,6 +3,7 @@ import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import type { Traffic } from '../../base/exchange.ts';
 import type { MessageCounts } from '../../domain/messages/counts.ts';
 import type { CompletedCall } from './access-log.ts';
+import { odditiesMetric } from './carrier-oddities.ts';
 import { Counter, counterMetric, Histogram, histogramMetric } from './counters.ts';
 import { failuresMetric } from './credential-failures.ts';
 
@@ -22,6 +23,8 @@ export interface Sources {
   linesLost(): number;
   /** Failures of the web listener, if this process serves it. */
   webFailures?(): Iterable<Counter>;
+  /** What carriers sent, if this process has connectors. */
+  oddities?(): Iterable<Counter>;
 }
 
 // From the time of a cached response to the time after which clients give up.
@@ -61,6 +64,7 @@ export function createMetrics(sources: Sources, version: string): Metrics {
       () => statements.values(),
     ),
     failuresMetric(() => [denials, ...(sources.webFailures?.() ?? [])]),
+    odditiesMetric(() => sources.oddities?.() ?? []),
     ...totalsOf(sources),
   ]) {
     registry.registerMetric(metric);

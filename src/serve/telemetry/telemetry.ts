@@ -6,6 +6,7 @@ import type { MessageCounts } from '../../domain/messages/counts.ts';
 import type { SendingCounts } from '../../domain/sending/counts.ts';
 import type { StatementObserver } from '../../store/observed.ts';
 import { type CompletedCall, createAccessLog, createAccountLabel } from './access-log.ts';
+import { type CarrierOddities, odditiesMetric } from './carrier-oddities.ts';
 import { type CredentialFailures, failuresMetric } from './credential-failures.ts';
 import type { Log } from './log.ts';
 import type { LogStream } from './log-stream.ts';
@@ -149,17 +150,19 @@ export interface AggregatedParts
     'log' | 'clock' | 'messageCounts' | 'sendingCounts' | 'backupLagMs' | 'backupVerifiedAt'
   > {
   readonly credentialFailures: CredentialFailures;
+  readonly oddities: CarrierOddities;
 }
 
 /** In the primary process: the metrics of all workers, and the counts in the database. */
 export async function serveAggregatedMetrics(
   settings: MetricsSettings,
-  { log, clock, messageCounts, credentialFailures, ...others }: AggregatedParts,
+  { log, clock, messageCounts, credentialFailures, oddities, ...others }: AggregatedParts,
 ): Promise<MetricsServer> {
   const { Registry } = await import('prom-client');
   const { addMessageCounts } = await import('./metrics.ts');
   const counted = new Registry();
   counted.registerMetric(failuresMetric(credentialFailures.counters));
+  counted.registerMetric(odditiesMetric(oddities.counters));
   const aggregate = (await import('./metrics-aggregator.ts')).aggregateMetrics(clock, () => counted.getMetricsAsJSON());
   const registry = new Registry();
   addMessageCounts(registry, logFailures(messageCounts, log));

@@ -76,6 +76,22 @@ describe('an SMSC that is broken or hostile', () => {
     assert.equal(last.isClosed, true);
   });
 
+  test('what an SMSC sends against expectation is counted by what it was', async () => {
+    const { smsc, oddities } = await openSmpp();
+    for (const name of ['hostile-sm_length-beyond-pdu', 'unknown-command', 'submit_sm_resp-unknown-sequence'])
+      smsc.last.sendOctets(capture(name));
+    const text = Buffer.from('id:7 stat:UNDELIV err:000 text:');
+    const tlvs = new Map([
+      [TLV.messageState, Uint8Array.of(2)],
+      [0x1500, Uint8Array.of(1)],
+    ]);
+    const message = { ...NO_MESSAGE, esmClass: 4, message: text };
+    smsc.last.send({ command: COMMAND.deliverSm, sequence: 77, message, tlvs });
+    await settled();
+    const all = ['malformed-pdu', 'unknown-command', 'answer-to-nothing', 'unknown-tlv', 'contradictory-receipt'];
+    assert.deepEqual(oddities, all);
+  });
+
   test('outbind, alert_notification and answers that nobody waits for are ignored', async () => {
     const { smsc } = await openSmpp();
     const before = smsc.received.length;

@@ -118,6 +118,8 @@ export interface Opened {
   readonly clock: ReturnType<typeof createVirtualClock>;
   readonly recording: Recording;
   readonly connector: Connector;
+  /** What was counted as not as expected. */
+  readonly oddities: readonly string[];
 }
 
 export const CONFIG = { host: 'smsc.example', systemId: 'esme', password: 'secret' };
@@ -133,12 +135,14 @@ export async function openSmpp(
   prepare(smsc);
   const clock = createVirtualClock(START, () => 0.5);
   const recording = record();
+  const oddities: string[] = [];
   const config = smppConfig.parse({ ...CONFIG, ...more });
-  const connector = createSmpp('carrier', config, { clock, log: recording.deps.log }, smsc.openWire);
+  const deps = { clock, log: recording.deps.log, noticed: (_: string, what: string) => void oddities.push(what) };
+  const connector = createSmpp('carrier', config, deps, smsc.openWire);
   const started = connector.start({ ...recording.events, ...events });
   await settled();
   await Promise.race([started, settled()]);
-  return { smsc, clock, recording, connector };
+  return { smsc, clock, recording, connector, oddities };
 }
 
 let count = 0;
