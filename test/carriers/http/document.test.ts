@@ -51,7 +51,11 @@ describe('docs/PROVIDERS.md', () => {
       ],
       callbacks: [
         {
-          ...{ path: 'in', is: 'incoming', methods: ['POST'], body: 'text', check: { kind: 'secretPath' } },
+          path: 'in',
+          is: 'incoming',
+          methods: ['POST'],
+          body: 'text',
+          check: { kind: 'secretPath' },
           read: { sender: 'between:FROM ...', destination: 'literal:31234', text: 'between:TEXT ...END' },
           answer: { status: 200 },
         },
@@ -72,7 +76,8 @@ describe('docs/PROVIDERS.md', () => {
         ],
         callbacks: [
           {
-            ...{ path: 'in', text: 'FROM 27825550201\nTEXT two\nlines END' },
+            path: 'in',
+            text: 'FROM 27825550201\nTEXT two\nlines END',
             expect: [{ sender: '27825550201', destination: '31234', text: 'two\nlines' }],
           },
         ],
