@@ -27,7 +27,6 @@ export function accountCommands(dependencies: CommandDependencies): Command[] {
   const { print } = dependencies;
   const done = createPerforming(dependencies);
   return [
-    findCommand(print),
     new Command('show')
       .description('show an account, and the hashes of its user_ids')
       .argument('<USERNAME>')
@@ -81,6 +80,7 @@ export function accountCommands(dependencies: CommandDependencies): Command[] {
         await done(command, revokeUserId, username, { params: { hash } });
         print('Revoked.');
       }),
+    findCommand(print),
   ];
 }
 
