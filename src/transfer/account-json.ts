@@ -196,12 +196,13 @@ function headOf(reading: AccountReading): Record<string, unknown> {
     })),
     ...columnsOf(account),
     groups: reading.groups.map(({ id, name }) => ({ id, name })),
-    contacts: reading.contacts.map(({ id, name, surname, mobile, groupId }) => ({
+    contacts: reading.contacts.map(({ id, name, surname, mobile, groupId, note }) => ({
       id,
       name,
       surname,
       mobile,
       groupid: groupId,
+      ...(note === null ? {} : { note }),
     })),
     templates: reading.templates,
     blacklist: reading.blocked.map(({ number, sample, blockedAt }) => ({
@@ -278,6 +279,7 @@ const readContact = (fields: Fields) => ({
   surname: fields.text('surname'),
   mobile: fields.text('mobile'),
   groupId: fields.optionalLong('groupid'),
+  note: fields.text('note'),
 });
 
 function readTemplate(value: unknown, path: string, mistakes: Mistakes): string {

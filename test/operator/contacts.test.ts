@@ -8,12 +8,26 @@ onEveryEngine('contacts and groups', (engine) => {
     const { of, account } = await openActions(engine, t);
     await account('acme');
     const added = await of('acme', 'contact add', { body: { mobile: '082 555 0201', name: 'Ann' } });
-    assert.deepEqual(added, { id: '1', name: 'Ann', surname: null, mobile: '082 555 0201', groupId: null });
+    const others = { surname: null, groupId: null, note: null };
+    assert.deepEqual(added, { id: '1', name: 'Ann', mobile: '082 555 0201', ...others });
     assert.deepEqual(await of('acme', 'contact show', { params: { id: '1' } }), added);
     const changed = await of('acme', 'contact change', { params: { id: '1' }, body: { mobile: '0825550202' } });
-    assert.deepEqual(changed, { id: '1', name: null, surname: null, mobile: '0825550202', groupId: null });
+    assert.deepEqual(changed, { id: '1', name: null, mobile: '0825550202', ...others });
     assert.deepEqual(await of('acme', 'contact remove', { params: { id: '1' } }), { id: '1' });
     assert.equal((await of('acme', 'contact add', { body: { mobile: '0825550203' } })).id, '2');
+  });
+
+  test('a note stays with its contact until it is changed, and goes with the contact into exports', async (t) => {
+    const { of, run, account } = await openActions(engine, t);
+    await account('acme', { region: 'ZA' });
+    const body = { mobile: '0825550201', note: 'Calls before noon' };
+    assert.equal((await of('acme', 'contact add', { body })).note, 'Calls before noon');
+    const change = async (more: object) =>
+      (await of('acme', 'contact change', { params: { id: '1' }, body: { mobile: '0825550202', ...more } })).note;
+    assert.equal(await change({}), 'Calls before noon', 'a program that does not know notes does not lose it');
+    const [exported] = (await run('person show', { params: { number: '+27825550202' } })).accounts;
+    assert.equal(exported.contacts[0].note, 'Calls before noon');
+    assert.equal(await change({ note: null }), null);
   });
 
   test('contacts are found by group, by a part of a name and by a number in any notation', async (t) => {

@@ -40,7 +40,7 @@ const FULL = account('full', {
   datetimeDisabled: '9999-12-31T23:59:59.999Z',
   groups: [{ id: -2147483648 }, { id: 7, name: '' }],
   contacts: [
-    { id: '-1', name: '', surname: '"', mobile: ' 082 555 0201 ', groupid: '7' },
+    { id: '-1', name: '', surname: '"', mobile: ' 082 555 0201 ', groupid: '7', note: 'a note' },
     { id: '9007199254740993', mobile: 'none' },
   ],
   templates: ['b', 'a', '\u0000', '{"accounts":', '\u2028', 'x'.repeat(2_000)],

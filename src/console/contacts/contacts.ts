@@ -46,6 +46,8 @@ const texts = {
   number: 'Number',
   name: 'First name',
   surname: 'Surname',
+  note: 'Note',
+  noteHint: 'Only you see it, beside the conversation. It is never sent.',
   add: 'Add a contact',
   addSubmit: 'Add',
   changeTitle: 'Change a contact',
@@ -86,6 +88,7 @@ const LABELS = {
   name: texts.name,
   surname: texts.surname,
   groupId: texts.group,
+  note: texts.note,
   q: texts.search,
 };
 const FILTER = ['q', 'group'] as const;
@@ -138,6 +141,7 @@ const show = async (request: PageRequest, problem: Problem | null = null): Promi
     mobile: form.text('mobile') || (query.get('mobile') ?? ''),
     name: form.text('name'),
     surname: form.text('surname'),
+    note: form.text('note'),
     groupId: form.text('groupId'),
   };
   const said = `${grouped(total)}${total >= COUNTED_CONTACTS_MAX ? '+' : ''}`;
@@ -235,6 +239,7 @@ interface Typed {
   readonly mobile: string;
   readonly name: string;
   readonly surname: string;
+  readonly note: string;
   readonly groupId: string;
 }
 
@@ -257,6 +262,7 @@ const contactForm = (
       field({ name: 'name', label: texts.name, value: typed.name, lengthMax: 200 }),
       field({ name: 'surname', label: texts.surname, value: typed.surname, lengthMax: 200 }),
       select({ name: 'groupId', label: texts.group, value: typed.groupId, choices: [['', texts.noGroup], ...groups] }),
+      field({ name: 'note', label: texts.note, value: typed.note, hint: texts.noteHint, lengthMax: 500 }),
     ]),
   });
 
@@ -265,6 +271,7 @@ const bodyOf = ({ form }: PageRequest) => ({
   name: form.text('name') || null,
   surname: form.text('surname') || null,
   groupId: form.text('groupId') || null,
+  note: form.text('note') || null,
 });
 
 const add = async (request: PageRequest): Promise<View> => {
@@ -290,12 +297,14 @@ const edit = async (request: PageRequest, problem: Problem | null = null): Promi
         mobile: form.text('mobile'),
         name: form.text('name'),
         surname: form.text('surname'),
+        note: form.text('note'),
         groupId: form.text('groupId'),
       }
     : {
         mobile: contact.mobile ?? '',
         name: contact.name ?? '',
         surname: contact.surname ?? '',
+        note: contact.note ?? '',
         groupId: contact.groupId ?? '',
       };
   const address = `${base}/contacts/${params.id ?? ''}`;

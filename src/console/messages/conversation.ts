@@ -241,6 +241,8 @@ ${select({ name: 'template', label: texts.template, value: '', choices: [['', te
 async function aboutPane({ request, number, name, messages }: ThreadView): Promise<Html> {
   const { base, domain, account } = request;
   const [contact] = /\d/.test(number) ? await domain.search.contacts(account.id, number) : [];
+  const kept = contact ? await domain.contacts.contact(account.id, contact.id).catch(() => null) : null;
+  const noted = kept?.note ? note('', html`<p dir="auto">${messageText(kept.note)}</p>`, 'page') : '';
   const unread = messages.filter(({ isUnread }) => isUnread).length;
   const edit = contact
     ? linkButton(`${base}/contacts/${contact.id}`, texts.editContact, { icon: 'pen', look: 's' })
@@ -252,7 +254,7 @@ async function aboutPane({ request, number, name, messages }: ThreadView): Promi
     icon: 'block',
     look: 's danger',
   });
-  return html`<aside class="about" id="about" aria-label="${texts.about(name ?? number)}"><header>${face(name, ' big')}<h2><bdi>${name ?? number}</bdi></h2><p class="quiet small"><span class="tel"><bdi>${number}</bdi></span></p><div class="row">${edit}</div></header>
+  return html`<aside class="about" id="about" aria-label="${texts.about(name ?? number)}"><header>${face(name, ' big')}<h2><bdi>${name ?? number}</bdi></h2><p class="quiet small"><span class="tel"><bdi>${number}</bdi></span></p><div class="row">${edit}</div></header>${noted}
 ${facts([fact(texts.number, html`<code data-copy>${number}</code>`), fact(texts.shown, String(messages.length)), fact(texts.unread, String(unread))])}
 <div>${/\d/.test(number) ? block : ''}</div></aside>`;
 }

@@ -285,7 +285,14 @@ async function carryOut(
     const rowOf = (wanted: Wanted, index: number) => {
       const { name, surname, mobile } = wanted.row;
       const id = first + BigInt(index);
-      return withKey({ id, name: name || null, surname: surname || null, mobile, groupId: groupOf(wanted) });
+      return withKey({
+        id,
+        name: name || null,
+        surname: surname || null,
+        mobile,
+        groupId: groupOf(wanted),
+        note: null,
+      });
     };
     for (let from = 0; from < add.length; from += PAGE) {
       const page = add.slice(from, from + PAGE);
@@ -302,8 +309,8 @@ async function carryOut(
   for (const [index, { contact, wanted }] of change.entries()) {
     await pause();
     if (index % PAGE === 0 && index > 0) progress('written', add.length + index, total);
-    const { id, name, surname, mobile } = contact;
+    const { id, name, surname, mobile, note } = contact;
     const groupId = contact.groupId ?? groupOf(wanted);
-    await setContact(queries, account, { id, name, surname, mobile: mobile ?? '', groupId });
+    await setContact(queries, account, { id, name, surname, mobile: mobile ?? '', groupId, note });
   }
 }

@@ -18,7 +18,15 @@ import { statement } from '../../store/statement.ts';
  * - the search, if it is to find the field: the documents in `domain/search/search.sql.ts`, and the
  *   triggers in `store/schema/search.ts` and `store/schema/distributed.ts`, in a new migration
  */
-const CONTACT_FIELDS = { id: 'long', name: 'text?', surname: 'text?', mobile: 'text?', groupId: 'long?' } as const;
+const CONTACT_FIELDS = {
+  id: 'long',
+  name: 'text?',
+  surname: 'text?',
+  mobile: 'text?',
+  groupId: 'long?',
+  /** For people who look at the contact. The contract does not know it. */
+  note: 'text?',
+} as const;
 const CONTACT_ID = { id: 'contact_id' } as const;
 
 export type ContactValues = ValuesOf<typeof CONTACT_FIELDS>;
@@ -103,14 +111,15 @@ const insert = `insert into contact (account_id, ${contactColumns.names}, number
    values (:account, ${contactColumns.parameters}, :key)`;
 
 export const addContact = statement<StoredContact>('contacts.addContact', insert);
-/** Adds a contact, or changes the one with this id. */
+/** Adds a contact, or changes the one with this id, which keeps its note if none is given. */
 export const putContact = statement<StoredContact>(
   'contacts.putContact',
   `${insert} on conflict (account_id, contact_id) do update set name = excluded.name, surname = excluded.surname,
-     mobile = excluded.mobile, number_key = excluded.number_key, group_id = excluded.group_id`,
+     mobile = excluded.mobile, number_key = excluded.number_key, group_id = excluded.group_id,
+     note = coalesce(excluded.note, contact.note)`,
 );
 export const setContact = statement<StoredContact>(
   'contacts.setContact',
-  `update contact set ${contactColumns.assignments(['name', 'surname', 'mobile', 'groupId'])}, number_key = :key
+  `update contact set ${contactColumns.assignments(['name', 'surname', 'mobile', 'groupId', 'note'])}, number_key = :key
    where account_id = :account and contact_id = :id`,
 );

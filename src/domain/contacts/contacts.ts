@@ -16,7 +16,10 @@ export interface ContactFields {
   readonly surname: string | null;
   readonly mobile: string;
   readonly groupId: bigint | null;
+  readonly note: string | null;
 }
+/** If no note is given, a contact keeps the one that it has. */
+export type ContactChange = Omit<ContactFields, 'note'> & { readonly note: string | null | undefined };
 export interface ContactFilter {
   readonly group: bigint | undefined;
   readonly q: string | undefined;
@@ -214,9 +217,10 @@ function createContactChanges(database: Database) {
         return { id, ...fields };
       }),
 
-    change: (account: AccountKey, id: bigint, fields: ContactFields): Promise<Contact> =>
+    change: (account: AccountKey, id: bigint, given: ContactChange): Promise<Contact> =>
       database.transaction(account, async (queries) => {
-        await contactOf(queries, account, id);
+        const { note } = await contactOf(queries, account, id);
+        const fields = { ...given, note: given.note === undefined ? note : given.note };
         await checkFields(queries, account, fields);
         await queries.run(sql.setContact, stored(account, { id, ...fields }));
         return { id, ...fields };
@@ -279,7 +283,11 @@ export const withKey = (contact: Contact): KeyedContact => ({
 });
 const stored = (account: AccountKey, contact: Contact): sql.StoredContact => ({ account, ...withKey(contact) });
 
-async function checkFields(queries: Queries, account: AccountKey, { mobile, groupId }: ContactFields): Promise<void> {
+async function checkFields(
+  queries: Queries,
+  account: AccountKey,
+  { mobile, groupId }: Pick<ContactFields, 'mobile' | 'groupId'>,
+): Promise<void> {
   checkMobile(mobile);
   if (groupId !== null && !(await isGroup(queries, account, groupId))) {
     throw badField('groupId', 'there is no group with this id');

@@ -111,6 +111,7 @@ async function readContacts(from: OldAccount, remarks: string[]): Promise<{ grou
       surname: (row.surname as string | null) ?? null,
       mobile: (row.mobile as string | null) ?? null,
       groupId: group,
+      note: null,
     };
   });
   return { groups, contacts: uniqueBy(contacts, ({ id }) => id, 'contact', remarks) };

@@ -7,6 +7,7 @@ import { accountParams, line, rowId, username } from '../schemas.ts';
 /** Contacts, one by one. files.ts imports and exports many at once. */
 
 const text = line(CONTACT_TEXT_LENGTH_MAX).nullable();
+const NOTE_LENGTH_MAX = 500;
 
 const contact = z.strictObject({
   id: rowId,
@@ -14,15 +15,24 @@ const contact = z.strictObject({
   surname: z.string().nullable(),
   mobile: z.string().nullable(),
   groupId: rowId.nullable(),
+  note: z.string().nullable(),
 });
-const shown = ({ id, name, surname, mobile, groupId }: Contact): z.output<typeof contact> => ({
+const shown = ({ id, name, surname, mobile, groupId, note }: Contact): z.output<typeof contact> => ({
   id,
   name,
   surname,
   mobile,
   groupId,
+  note,
 });
-const EXAMPLE = { id: '12', name: 'Ann', surname: 'Lee', mobile: '+27825550201', groupId: '3' };
+const EXAMPLE = {
+  id: '12',
+  name: 'Ann',
+  surname: 'Lee',
+  mobile: '+27825550201',
+  groupId: '3',
+  note: 'Calls before noon',
+};
 
 const contactParams = z.strictObject({ username, id: rowId });
 
@@ -31,14 +41,19 @@ const fields = z.strictObject({
   name: text.optional().describe('First name.'),
   surname: text.optional().describe('Surname.'),
   groupId: rowId.nullable().optional().describe('The group of the contact.'),
+  note: line(NOTE_LENGTH_MAX)
+    .nullable()
+    .optional()
+    .describe('A note for people who write to the contact. A change without it keeps the note.'),
 });
-const BODY = { mobile: '+27825550201', name: 'Ann', surname: 'Lee', groupId: '3' };
+const BODY = { mobile: '+27825550201', name: 'Ann', surname: 'Lee', groupId: '3', note: 'Calls before noon' };
 
-const given = ({ mobile, name = null, surname = null, groupId = null }: z.output<typeof fields>) => ({
+const given = ({ mobile, name = null, surname = null, groupId = null, note }: z.output<typeof fields>) => ({
   mobile,
   name,
   surname,
   groupId,
+  note,
 });
 
 export const contactList = accountListAction({
@@ -87,7 +102,8 @@ export const contactAdd = accountAction({
   example: { params: { username: 'acme' }, body: BODY, output: EXAMPLE },
   target: ({ params }, { id }) => `${params.username}/${id}`,
   command: { arguments: ['mobile'], say: ({ id }) => `Added the contact ${id}.` },
-  run: async (services, { body }) => shown(await domainOf(services).contacts.add(services.account.id, given(body))),
+  run: async (services, { body }) =>
+    shown(await domainOf(services).contacts.add(services.account.id, { ...given(body), note: body.note ?? null })),
 });
 
 export const contactShow = accountAction({
@@ -111,7 +127,7 @@ export const contactChange = accountAction({
   method: 'PUT',
   path: '/accounts/{username}/contacts/{id}',
   summary: 'Change a contact.',
-  description: 'Replaces all fields: those that are not given are empty afterwards.',
+  description: 'Replaces all fields: those that are not given are empty afterwards, except the note, which stays.',
   params: contactParams,
   body: fields,
   output: contact,

@@ -23,6 +23,7 @@ const person = z.strictObject({
       surname: z.string().nullable(),
       mobile: z.string().nullable(),
       groupId: rowId.nullable(),
+      note: z.string().nullable(),
     }),
   ),
   inbox: z.array(
