@@ -28,6 +28,6 @@ export function putBack(path: string): void {
 /** What `columba restore` does with a copy before anything serves it. */
 export async function adoptCopy(path: string, clock: Clock): Promise<void> {
   const database = await openSqlite(path, clock);
-  await adopt(database, { path, clock, actorName: 'simulator', nothingLost: false, dryRun: false });
+  await adopt(database, { path, clock, actorName: 'simulator', nothingLost: false, dryRun: false, restored: [] });
   await database.close();
 }

@@ -48,7 +48,7 @@ export const faultsAround: readonly PlantedFault[] = [
   fault(
     'a restore skips no ids',
     'src/serve/adopt.ts',
-    'await skipIds(queries, generation - (before?.generation ?? 0n));',
+    'await skipIds(queries, { from: last, to: generation, others });',
     '',
   ),
   // Held messages, new times and the console.

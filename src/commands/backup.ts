@@ -61,10 +61,12 @@ export async function runBackupVerify(config: Config, from: string | undefined, 
   try {
     const temporary = join(folder, 'verified.db');
     const line = progressLine();
-    const { last } = await told(() =>
-      restoreTo(sourceOf(config, from), { at, temporary, standby: null }, (done, all) =>
-        line(() => `${done} of ${all}`),
-      ),
+    const { last } = await told(
+      () =>
+        restoreTo(sourceOf(config, from), { at, temporary, standby: null }, (done, all) =>
+          line(() => `${done} of ${all}`),
+        ),
+      folder,
     );
     const services = await createServices(
       { ...config, database: `sqlite:${temporary}` },

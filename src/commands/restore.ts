@@ -3,7 +3,8 @@ import { systemClock } from '../base/clock.ts';
 import { Problem } from '../base/problem.ts';
 import { sqlitePath } from '../config/database-name.ts';
 import type { Config } from '../config/settings.ts';
-import { adopt } from '../serve/adopt.ts';
+import { type Adopted, type Adoption, adopt } from '../serve/adopt.ts';
+import { generationsIn } from '../serve/backup/chain.ts';
 import { announce, moveIntoPlace, refuseInUse, removeDatabase, restoreTo, told } from '../serve/backup/recover.ts';
 import { createServices } from '../serve/compose/services.ts';
 import { readInstant, sourceOf } from './backup.ts';
@@ -20,6 +21,12 @@ export interface RestoreFlags {
   readonly beforeUpgrade?: true;
 }
 
+/** The generations that the target of the backup knows; none where it does not answer. */
+async function restoredBefore(config: Config): Promise<readonly bigint[]> {
+  if (config.backup === '' || sqlitePath(config) === undefined) return [];
+  return generationsIn(sourceOf(config, undefined).target).catch(() => []);
+}
+
 const counted = (held: number): string => (held === 1 ? '1 message' : `${held.toLocaleString('en')} messages`);
 
 function tellHeld(held: number): void {
@@ -31,13 +38,26 @@ export async function runAdopt({ services, config }: Session, flags: RestoreFlag
   const dryRun = flags.dryRun === true;
   const nothingLost = flags.nothingLost === true;
   const path = sqlitePath(config);
-  const adoption = { path, clock: systemClock, actorName: userName(), nothingLost, dryRun };
+  const restored = await restoredBefore(config);
+  const adoption = { path, clock: systemClock, actorName: userName(), nothingLost, dryRun, restored };
   const { generation, held } = await adopt(services.database, adoption);
   if (dryRun) print(`Would hold ${counted(held)} for a decision. Nothing was changed.`);
   else {
     print(`The database is adopted as generation ${generation}. Held for a decision: ${counted(held)}.`);
     tellHeld(held);
   }
+}
+
+/** In the restored file, which gets its marks beside it. */
+async function adoptFile(
+  config: Config,
+  temporary: string,
+  given: Pick<Adoption, 'dryRun' | 'restored'>,
+): Promise<Adopted> {
+  const own = { ...config, database: `sqlite:${temporary}` };
+  const services = await createServices(own, { ...(await appDependencies(config)), keepsCopy: false });
+  const adoption = { path: temporary, clock: systemClock, actorName: userName(), nothingLost: false, ...given };
+  return adopt(services.database, adoption).finally(() => services.stop());
 }
 
 /**
@@ -56,21 +76,16 @@ export async function runRestore(config: Config, flags: RestoreFlags): Promise<v
   const temporary = `${path}.restoring-${process.pid}`;
   const line = progressLine();
   try {
-    const { last } = await told(() =>
-      restoreTo(source, { at, temporary, standby: dryRun ? null : path }, (done, all) =>
-        line(() => `Restored ${done} of ${all} objects`),
-      ),
+    const { last } = await told(
+      () =>
+        restoreTo(source, { at, temporary, standby: dryRun ? null : path }, (done, all) =>
+          line(() => `Restored ${done} of ${all} objects`),
+        ),
+      path,
     );
     if (!dryRun) refuseInUse(path);
-    const services = await createServices(
-      { ...config, database: `sqlite:${temporary}` },
-      { ...(await appDependencies(config)), keepsCopy: false },
-    );
-    const adoption = { clock: systemClock, actorName: userName(), nothingLost: false, dryRun };
-    const { generation, held } = await adopt(services.database, {
-      ...adoption,
-      path: dryRun ? undefined : path,
-    }).finally(() => services.stop());
+    const restored = await told(() => generationsIn(source.target));
+    const { generation, held } = await told(() => adoptFile(config, temporary, { dryRun, restored }), path);
     const reach = new Date(last.at).toISOString();
     if (dryRun) {
       print(`Would restore the state of ${reach}, and hold ${counted(held)} for a decision. Nothing was changed.`);

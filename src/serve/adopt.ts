@@ -25,6 +25,8 @@ export interface Adoption {
   readonly nothingLost: boolean;
   /** Tells what would be done, and does nothing. */
   readonly dryRun: boolean;
+  /** The generations of earlier restores, as far as a target of the backup knows them. */
+  readonly restored: readonly bigint[];
 }
 export interface Adopted {
   readonly generation: bigint;
@@ -32,7 +34,7 @@ export interface Adopted {
 }
 
 export async function adopt(database: Database, adoption: Adoption): Promise<Adopted> {
-  const { path, clock, actorName, nothingLost, dryRun } = adoption;
+  const { path, clock, actorName, nothingLost, dryRun, restored } = adoption;
   const place = await database.place();
   let adopted: Adopted | undefined;
   try {
@@ -42,7 +44,9 @@ export async function adopt(database: Database, adoption: Adoption): Promise<Ado
       const generation = nextGeneration(before?.generation ?? 0n, at);
       const held = nothingLost ? 0 : await holdAll(queries, { at, newAttemptId });
       if (!nothingLost) {
-        await skipIds(queries, generation - (before?.generation ?? 0n));
+        const last = before?.generation ?? 0n;
+        const others = restored.filter((each) => each > last).length;
+        await skipIds(queries, { from: last, to: generation, others });
         await endAllSessions(queries);
         await voidClaims(queries);
       }

@@ -226,7 +226,7 @@ async function serveDemo(given: Config, deps: AppDependencies, options: ServeOpt
   const { servicesOf } = await import('./compose/operator.ts');
   const folder = mkdtempSync(join(tmpdir(), 'columba-demo-'));
   const webPort = await freePort(given);
-  const config = { ...given, webPort, database: `sqlite:${join(folder, 'demo.db')}`, drainTimeoutMs: 0, backup: '' };
+  const config = { ...given, webPort, database: `sqlite:${join(folder, 'demo.db')}`, drainTimeoutMs: 0 };
   deps.log.level = 'warn';
   try {
     const app = await createApp(config, withoutTelemetry(deps));

@@ -40,13 +40,13 @@ export const nextGeneration = (before: bigint, at: number): bigint => (before >=
 
 /**
  * How many ids of each kind a restore skips in every account, so that no id that a client has seen
- * since the backup is given to another row: at least so many, and more by the time that has passed
- * since the last restore, because the same backup may be restored twice. What was given after the
- * first restore is unknown to the second.
+ * since the backup is given to another row. The same backup may be restored twice, and what was
+ * given after the first restore is unknown to the second. So the gap grows with the time since the
+ * restore before, and by one more for each other restore that is known.
  *
- * An account would have to send 100 million messages in the lost time, or 10,000 in a second for
- * all the time between two restores. Contacts and groups have 2^30 ids, which suffices for 200
- * restores; the minute of the restore divides them into 64 places of 100,000 ids.
+ * An account would have to use 100 million message ids in the lost time, or 10,000 a second for all
+ * the time between two restores. Contacts and groups have 2^30 ids: a million for each restore, and
+ * 64 for each minute, which use up half of them in 15 years.
  */
 const GAPS: Readonly<Record<IdKind, bigint>> = {
   contact: 1_000_000n,
@@ -56,16 +56,30 @@ const GAPS: Readonly<Record<IdKind, bigint>> = {
   write: 100_000_000n,
 };
 const IDS_PER_MS = 10n;
-const PLACES = 64n;
-const PLACE_IDS = 100_000n;
+const NARROW_IDS_PER_MINUTE = 64n;
 const MINUTE_MS = 60_000n;
+/** Before the first generation of any database. */
+const FIRST_MS = BigInt(Date.UTC(2026, 0, 1));
+/** A clock that was wrong once does not use up the ids. */
+const NARROW_SHARE = 8n;
 
-/** `sinceMs`: how far apart the generations before and after the restore are. */
-export async function skipIds(queries: Queries, sinceMs: bigint): Promise<void> {
+export interface Skipped {
+  /** The generation before the restore; 0 for a database that was never served. */
+  readonly from: bigint;
+  readonly to: bigint;
+  /** How many other restores of the same backup are known. */
+  readonly others: number;
+}
+
+export async function skipIds(queries: Queries, { from, to, others }: Skipped): Promise<void> {
+  const begin = from > FIRST_MS ? from : FIRST_MS;
+  const sinceMs = to > begin ? to - begin : 0n;
   for (const [kind, least] of Object.entries(GAPS)) {
     const last = LAST_COUNTED[kind as IdKind];
     const isNarrow = last <= LAST_COUNTED.contact;
-    const more = isNarrow ? ((sinceMs / MINUTE_MS) % PLACES) * PLACE_IDS : sinceMs * IDS_PER_MS;
-    await queries.run(sql.skipIds, { kind, gap: least + more, last });
+    const more = isNarrow ? (sinceMs * NARROW_IDS_PER_MINUTE) / MINUTE_MS : sinceMs * IDS_PER_MS;
+    const wanted = least * BigInt(1 + others) + more;
+    const gap = isNarrow && wanted > last / NARROW_SHARE ? last / NARROW_SHARE : wanted;
+    await queries.run(sql.skipIds, { kind, gap, last });
   }
 }

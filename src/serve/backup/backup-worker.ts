@@ -12,7 +12,11 @@ export interface BackupWorkerData extends BackupSettings {
   readonly path: string;
   readonly generation: bigint;
 }
-export type BackupMessage = { readonly failed: string } | { readonly works: true } | { readonly superseded: true };
+export type BackupMessage =
+  | { readonly begun: true }
+  | { readonly failed: string }
+  | { readonly works: true }
+  | { readonly superseded: true };
 
 /** How often the length of the log is looked at while the target is slow. */
 const RELIEF_EVERY_MS = 1_000;
@@ -41,7 +45,7 @@ async function run(settings: BackupWorkerData): Promise<void> {
   const everyMs = Math.max(10, backupLagMs / 2);
   const backOff = createBackOff(everyMs, BACK_OFF_MAX_MS);
   let error: string | null = null;
-  let [isEnding, writtenAt] = [false, 0];
+  let [isEnding, hasBegun, writtenAt] = [false, false, 0];
   let wake = () => {};
   parentPort?.on('message', () => {
     isEnding = true;
@@ -65,6 +69,8 @@ async function run(settings: BackupWorkerData): Promise<void> {
     try {
       await shipper.tick();
       if (error !== null) say({ works: true });
+      if (!hasBegun) say({ begun: true });
+      hasBegun = true;
       error = null;
       backOff.reset();
       return everyMs;

@@ -9,6 +9,8 @@ import { readBackupStatus, readVerification } from './status.ts';
 
 /** Runs the backup of an SQLite database in a thread of its own, in one process of the service. */
 export interface Backups {
+  /** Resolves when the first snapshot is complete, or when the target does not take it. */
+  readonly begun: Promise<void>;
   /** Ships what is left, unless the target does not answer, and ends the thread. */
   stop(): Promise<void>;
 }
@@ -28,12 +30,15 @@ export function startBackups(
   let worker: Worker | undefined;
   let verifier: Worker | undefined;
   const backOff = createBackOff(1_000, 60_000);
+  const begun = Promise.withResolvers<void>();
 
   function start(): void {
     worker = startThread('serve/backup/backup-worker', { workerData: settings, execArgv: WORKER_OPTIONS });
     worker.unref();
     worker.on('message', (message: BackupMessage) => {
+      begun.resolve();
       if ('failed' in message) log.error({ reason: message.failed }, 'the backup does not work');
+      else if ('begun' in message) return;
       else if ('works' in message) log.info('the backup works again');
       else {
         isStopping = true;
@@ -43,6 +48,7 @@ export function startBackups(
     worker.on('error', (err) => log.error({ err }, 'the backup thread died and is being restarted'));
     worker.once('exit', () => {
       worker = undefined;
+      begun.resolve();
       if (!isStopping) clock.after(backOff.next(), start, { background: true });
     });
   }
@@ -74,6 +80,7 @@ export function startBackups(
   start();
   verifying.start();
   return {
+    begun: begun.promise,
     async stop() {
       isStopping = true;
       void verifier?.terminate();

@@ -91,10 +91,10 @@ export async function listChains(target: BackupTarget): Promise<Chain[]> {
     });
 }
 
-export async function newestGeneration(target: BackupTarget): Promise<bigint> {
+/** The generations that were noted, which are the first one and those of all restores. */
+export async function generationsIn(target: BackupTarget): Promise<bigint[]> {
   const keys = await target.list(GENERATIONS);
-  const found = keys.map((key) => /^generation\/(\d{16})$/.exec(key)?.[1] ?? '0');
-  return found.reduce((newest, each) => (BigInt(each) > newest ? BigInt(each) : newest), 0n);
+  return keys.flatMap((key) => /^generation\/(\d{16})$/.exec(key)?.slice(1).map(BigInt) ?? []);
 }
 
 export function encodeSegment({ pages, ...head }: Segment): Buffer {

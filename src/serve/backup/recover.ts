@@ -1,6 +1,7 @@
 import { existsSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { Problem } from '../../base/problem.ts';
+import { marksPath } from '../installation.ts';
 import { generationKey, segmentsAfter } from './chain.ts';
 import {
   applySegments,
@@ -20,17 +21,30 @@ export interface Source {
   readonly secret: SecretKey;
 }
 
-/** TargetProblem becomes a sentence of the command. */
-export async function told<T>(work: () => Promise<T>): Promise<T> {
+/** TargetProblem, and a disk that is full, become a sentence of the command. */
+export async function told<T>(work: () => Promise<T>, path?: string): Promise<T> {
   try {
     return await work();
   } catch (thrown) {
     if (thrown instanceof TargetProblem) throw new Problem('bad-argument', thrown.message);
-    throw thrown;
+    if (!isDiskFull(thrown)) throw thrown;
+    const where = path === undefined ? 'The disk' : `The disk of ${path}`;
+    throw new Problem('bad-argument', `${where} is full. Nothing was changed. Make room there, and try again.`, {
+      cause: thrown,
+    });
   }
 }
 
-const FILES = ['', '-wal', '-shm'] as const;
+/** As the system or SQLite says it, or what it caused. */
+function isDiskFull(thrown: unknown): boolean {
+  if (!(thrown instanceof Error)) return false;
+  const { code, errcode = 0 } = thrown as { code?: string; errcode?: number };
+  return code === 'ENOSPC' || code === 'EDQUOT' || (errcode & 0xff) === SQLITE_FULL || isDiskFull(thrown.cause);
+}
+const SQLITE_FULL = 13;
+
+/** The last has the marks of the database. */
+const FILES = ['', '-wal', '-shm', marksPath('')] as const;
 export const removeDatabase = (path: string): void => {
   for (const end of FILES) rmSync(path + end, { force: true });
 };
@@ -69,12 +83,16 @@ export function refuseInUse(path: string): void {
   }
 }
 
-/** Puts the restored file in its place. What was there stays beside it; returns its new path. */
+/**
+ * Puts the restored file and its marks in their place. What was there stays beside it with its own
+ * marks; returns its new path. If the process dies in between, `serve` finds marks without their
+ * database and refuses to begin with an empty one.
+ */
 export function moveIntoPlace(temporary: string, path: string, now: number): string | null {
   const aside = `${path}.replaced-${new Date(now).toISOString().replace(/[:.]/g, '')}`;
   const isThere = existsSync(path);
   for (const end of FILES) if (existsSync(path + end)) renameSync(path + end, aside + end);
-  renameSync(temporary, path);
+  for (const end of FILES.toReversed()) if (existsSync(temporary + end)) renameSync(temporary + end, path + end);
   return isThere ? aside : null;
 }
 

@@ -66,7 +66,7 @@ export async function restoreSnapshot(
     let done = 0;
     const read = ({ key, hash: expected }: Manifest['parts'][number]) => getSealed(target, key, secret, expected);
     for await (const { content } of readAhead(manifest.parts, read)) {
-      writeSync(file, content, 0, content.length, offset);
+      writeAll(file, content, offset);
       offset += content.length;
       progress(++done, manifest.parts.length);
     }
@@ -101,7 +101,7 @@ export async function applySegments(
         throw new TargetProblem(`${key} does not follow the segment before it: an object was replaced.`);
       }
       for (const [page, bytes] of segment.pages) {
-        writeSync(file, bytes, 0, bytes.length, (page - 1) * segment.pageBytes);
+        writeAll(file, bytes, (page - 1) * segment.pageBytes);
       }
       if (segment.isComplete) {
         const size = segment.databasePages * segment.pageBytes;
@@ -116,6 +116,13 @@ export async function applySegments(
     closeSync(file);
   }
   return done;
+}
+
+/** A disk that is nearly full takes only the beginning, without an error. */
+function writeAll(file: number, bytes: Buffer, position: number): void {
+  for (let done = 0; done < bytes.length; ) {
+    done += writeSync(file, bytes, done, bytes.length - done, position + done);
+  }
 }
 
 const missing = (number: number, chain: string): TargetProblem =>

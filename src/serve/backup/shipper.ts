@@ -2,11 +2,9 @@ import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import type { Clock } from '../../base/clock.ts';
 import {
   encodeSegment,
-  generationKey,
   listChains,
   manifestKey,
   newChainName,
-  newestGeneration,
   partKey,
   putSealed,
   sealObject,
@@ -14,7 +12,8 @@ import {
 } from './chain.ts';
 import { createLogHolder, type LogHolder } from './log-holder.ts';
 import type { SecretKey } from './sealed.ts';
-import type { BackupTarget } from './target.ts';
+import { standingOf } from './standing.ts';
+import { type BackupTarget, TargetProblem } from './target.ts';
 import { type Captured, captureLog, type LogPosition } from './wal.ts';
 
 /** Copies what is committed to a target: a snapshot, and then the pages of the log. */
@@ -196,9 +195,7 @@ export function createShipper(settings: ShipperSettings) {
   async function lookForOthers(): Promise<void> {
     const now = clock.now();
     if (now - lookedAt < LOOK_FOR_OTHERS_MS) return;
-    const newest = await newestGeneration(target);
-    if (newest < generation) await target.put(generationKey(generation), Buffer.from(String(now)));
-    isSuperseded = newest > generation;
+    isSuperseded = (await standingOf(target, { path, generation, now })) === 'superseded';
     lookedAt = now;
   }
 
@@ -218,7 +215,11 @@ export function createShipper(settings: ShipperSettings) {
       }
     },
     /** Begins a chain of its own now. */
-    snapshot,
+    async snapshot(): Promise<void> {
+      await lookForOthers();
+      if (isSuperseded) throw new TargetProblem(SUPERSEDED);
+      await snapshot();
+    },
     /** Lets go of a log that is too long, while a tick waits. Returns whether it was. */
     relieve(): boolean {
       if (!isTooLong()) return false;
@@ -231,6 +232,7 @@ export function createShipper(settings: ShipperSettings) {
 }
 
 const SHIPPED_AT_ONCE = 50;
+const SUPERSEDED = 'Another machine was restored from the backup of this one and is newer, so nothing was written.';
 const EMPTY = { pages: new Map<number, Buffer>() };
 const TOO_LONG =
   'The log grew beyond COLUMBA_BACKUP_LOG_BYTES_MAX before the target had taken it. A new snapshot follows.';

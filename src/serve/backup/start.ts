@@ -5,7 +5,7 @@ import type { Config } from '../../config/settings.ts';
 import { readMarks } from '../installation.ts';
 import type { Log } from '../telemetry/log.ts';
 import { type Backups, startBackups } from './backups.ts';
-import { newestGeneration } from './chain.ts';
+import { generationsIn } from './chain.ts';
 import { backupSettingsOf, openTarget } from './open-target.ts';
 import { readSecretKey } from './sealed.ts';
 
@@ -26,11 +26,11 @@ export async function startBackup(
   const generation = readMarks(path)?.generation ?? 0n;
   readSecretKey(config.backupKeyFile); // a wrong file is told at once
   const settings = backupSettingsOf(config);
-  const asked = newestGeneration(openTarget(settings, { clock })).catch((thrown: Error) => thrown.message);
-  const newest = await within(clock, ANSWER_MAX_MS, asked, 'It did not answer in time.');
-  if (typeof newest === 'string') log.warn({ reason: newest }, 'the target of the backup does not answer');
-  else if (newest > generation) throw superseded(newest);
-  return startBackups(
+  const asked = generationsIn(openTarget(settings, { clock })).catch((thrown: Error) => thrown.message);
+  const noted = await within(clock, ANSWER_MAX_MS, asked, 'It did not answer in time.');
+  if (typeof noted === 'string') log.warn({ reason: noted }, 'the target of the backup does not answer');
+  else if (noted.includes(generation)) refuseSuperseded(generation, noted);
+  const backups = startBackups(
     { ...settings, path, generation },
     {
       log,
@@ -41,14 +41,24 @@ export async function startBackup(
       },
     },
   );
+  await within(clock, SNAPSHOT_MAX_MS, backups.begun, undefined);
+  return backups;
 }
 
 /** The service starts after this time, also if the target does not answer. */
 const ANSWER_MAX_MS = 5_000;
+/**
+ * Until its first snapshot is complete, nothing of what the service writes is in the target. Small
+ * databases are there within this time, before the first call is answered.
+ */
+const SNAPSHOT_MAX_MS = 5_000;
 
-const superseded = (newest: bigint): Problem =>
-  new Problem(
+function refuseSuperseded(generation: bigint, noted: readonly bigint[]): void {
+  const newer = noted.find((each) => each > generation);
+  if (newer === undefined) return;
+  throw new Problem(
     'bad-argument',
-    `Another machine was restored from the backup of this one (generation ${newest}), and serves instead of it. ` +
+    `Another machine was restored from the backup of this one (generation ${newer}), and serves instead of it. ` +
       'If this one is to serve again, stop the other and run columba restore --force here.',
   );
+}
