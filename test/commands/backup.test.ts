@@ -34,6 +34,21 @@ const usernames = async ({ on }: Machine) =>
     ({ username }: { username: string }) => username,
   );
 
+/** A database of its own that was served. */
+async function servedDatabase(): Promise<string> {
+  const { on, path } = machine();
+  const { child, ended } = await serving([...on, '--web-port', 'off']);
+  child.kill('SIGTERM');
+  await ended;
+  return `sqlite:${path}`;
+}
+
+/** The system refuses to write more than so many bytes to new files in a folder. */
+const fullAfter = (room: string, folder: string) => ({
+  env: { NODE_OPTIONS: `--import=${FULL_DISK}`, FULL_DISK_FOLDER: folder, FULL_DISK_ROOM: room },
+});
+const FULL_DISK = new URL('../support/full-disk.ts', import.meta.url).href;
+
 describe('a continuous backup', () => {
   test('columba restore recovers a lost machine, with everything that its service and commands wrote', async () => {
     const one = machine();
@@ -138,6 +153,61 @@ describe('a continuous backup', () => {
     promoted.child.kill('SIGTERM');
     await promoted.ended;
     copyFileSync(two.path, freshPath('db'));
+  });
+
+  test('a demo with a target is backed up, and leaves the backup of another database alone', async () => {
+    const one = machine();
+    const demo = () => serving(['--demo', '--backup', one.target, '--backup-lag-ms', '100', '--web-port', '0']);
+    const first = await demo();
+    assert.match(
+      (await columba(['backup', 'verify', ...one.from])).stdout,
+      /can be restored.*\nSize: .* Accounts: 2\./,
+    );
+    const chains = async () => (await columba(['backup', 'list', ...one.from])).stdout.trim().split('\n').length;
+    assert.equal(await chains(), 1);
+    const second = await demo();
+    assert.match(second.output.stdout + second.output.stderr, /The backup in the folder \S+ is of another database/);
+    first.child.kill('SIGTERM');
+    second.child.kill('SIGTERM');
+    assert.deepEqual([(await first.ended).code, (await second.ended).code], [0, 0], 'the first one goes on');
+    assert.equal(await chains(), 1);
+    const now = await columba(['backup', 'now', ...one.from, '--database', await servedDatabase()]);
+    assert.deepEqual([now.code, /is of another database\. Name an empty place/.test(now.stderr)], [1, true]);
+  });
+
+  test('a full disk is told in a sentence: a restore changes nothing, and a target keeps what it has', async () => {
+    const one = machine();
+    const { child, ended } = await serve(one);
+    await columba(['account', 'add', 'acme', ...one.on]);
+    await covered(one, 1);
+    child.kill('SIGTERM');
+    await ended;
+    const state = () => readdirSync(one.folder).map((name) => [name, readFileSync(join(one.folder, name), 'hex')]);
+    const before = state();
+    const [all] = [(await columba(['restore', '--dry-run', ...one.from])).stdout];
+    assert.match(all, /Would restore/);
+    for (const room of ['0', '5', '400000']) {
+      const { code, stderr } = await columbaAlone(['restore', '--force', ...one.from], fullAfter(room, one.folder));
+      assert.deepEqual(
+        [code, /^columba: The disk of \S+columba\.db is full\. Nothing was changed/.test(stderr)],
+        [1, true],
+        stderr,
+      );
+      assert.deepEqual(state(), before, room);
+    }
+    const target = one.target.slice('file:'.length);
+    const now = await columbaAlone(['backup', 'now', ...one.from], fullAfter('1000', target));
+    assert.deepEqual(
+      [now.code, /Writing in the folder \S+ failed: the disk is full\./.test(now.stderr)],
+      [1, true],
+      now.stderr,
+    );
+    assert.deepEqual(
+      readdirSync(target, { recursive: true }).filter((name) => String(name).endsWith('.partial')),
+      [],
+    );
+    assert.match((await columba(['backup', 'verify', ...one.from])).stdout, /Accounts: 1\./);
+    assert.equal((await columba(['restore', '--force', ...one.from])).code, 0, 'with room, it is restored');
   });
 
   test('a snapshot can be taken beside a running service, and without one', async () => {

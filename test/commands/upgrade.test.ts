@@ -4,7 +4,7 @@ import { basename, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
 import { migrations } from '../../src/store/schema/migrations.ts';
-import { columba, freshPath } from '../support/command.ts';
+import { columba, freshPath, serving } from '../support/command.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { openOutside } from '../support/other-process.ts';
 
@@ -61,6 +61,7 @@ describe('an upgrade of a database of an older version', () => {
     const { folder, path, on } = oldDatabase();
     const old = read(path);
     assert.equal((await columba(['account', 'add', 'newcomer', ...on])).code, 0);
+    assert.equal((await columba(['restore', '--adopt', '--nothing-lost', ...on])).code, 0, 'it has marks');
     const copy = `${path}.before-upgrade-27`;
     assert.deepEqual(read(copy), old);
     assert.equal(statSync(copy).mode & 0o077, 0);
@@ -84,7 +85,10 @@ describe('an upgrade of a database of an older version', () => {
     const imported = await columba(['import', join(folder, kept), ...other]);
     assert.match(imported.stdout, /^Imported 3 accounts with 15 messages\.\n$/, imported.stderr);
     assert.match((await columba(['check', '--ledger', ...other])).stdout, /all add up/);
+    const again = await serving([...on, '--web-port', 'off']);
     assert.match((await columba(['account', 'list', ...on])).stdout, /newcomer/, 'it can be upgraded once more');
+    again.child.kill('SIGTERM');
+    assert.equal((await again.ended).code, 0);
   });
 
   test('without a copy, restore --before-upgrade says so and changes nothing', async () => {

@@ -1,8 +1,9 @@
-import { closeSync, openSync, readdirSync, renameSync, statfsSync, statSync } from 'node:fs';
+import { closeSync, copyFileSync, existsSync, openSync, readdirSync, renameSync, statfsSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { Problem } from '../../base/problem.ts';
-import { type LeftOut, refillOlder } from '../../store/sqlite/older-schema.ts';
+import { hasInstallation, type LeftOut, refillOlder } from '../../store/sqlite/older-schema.ts';
+import { marksPath } from '../installation.ts';
 import { removeDatabase } from './recover.ts';
 import { checkIntegrity } from './restoring.ts';
 
@@ -41,8 +42,12 @@ export function copyDatabase(path: string, to: string): void {
 /** Keeps a copy of a database that is about to be migrated from this version. */
 export async function keepBeforeUpgrade(path: string, version: number): Promise<void> {
   const partial = `${path}.before-upgrade.partial`;
-  copyDatabase(path, partial);
-  renameSync(partial, copyPath(path, version));
+  try {
+    copyDatabase(path, partial);
+    renameSync(partial, copyPath(path, version));
+  } finally {
+    removeDatabase(partial);
+  }
 }
 
 /** The newest copy that was kept, or null. */
@@ -61,5 +66,7 @@ export function writeOlder({ copy, newer, to }: { copy: string; newer: string; t
   copyDatabase(copy, to);
   const leftOut = refillOlder(to, newer);
   checkIntegrity(to);
+  // An older version that has marks compares them with what it finds; the first ones have none.
+  if (existsSync(marksPath(newer)) && hasInstallation(to)) copyFileSync(marksPath(newer), marksPath(to));
   return leftOut;
 }

@@ -16,6 +16,15 @@ export function schemaVersionOf(path: string): number {
   }
 }
 
+export function hasInstallation(path: string): boolean {
+  const database = new DatabaseSync(path, { readOnly: true });
+  try {
+    return database.prepare("select 1 from sqlite_schema where name = 'installation'").get() !== undefined;
+  } finally {
+    database.close();
+  }
+}
+
 /** How many rows the older tables do not accept, by table. */
 export type LeftOut = Readonly<Record<string, number>>;
 
