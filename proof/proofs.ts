@@ -24,6 +24,11 @@ export const proofs: Readonly<Record<string, Proof>> = {
     slice: ['proof/disasters'],
     campaign: 'proof/disasters/run.ts',
   },
+  upgrade: {
+    proves:
+      'A database of version 0.1.0 with rows in every table is upgraded, and the program of 0.1.0 serves it again.',
+    slice: ['proof/upgrade'],
+  },
   drill: {
     proves: 'A move from an old server loses nothing under load, with every process killed on the way.',
     slice: ['proof/drill'],

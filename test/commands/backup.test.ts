@@ -161,7 +161,7 @@ describe('a continuous backup', () => {
     const first = await demo();
     assert.match(
       (await columba(['backup', 'verify', ...one.from])).stdout,
-      /can be restored.*\nSize: .* Accounts: 2\./,
+      /can be restored.*\nSize: .* Accounts: 3\./,
     );
     const chains = async () => (await columba(['backup', 'list', ...one.from])).stdout.trim().split('\n').length;
     assert.equal(await chains(), 1);

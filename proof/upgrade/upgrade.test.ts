@@ -1,0 +1,209 @@
+import assert from 'node:assert/strict';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { after, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { COLUMBA, type CommandOptions, launch, type Outcome, serving } from '../../test/support/command.ts';
+
+/** The commit of version 0.1.0, by its hash, because a clone may have no tags. */
+const FIRST_VERSION = 'e827bd4bbadc8f8bccfaa12d2811066b290a22c1';
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const SAMPLE = join(ROOT, 'examples/sample.json');
+const git = (...args: string[]) => spawnSync('git', ['-C', ROOT, ...args], { maxBuffer: 2 ** 30 });
+const hasHistory = git('cat-file', '-e', `${FIRST_VERSION}^{commit}`).status === 0;
+
+const folder = mkdtempSync(join(tmpdir(), 'columba-upgrade-'));
+after(() => rmSync(folder, { recursive: true, force: true }));
+
+/** The program of 0.1.0 as it was, on the dependencies of now. */
+function firstVersion(): string {
+  const at = join(folder, 'columba-0.1.0');
+  mkdirSync(at);
+  execFileSync('tar', ['-x', '-C', at], { input: git('archive', FIRST_VERSION).stdout });
+  symlinkSync(join(ROOT, 'node_modules'), join(at, 'node_modules'));
+  return join(at, 'columba');
+}
+
+const path = join(folder, 'columba.db');
+const on = ['--database', `sqlite:${path}`];
+
+async function run(command: string, args: readonly string[], database = on): Promise<Outcome> {
+  const { child, ended } = launch([...args, ...database], { command });
+  child.stdin?.end();
+  const outcome = await ended;
+  assert.equal(outcome.code, 0, `columba ${args.join(' ')}: ${outcome.stderr}`);
+  return outcome;
+}
+
+/** Serves until it answers, and what is done meanwhile is over. */
+async function serveWith<T>(options: CommandOptions, work: (address: string) => Promise<T>): Promise<T> {
+  const { address, child, ended } = await serving([...on, '--web-port', 'off'], options);
+  try {
+    return await work(address);
+  } finally {
+    child.kill('SIGTERM');
+    assert.equal((await ended).code, 0);
+  }
+}
+
+/** All rows of every table, each as text. */
+function rowsOf(file: string): Map<string, string[]> {
+  const database = new DatabaseSync(file, { readOnly: true });
+  try {
+    const all = (sql: string) => {
+      const statement = database.prepare(sql);
+      statement.setReadBigInts(true);
+      return statement
+        .all()
+        .map((row) =>
+          Object.entries(row)
+            .map((entry) => entry.map(String).join('='))
+            .sort()
+            .join(' '),
+        )
+        .sort();
+    };
+    const tables = database
+      .prepare("select name from sqlite_schema where type = 'table' and name not like 'sqlite!_%' escape '!'")
+      .all();
+    return new Map(tables.map(({ name }) => [String(name), all(`select * from "${name}"`)]));
+  } finally {
+    database.close();
+  }
+}
+
+/** Everything that 0.1.0 can store: most by its own commands, the rest as rows. */
+async function fill(old: string): Promise<void> {
+  await run(old, ['import', SAMPLE]);
+  const carrier = JSON.stringify({ receiptAfterMs: 1_000 });
+  for (const line of [
+    ['connector', 'put', 'carrier', '--kind', 'loopback', '--config', carrier, '--is-default'],
+    ['route', 'put', 'win', '--username', 'acme', '--destination', '31234', '--keyword', 'WIN'],
+    ['webhook', 'add', 'https://shop.example/events', '--events', 'credits.low,message.status,message.undecided'],
+    ['operator', 'add', 'ann'],
+    ['retention', 'set', '--audit', '3650'],
+    ['token', 'add', 'provisioning', '--scope', 'accounts'],
+    ['message', 'send', 'acme', '+27825550201,+27825550202,+27825550203', '--text', 'One of three'],
+  ]) {
+    await run(old, line);
+  }
+  const database = new DatabaseSync(path);
+  try {
+    const { id } = database
+      .prepare("select cast(account_id as text) as id from account where username = 'acme'")
+      .get() as { id: string };
+    const rows = readFileSync(new URL('every-table.sql', import.meta.url), 'utf8');
+    database.exec(rows.replaceAll('$acme', id).replaceAll('$now', String(Date.now())));
+  } finally {
+    database.close();
+  }
+}
+
+/** What changes because a service ran and a command wrote. */
+const LIVE = [
+  'account',
+  'account_change',
+  'audit',
+  'dispatch_account',
+  'history',
+  'id_counter',
+  'ledger',
+  'movement',
+  'receipt_watch',
+  'retention',
+  'schema_version',
+  'sent',
+  'dispatch',
+  'tally',
+  'carrier_connector',
+  'attempt',
+];
+
+const skip = hasHistory
+  ? false
+  : 'skipped: this clone has no history back to version 0.1.0 (git fetch --unshallow gets it)';
+
+test('a database of 0.1.0 with rows in every table is upgraded, and the real 0.1.0 serves it again with what was received since', {
+  skip,
+}, async () => {
+  const old = firstVersion();
+  assert.equal((await run(old, ['version'], [])).stdout.trim().split('\n')[0]?.includes('0.1.0'), true);
+  await fill(old);
+  const before = rowsOf(path);
+  for (const [table, rows] of before) assert.ok(rows.length > 0, `${table} has no row`);
+
+  const check = await run(COLUMBA, ['upgrade', '--check']);
+  assert.match(check.stdout, /schema version 20\.\n21 {2}\S.*\n22 {2}/);
+  assert.deepEqual(rowsOf(path), before, 'the check changes nothing');
+
+  // The new version serves, and accepts a message.
+  await serveWith({}, async () => {});
+  await run(COLUMBA, [
+    'message',
+    'send',
+    'acme',
+    '+27825550299',
+    '--text',
+    'After the upgrade',
+    '--send-at',
+    '2099-01-01T00:00:00Z',
+  ]);
+  await run(COLUMBA, ['contact', 'add', 'acme', '--name', 'Since', '--mobile', '+27825550288']);
+  const states = (file: string, sql: string) => {
+    const database = new DatabaseSync(file, { readOnly: true });
+    try {
+      return database
+        .prepare(sql)
+        .all()
+        .map((row) => String(Object.values(row)[0]));
+    } finally {
+      database.close();
+    }
+  };
+  const STATES = 'select state from dispatch order by message_id';
+  assert.deepEqual(states(path, STATES).slice(0, 3).sort(), ['needs-decision', 'unknown-outcome', 'waiting']);
+
+  const back = await run(COLUMBA, ['restore', '--before-upgrade']);
+  assert.match(back.stdout, /schema version 20 again/);
+  assert.doesNotMatch(back.stderr, /do not fit/);
+  const returned = rowsOf(path);
+  assert.deepEqual([...returned.keys()].sort(), [...before.keys()].sort());
+  for (const [table, rows] of before)
+    if (!LIVE.includes(table))
+      assert.deepEqual(
+        returned.get(table)?.filter((row) => rows.includes(row)),
+        rows,
+        table,
+      );
+  assert.deepEqual(states(path, STATES).slice(0, 3).sort(), ['undecided', 'unsure', 'waiting']);
+  assert.deepEqual(states(path, "select unsure_policy from account where username = 'acme'"), ['never-twice']);
+  assert.deepEqual(states(path, 'select unsure from carrier_connector'), ['3']);
+  assert.deepEqual(states(path, "select state from taken_message where state = 'armed'"), ['armed']);
+
+  // The program of 0.1.0 serves it, with what came since the upgrade.
+  await serveWith({ command: old }, async (address) =>
+    assert.equal((await fetch(`${address}/health/ready`)).status, 200),
+  );
+  assert.match((await run(old, ['check', '--ledger'])).stdout, /add up/);
+  assert.match((await run(old, ['contact', 'list', 'acme'])).stdout, /Since/);
+  assert.match((await run(old, ['message', 'list', 'acme', '--kind', 'scheduled'])).stdout, /After the upgrade/);
+  assert.match((await run(old, ['queue', 'list', '--kind', 'undecided'])).stdout, /acme/);
+
+  // Who goes back to the copy itself imports what was received since.
+  const names = readdirSync(folder);
+  const since = names.find((name) => name.includes('.since-upgrade-')) as string;
+  const copy = [
+    '--database',
+    `sqlite:${join(folder, names.find((name) => /\.before-upgrade-20$/.test(name)) as string)}`,
+  ];
+  await run(old, ['import', join(folder, since), '--update'], copy);
+  assert.match((await run(old, ['contact', 'list', 'acme'], copy)).stdout, /Since/);
+  assert.match((await run(old, ['check', '--ledger'], copy)).stdout, /add up/);
+
+  // And the upgrade works once more.
+  await serveWith({}, async (address) => assert.equal((await fetch(`${address}/health/ready`)).status, 200));
+  assert.match((await run(COLUMBA, ['check', '--ledger'])).stdout, /add up/);
+});
