@@ -19,6 +19,7 @@ const LEASE_OVER = 'the process that submitted it ended without an answer';
 const DECIDED_BY_OPERATORS = new Set([
   'the answer of the carrier could not be settled',
   'may have been sent after the backup that was restored',
+  'may have been sent after the backup that was restored; a receipt that fits has come',
 ]);
 
 // A message that waits again at once is ended by its next claim, so only what is due later counts.

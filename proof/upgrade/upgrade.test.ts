@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -151,7 +151,7 @@ test('a database of 0.1.0 with rows in every table is upgraded, and the real 0.1
     '--send-at',
     '2099-01-01T00:00:00Z',
   ]);
-  await run(COLUMBA, ['contact', 'add', 'acme', '--name', 'Since', '--mobile', '+27825550288']);
+  await run(COLUMBA, ['contact', 'add', 'acme', '+27825550288', '--name', 'Since']);
   const states = (file: string, sql: string) => {
     const database = new DatabaseSync(file, { readOnly: true });
     try {
@@ -189,17 +189,19 @@ test('a database of 0.1.0 with rows in every table is upgraded, and the real 0.1
   );
   assert.match((await run(old, ['check', '--ledger'])).stdout, /add up/);
   assert.match((await run(old, ['contact', 'list', 'acme'])).stdout, /Since/);
-  assert.match((await run(old, ['message', 'list', 'acme', '--kind', 'scheduled'])).stdout, /After the upgrade/);
-  assert.match((await run(old, ['queue', 'list', '--kind', 'undecided'])).stdout, /acme/);
+  assert.match((await run(old, ['message', 'list', 'acme', '--state', 'scheduled'])).stdout, /After the upgrade/);
+  assert.match((await run(old, ['queue', 'list', '--open', 'true'])).stdout, /acme/);
 
-  // Who goes back to the copy itself imports what was received since.
+  // The file of what was received since is read by the new version, and an export of 0.1.0 by 0.1.0 on the copy itself.
   const names = readdirSync(folder);
-  const since = names.find((name) => name.includes('.since-upgrade-')) as string;
-  const copy = [
-    '--database',
-    `sqlite:${join(folder, names.find((name) => /\.before-upgrade-20$/.test(name)) as string)}`,
-  ];
-  await run(old, ['import', join(folder, since), '--update'], copy);
+  const fileOf = (pattern: RegExp) => join(folder, names.find((name) => pattern.test(name)) as string);
+  const fresh = ['--database', `sqlite:${join(folder, 'fresh.db')}`];
+  await run(COLUMBA, ['import', fileOf(/\.since-upgrade-/)], fresh);
+  assert.match((await run(COLUMBA, ['contact', 'list', 'acme'], fresh)).stdout, /Since/);
+  const exported = join(folder, 'since.ndjson');
+  writeFileSync(exported, (await run(old, ['export', '--ndjson'])).stdout);
+  const copy = ['--database', `sqlite:${fileOf(/\.before-upgrade-20$/)}`];
+  await run(old, ['import', exported, '--update'], copy);
   assert.match((await run(old, ['contact', 'list', 'acme'], copy)).stdout, /Since/);
   assert.match((await run(old, ['check', '--ledger'], copy)).stdout, /add up/);
 

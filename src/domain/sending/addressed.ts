@@ -56,49 +56,63 @@ const SUBMISSIONS_MAX = 2_000;
 type Submission = Awaited<ReturnType<typeof unknownSubmissions>>[number];
 const unknownSubmissions = (database: Database) => database.all(sql.unknownSubmissions, { limit: SUBMISSIONS_MAX + 1 });
 
+export type Fitting = Pick<Submission, 'account_id' | 'message_id'>;
 export interface Named extends Pick<Submission, 'account_id' | 'message_id' | 'attempt' | 'part'> {
+  readonly connector: string;
   readonly gatewayId: string;
+}
+export interface Proved {
+  settle(named: Named): Promise<void>;
+  /** The receipt has the numbers of this message and no text: it may be of another one. */
+  note(fitting: Fitting): Promise<void>;
 }
 
 /** Compares the held receipts that are old enough, each once, and returns what they prove. */
-export async function compareAddresses(
-  database: Database,
-  now: number,
-  settle: (named: Named) => Promise<void>,
-): Promise<void> {
+export async function compareAddresses(database: Database, now: number, { settle, note }: Proved): Promise<void> {
   const before = now - COMPARED_AFTER_MS;
   const receipts = await database.all(sql.heldAbout, { before, limit: RECEIPTS_MAX });
   const last = receipts.at(-1);
   if (!last) return;
   const submissions = await unknownSubmissions(database);
-  if (submissions.length <= SUBMISSIONS_MAX) for (const named of matchesOf(receipts, submissions)) await settle(named);
+  if (submissions.length <= SUBMISSIONS_MAX) {
+    const { proved, fitting } = matchesOf(receipts, submissions);
+    for (const named of proved) await settle(named);
+    for (const each of fitting) await note(each);
+  }
   await database.run(sql.compared, { before, upTo: Number(last.held_at) });
 }
 
 type HeldAbout = { connector: string; gateway_id: string; about: string; held_at: bigint };
 
-function matchesOf(receipts: readonly HeldAbout[], submissions: readonly Submission[]): Named[] {
+function matchesOf(receipts: readonly HeldAbout[], submissions: readonly Submission[]) {
   const byNumber = Map.groupBy(submissions, ({ recipient }) => hashed(withoutPlus(recipient)));
-  const found = new Map<Submission, Set<string>>();
+  const found = new Map<Submission, Map<string, string>>();
+  const likely = new Set<Submission>();
   for (const receipt of receipts) {
     const about: About = JSON.parse(receipt.about);
-    if (about.size === 0) continue; // two numbers alone are no proof: they may have had many messages
     const fitting = (byNumber.get(about.to) ?? []).filter((each) => fits(each, receipt, about));
+    // Two numbers alone are no proof: they may have had many messages.
+    if (about.size === 0) {
+      for (const each of fitting) likely.add(each);
+      continue;
+    }
     const [only] = fitting;
     if (!only || fitting.length > 1) continue;
-    found.set(only, (found.get(only) ?? new Set()).add(receipt.gateway_id));
+    found.set(only, (found.get(only) ?? new Map()).set(receipt.gateway_id, receipt.connector));
   }
   // Two ids for one submission: one of them is of something else.
-  return [...found].flatMap(([{ account_id, message_id, attempt, part }, ids]) => {
-    const [gatewayId] = ids;
-    return gatewayId === undefined || ids.size > 1 ? [] : [{ account_id, message_id, attempt, part, gatewayId }];
+  const proved = [...found].flatMap(([{ account_id, message_id, attempt, part }, ids]): Named[] => {
+    const [[gatewayId, connector] = ['', '']] = ids;
+    return ids.size > 1 ? [] : [{ account_id, message_id, attempt, part, gatewayId, connector }];
   });
+  return { proved, fitting: [...likely] };
 }
 
 function fits(submission: Submission, receipt: HeldAbout, about: About): boolean {
   const { connector, submitted_at, sender } = submission;
   const age = Number(receipt.held_at - submitted_at);
-  if (connector !== receipt.connector || age < 0 || age > OLDEST_MS) return false;
+  // After a restore it is not known which connector a message took.
+  if ((connector !== '' && connector !== receipt.connector) || age < 0 || age > OLDEST_MS) return false;
   const isSender = sender === null ? about.isDefault : hashed(withoutPlus(sender)) === about.from;
   return isSender && hashed(textOf(submission).slice(0, about.size).padEnd(about.size)) === about.text;
 }

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { PARTS_MAX } from '../../sms/parts.ts';
 import type { AccountKey } from '../../store/caller.ts';
 import type { Database, Queries } from '../../store/database.ts';
@@ -7,6 +8,23 @@ import * as sql from './attempts.sql.ts';
 import { attemptsOf as attemptStates } from './receipts.sql.ts';
 
 /** Submissions of parts, their results, and the status of the message that follows from them. */
+
+/** What the id of an attempt has of its message: see carriers/submissions.ts. */
+export interface MessageKey {
+  readonly account: bigint;
+  readonly id: bigint;
+}
+const TAG_BYTES = 5;
+export const tagOf = ({ account, id }: MessageKey): string =>
+  createHash('sha256').update(`${account}/${id}`).digest().toString('hex', 0, TAG_BYTES);
+/** The beginning of the ids of attempts of this time. */
+export const timeOfAttempts = (at: number): string => Math.max(0, at).toString(16).padStart(12, '0');
+const TAG_BEGIN = timeOfAttempts(0).length;
+/** The ids of attempts of another time for the same message are between these. */
+export const sameMessageAt = (attemptId: string, at: number): { readonly low: string; readonly high: string } => {
+  const low = timeOfAttempts(at) + attemptId.slice(TAG_BEGIN, TAG_BEGIN + 2 * TAG_BYTES);
+  return { low, high: `${low}g` }; // after every hexadecimal digit
+};
 
 /** One submission of a part of a message. */
 export type Attempt = sql.AttemptValues;

@@ -6,7 +6,7 @@ import type { Database, Transaction, TransactionQueries } from '../../store/data
 import { elementsOf } from '../../store/json.ts';
 import { effectiveRegion } from '../accounts/accounts.ts';
 import * as attemptSql from './attempts.sql.ts';
-import { type KnownParts, knownParts, WHOLE } from './attempts.ts';
+import { knownParts, type MessageKey, WHOLE } from './attempts.ts';
 import { pausedAt } from './connectors.sql.ts';
 import * as sql from './dispatch.sql.ts';
 import { divided, escalate, NEVER, reconsider, requeue } from './end.ts';
@@ -45,7 +45,7 @@ export interface ClaimingSettings {
   readonly now: () => number;
   /** The name of this process. */
   readonly owner: string;
-  readonly newAttemptId: (now: number) => string;
+  readonly newAttemptId: (now: number, message: MessageKey) => string;
   readonly leaseMs: number;
   /** How long a message with an unknown outcome waits for a receipt before the policy decides. */
   readonly unknownOutcomeMs: number;
@@ -240,9 +240,12 @@ async function claimOf(
   const open = await endWithoutTrying(transaction, messages, known);
   const region = effectiveRegion(row, settings.defaultRegion ?? null);
   const going = await endOptedOut(transaction, region, open);
-  const newParts = (total: number, { accepted }: KnownParts) =>
-    numbersOf(total, accepted, wholeTexts).map((number) => ({ number, attemptId: settings.newAttemptId(at) }));
-  return going.map((each) => claimedOf(each, row, (total) => newParts(total, known(each.message_id))));
+  const newParts = (id: bigint, total: number) =>
+    numbersOf(total, known(id).accepted, wholeTexts).map((number) => ({
+      number,
+      attemptId: settings.newAttemptId(at, { account, id }),
+    }));
+  return going.map((each) => claimedOf(each, row, (total) => newParts(each.message_id, total)));
 }
 
 function claimedOf(

@@ -6,7 +6,7 @@ import * as attemptSql from './attempts.sql.ts';
 import { knownParts } from './attempts.ts';
 import * as sql from './dispatch.sql.ts';
 import { creditsFor, end, endTaken, requeue } from './end.ts';
-import { HELD } from './hold.ts';
+import { isHeldReason } from './hold.ts';
 import { watchedTo } from './receipts.sql.ts';
 import { applySilence } from './receipts.ts';
 
@@ -79,7 +79,7 @@ export async function decideMany(
     const rows = await database.all(sql.queueOpenAfter, { ...after, limit: PAGE });
     const own = rows.filter(({ account_id }) => account === null || account_id === account);
     for (const { account_id, message_id, reason, state } of own) {
-      if (state !== 'needs-decision' || (isHeld && reason !== HELD)) continue;
+      if (state !== 'needs-decision' || (isHeld && !isHeldReason(reason))) continue;
       wanted.push({ account: account_id, id: message_id });
     }
     const last = rows.at(-1);

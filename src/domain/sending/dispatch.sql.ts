@@ -363,6 +363,12 @@ export const queueOpenAfter = statement<QueuePage, QueueRow>(
   `${queue} and state in ('unknown-outcome', 'needs-decision') ${inOrder}`,
 );
 
+export const changeReason = statement<Message & { from: string; to: string }>(
+  'dispatch.changeReason',
+  'update dispatch set reason = :to where account_id = :account and message_id = :id and reason = :from',
+  { affects: 'none' },
+);
+
 /** Messages that the spend guard holds, which have their own index. */
 export const queueHeldAfter = statement<QueuePage, QueueRow>(
   'queue.heldAfter',

@@ -1,10 +1,13 @@
-import type { Transaction, TransactionQueries } from '../../store/database.ts';
-import { elementsOf } from '../../store/json.ts';
+import type { AccountKey } from '../../store/caller.ts';
+import type { Database, Queries, Transaction, TransactionQueries } from '../../store/database.ts';
+import { elementsOf, recordsOf } from '../../store/json.ts';
+import { readInstallation } from '../accounts/installation.ts';
 import * as attemptSql from './attempts.sql.ts';
-import { type KnownParts, knownParts, WHOLE } from './attempts.ts';
+import { type KnownParts, knownParts, type MessageKey, provesSubmission, sameMessageAt, WHOLE } from './attempts.ts';
 import * as sql from './dispatch.sql.ts';
 import { divided, endTaken, escalate } from './end.ts';
 import { leaveSchedule } from './expire.ts';
+import * as receiptSql from './receipts.sql.ts';
 
 /**
  * After a backup was restored: messages that may have been submitted since the backup was taken.
@@ -15,13 +18,16 @@ import { leaveSchedule } from './expire.ts';
 
 /** The reason that the queue shows for a message that is held. */
 export const HELD = 'may have been sent after the backup that was restored';
+/** The same, where a receipt came that is probably of such a submission. */
+export const HELD_WITH_RECEIPT = `${HELD}; a receipt that fits has come`;
+export const isHeldReason = (reason: string | null): boolean => reason === HELD || reason === HELD_WITH_RECEIPT;
 
 const PAGE = 500;
 const START = { account: -(2n ** 63n), message: -(2n ** 63n) };
 
 export interface HoldSettings {
   readonly at: number;
-  readonly newAttemptId: (now: number) => string;
+  readonly newAttemptId: (now: number, message: MessageKey) => string;
 }
 
 /** Holds messages of all accounts within one transaction, and returns how many. */
@@ -64,7 +70,7 @@ async function holdOf(
       id: row.message_id,
       attempt: Number(row.attempts) + 1,
       part,
-      attemptId: newAttemptId(at),
+      attemptId: newAttemptId(at, { account, id: row.message_id }),
       connector: row.connector ?? '',
       submittedAt: at,
     })),
@@ -84,4 +90,63 @@ function openParts({ parts }: sql.DispatchRow, { accepted }: KnownParts): number
   if (accepted.size === 0) return [WHOLE];
   const all = Array.from({ length: Number(parts) }, (_, index) => index + 1);
   return all.filter((part) => !accepted.has(part));
+}
+
+export async function noteHeldReceipt(queries: Queries, account: AccountKey, id: bigint): Promise<void> {
+  await queries.run(sql.changeReason, { account, id, from: HELD, to: HELD_WITH_RECEIPT });
+}
+
+/** When the database was restored from a backup, which does not change while it is served. */
+export type RestoredAt = () => Promise<number | null>;
+export function restoredAtOf(queries: Queries): RestoredAt {
+  let known: number | null | undefined;
+  return async () => {
+    if (known === undefined) known = (await readInstallation(queries))?.restoredAt ?? null;
+    return known;
+  };
+}
+
+/** A receipt whose submission the database does not know. */
+interface UnknownReceipt {
+  readonly connector: string;
+  readonly attemptId: string | null;
+  readonly status: string;
+}
+
+/**
+ * Receipts of submissions that were made after the backup. The id of such a submission tells its
+ * message. If it has one part, the attempt that stands for the lost time gets this id, so that the
+ * receipt is applied to it; of a longer one it is not known whether all parts were submitted, and
+ * its reason tells of the receipt. Returns whether an attempt got an id.
+ */
+export async function nameLostAttempts(
+  database: Database,
+  restoredAt: RestoredAt,
+  receipts: readonly UnknownReceipt[],
+): Promise<boolean> {
+  const given = receipts.filter(({ attemptId, status }) => attemptId !== null && provesSubmission(status));
+  const at = given.length === 0 ? null : await restoredAt();
+  if (at === null) return false;
+  const rows = given.map(({ attemptId }, place) => {
+    const { low, high } = sameMessageAt(attemptId as string, at);
+    return [place, low, high];
+  });
+  const found = await database.all(receiptSql.heldByRestore, { rows: recordsOf(rows) });
+  let isNamed = false;
+  for (const { place, account_id: account, message_id: id, attempt, part, parts } of found) {
+    const { connector, attemptId } = given[Number(place)] as UnknownReceipt;
+    await database.transaction(account, async (queries) => {
+      if (parts > 1n) return noteHeldReceipt(queries, account, id);
+      isNamed = true;
+      return queries.run(receiptSql.replaceAttemptId, {
+        account,
+        id,
+        attempt,
+        part,
+        connector,
+        attemptId: attemptId as string,
+      });
+    });
+  }
+  return isNamed;
 }

@@ -4,10 +4,12 @@ import { elementsOf } from '../../store/json.ts';
 import { eachAccount } from '../../store/transactions.ts';
 import { forgetDrafts } from '../messages/drafts.ts';
 import { createSenderSweep } from '../outbound/senders.ts';
-import { compareAddresses, type Named } from './addressed.ts';
+import { compareAddresses, type Fitting, type Named } from './addressed.ts';
 import { removeUseless } from './attempts.sql.ts';
+import { timeOfAttempts } from './attempts.ts';
 import { type ConnectorRecord, createConnectors } from './connectors.ts';
 import { createExpiry } from './expire.ts';
+import { noteHeldReceipt } from './hold.ts';
 import * as sql from './receipts.sql.ts';
 import { applyHeldReceipts, applySilence } from './receipts.ts';
 
@@ -71,13 +73,24 @@ export function createMaintenance(database: Database, incoming: IncomingMaintena
   }
 
   /** A receipt without a known id that can only be about one submission gives it its id. */
-  const nameSubmission = ({ account_id: account, message_id: id, attempt, part, gatewayId }: Named): Promise<void> =>
+  const nameSubmission = ({
+    account_id: account,
+    message_id: id,
+    attempt,
+    part,
+    gatewayId,
+    connector,
+  }: Named): Promise<void> =>
     skipping(() =>
       database.transaction(account, async (queries) => {
-        await queries.run(sql.nameAttempt, { account, id, attempt, part, gatewayId });
+        await queries.run(sql.nameAttempt, { account, id, attempt, part, gatewayId, connector });
         await applyHeldReceipts({ queries, account, at: now() }, [id]);
       }),
     );
+
+  /** Addresses alone prove nothing, but they help whoever decides about what a restore holds. */
+  const noteReceipt = ({ account_id: account, message_id: id }: Fitting): Promise<void> =>
+    skipping(() => database.transaction(account, (queries) => noteHeldReceipt(queries, account, id)));
 
   /** Reports a failure of one account, so that the others continue. */
   async function skipping(work: () => Promise<void>): Promise<void> {
@@ -107,7 +120,7 @@ export function createMaintenance(database: Database, incoming: IncomingMaintena
       const taken = await database.first(sql.takeWatch, timesOf(now()));
       if (!taken || isStopping()) return undefined;
       const held = await matchHeld();
-      await compareAddresses(database, now(), nameSubmission);
+      await compareAddresses(database, now(), { settle: nameSubmission, note: noteReceipt });
       await database.run(sql.dropHeld, { before: now() - RECEIPT_HELD_MS });
       await database.run(sql.dropBeyond, { newer: receiptsHeldMax - 1 });
       const lookedTo = await watch.beginOf(taken.looked_to);
@@ -207,7 +220,6 @@ async function storeIncomplete(incoming: IncomingMaintenance, isStopping: () => 
 }
 
 /** Attempt ids begin with their time: 12 hexadecimal digits of milliseconds. */
-const timeOfAttempts = (at: number): string => Math.max(0, at).toString(16).padStart(12, '0');
 
 async function silence(database: Database, rows: readonly sql.SilentRow[], now: number): Promise<void> {
   const byAccount = Map.groupBy(rows, ({ account_id }) => account_id);

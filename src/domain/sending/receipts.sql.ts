@@ -119,9 +119,10 @@ export const unknownSubmissions = statement<
      and sent.account_id = dispatch.account_id and sent.message_id = dispatch.message_id {limit :limit}`,
 );
 /** The id that the carrier gave to a submission without an answer. */
-export const nameAttempt = statement<One & { id: bigint; attempt: bigint; part: bigint; gatewayId: string }>(
+type Named = One & { id: bigint; attempt: bigint; part: bigint; connector: string };
+export const nameAttempt = statement<Named & { gatewayId: string }>(
   'receipts.nameAttempt',
-  `update attempt set gateway_id = :gatewayId
+  `update attempt set gateway_id = :gatewayId, connector = :connector
    where account_id = :account and message_id = :id and attempt = :attempt and part = :part
      and state = 'unknown-outcome' and gateway_id is null`,
   { affects: 'none' },
@@ -129,6 +130,25 @@ export const nameAttempt = statement<One & { id: bigint; attempt: bigint; part: 
 export const dropHeld = statement<{ before: number }>(
   'receipts.dropHeld',
   'delete from held_receipt where held_at < :before',
+  { affects: 'none' },
+);
+/** Attempts that a restore has made, by the beginning of their ids. */
+export const heldByRestore = statement<
+  { rows: string },
+  Pick<AttemptRow, 'account_id' | 'message_id' | 'attempt' | 'part'> & { place: bigint; parts: bigint }
+>(
+  'receipts.heldByRestore',
+  `select given.place, attempt.account_id, attempt.message_id, attempt.attempt, attempt.part, dispatch.parts
+   from {records :rows place bigint, low text, high text} as given cross join attempt cross join dispatch
+   where attempt.attempt_id >= given.low and attempt.attempt_id < given.high and attempt.state = 'unknown-outcome'
+     and dispatch.account_id = attempt.account_id and dispatch.message_id = attempt.message_id
+     and dispatch.state = 'needs-decision'`,
+);
+export const replaceAttemptId = statement<Named & { attemptId: string }>(
+  'receipts.replaceAttemptId',
+  `update attempt set attempt_id = :attemptId, connector = :connector
+   where account_id = :account and message_id = :id and attempt = :attempt and part = :part
+     and state = 'unknown-outcome'`,
   { affects: 'none' },
 );
 /** Deletes receipts that have more than `newer` newer ones, except those of one millisecond. */

@@ -9,6 +9,7 @@ import { aboutText, type ReceiptAddress } from './addressed.ts';
 import { type PartAttempt, provesSubmission, statusOfParts, tellsMore } from './attempts.ts';
 import { countReceipts } from './connectors.ts';
 import { provePart } from './end.ts';
+import { nameLostAttempts, type RestoredAt, restoredAtOf } from './hold.ts';
 import * as sql from './receipts.sql.ts';
 import type { OnGatewayIds } from './settle.ts';
 
@@ -59,6 +60,7 @@ export function createReceipts(
   const waiting: { receipt: NewReceipt; resolve: () => void; reject: (thrown: unknown) => void }[] = [];
   let isRunning = false;
   const counts = createReceiptCounts(database, now);
+  const restoredAt = restoredAtOf(database);
 
   async function runAll(): Promise<void> {
     isRunning = true;
@@ -78,7 +80,7 @@ export function createReceipts(
 
   /** If receipts cannot be applied together, each is tried alone, so that one blocks no other. */
   async function applySafely(batch: readonly NewReceipt[]): Promise<Failures> {
-    const failures = await apply(database, now, batch, counts).catch(
+    const failures = await apply(database, now, batch, { counts, restoredAt }).catch(
       (thrown) => new Map(batch.map((receipt) => [receipt, thrown])),
     );
     if (batch.length === 1) return failures;
@@ -108,9 +110,11 @@ async function apply(
   database: Database,
   now: () => number,
   batch: readonly NewReceipt[],
-  counts: ReceiptCounts,
+  { counts, restoredAt }: { readonly counts: ReceiptCounts; readonly restoredAt: RestoredAt },
 ): Promise<Failures> {
-  const { matched, unmatched } = await matchAny(database, batch);
+  const first = await matchAny(database, batch);
+  const isNamed = await nameLostAttempts(database, restoredAt, first.unmatched);
+  const { matched, unmatched } = isNamed ? await matchAny(database, batch) : first;
   const ended = new Map<bigint, readonly EndedPart[]>();
   const failed = await failuresOfEach(database, matched.keys(), async (queries, account) => {
     ended.set(account, await applyTo({ queries, account, at: now() }, matched.get(account) ?? []));

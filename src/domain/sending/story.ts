@@ -9,7 +9,7 @@ import { LEASE_OVER } from './claim.ts';
 import * as sql from './dispatch.sql.ts';
 import { LACKS_A_PART, NOT_SETTLED } from './end.ts';
 import { REFUSED, RELEASED } from './held.ts';
-import { HELD } from './hold.ts';
+import { HELD, HELD_WITH_RECEIPT } from './hold.ts';
 
 /**
  * What happened to a message, and what happens next: its statuses, its submissions with the words
@@ -66,6 +66,7 @@ const OWN: ReadonlySet<string> = new Set([
   RELEASED,
   REFUSED,
   HELD,
+  HELD_WITH_RECEIPT,
 ]);
 const OWN_STARTS = ['withheld: ', 'sent again, ', ...GUARD_RULES.map((rule) => `${rule}: `)];
 
