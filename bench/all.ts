@@ -15,6 +15,7 @@ const PROGRAMS = [
   'growth',
   'dispatch',
   'beside',
+  'backup',
   'smpp',
   'proxy',
   'import',

@@ -79,6 +79,7 @@ describe('words', () => {
     'src/operator/actions/{accounts,connectors,sending,service}.ts',
     'src/serve/telemetry/sending-metrics.ts',
     'src/store/schema/{migrations,operator,sending}.ts',
+    'src/store/sqlite/older-schema.ts',
     'src/transfer/account-json.ts',
     'docs/{MONITORING,SETTINGS}.md',
   ];

@@ -12,8 +12,8 @@ import { NOT_TOLD, type PartsAs, type Submission, type SubmitResult, WITHHELD } 
 
 export const isAttemptId = (id: string): boolean => /^[0-9a-f]{32}$/.test(id);
 /**
- * 48 bits of time, so that new ids are neighbours in an index, 40 of the message, by which a receipt
- * still finds it after a restore, and 40 random bits.
+ * 48 bits of time, so that new ids are neighbours in an index, 40 of the message, by which a
+ * receipt still finds it after a restore, and 40 random bits.
  */
 export const newAttemptId = (now: number, message?: MessageKey): string =>
   timeOfAttempts(now).slice(-12) + (message ? tagOf(message) : randomHex()) + randomHex();

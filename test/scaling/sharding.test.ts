@@ -67,6 +67,7 @@ const BEYOND: Readonly<Record<string, string>> = {
   'receipts.heldAbout': 'a held receipt names no account',
   'receipts.compared': 'a held receipt names no account',
   'receipts.unknownSubmissions': 'it looks for submissions without an answer, whosever they are',
+  'receipts.heldByRestore': 'a carrier names an attempt, not an account',
   'receipts.heldMatches': 'a carrier names an attempt, not an account',
   'receipts.heldOf': 'a held receipt names no account',
   'receipts.matched': 'a carrier names an attempt, not an account',

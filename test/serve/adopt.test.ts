@@ -149,7 +149,12 @@ onOneEngine('a restored backup', (engine) => {
         const [first, second, third, long] = ids as [bigint, bigint, bigint, bigint];
         const receive = (attemptId: string, status: string) =>
           createReceipts(two.database, two.now).receive({
-            ...{ connector: 'loopback', attemptId, gatewayId: null, status, at: two.clock.now, detail: null },
+            connector: 'loopback',
+            attemptId,
+            gatewayId: null,
+            status,
+            at: two.clock.now,
+            detail: null,
           });
         await receive(lost[0] as string, 'DELIVERED');
         await receive(lost[1] as string, 'REJECTED'); // by one carrier, and another one may have it
@@ -185,7 +190,12 @@ onOneEngine('a restored backup', (engine) => {
         const [first, second] = ids as [bigint, bigint];
         const receive = (recipient: string, gatewayId: string, textStart: string) =>
           createReceipts(two.database, two.now).receive({
-            ...{ connector: 'smsc', attemptId: null, gatewayId, status: 'DELIVERED', at: two.clock.now, detail: null },
+            connector: 'smsc',
+            attemptId: null,
+            gatewayId,
+            status: 'DELIVERED',
+            at: two.clock.now,
+            detail: null,
             about: { recipient, sender: '', isDefaultSender: true, textStart },
           });
         await receive('27825550201', 'gateway-1', 'hello');

@@ -1,12 +1,12 @@
-import { DatabaseSync } from 'node:sqlite';
+import { wasRestored } from '../../store/sqlite/installation.ts';
 import { generationKey, generationsIn } from './chain.ts';
 import { type BackupTarget, TargetProblem } from './target.ts';
 
 /**
  * Whether the target is that of this database. A database notes its generation there before it
- * ships anything. A newer one that is noted was restored from this target since, and serves instead.
- * One that was never restored and finds only other generations was given the target of somebody
- * else, whose service would take it for its successor and stop.
+ * ships anything. A newer one that is noted was restored from this target since, and serves
+ * instead. One that was never restored and finds only other generations was given the target of
+ * somebody else, whose service would take it for its successor and stop.
  */
 export type Standing = 'current' | 'superseded';
 
@@ -24,13 +24,4 @@ export async function standingOf(
   if (noted.some((each) => each > generation)) return 'superseded';
   if (!isNoted) await target.put(generationKey(generation), Buffer.from(String(now)));
   return 'current';
-}
-
-function wasRestored(path: string): boolean {
-  const database = new DatabaseSync(path, { readOnly: true, timeout: 1_000 });
-  try {
-    return database.prepare('select 1 from installation where restored_at is not null').get() !== undefined;
-  } finally {
-    database.close();
-  }
 }

@@ -2,7 +2,8 @@ import { closeSync, copyFileSync, existsSync, openSync, readdirSync, renameSync,
 import { basename, dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { Problem } from '../../base/problem.ts';
-import { hasInstallation, type LeftOut, refillOlder } from '../../store/sqlite/older-schema.ts';
+import { hasInstallation } from '../../store/sqlite/installation.ts';
+import { type LeftOut, refillOlder } from '../../store/sqlite/older-schema.ts';
 import { marksPath } from '../installation.ts';
 import { removeDatabase } from './recover.ts';
 import { checkIntegrity } from './restoring.ts';

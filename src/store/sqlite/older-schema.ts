@@ -51,15 +51,6 @@ export function schemaVersionOf(path: string): number {
   }
 }
 
-export function hasInstallation(path: string): boolean {
-  const database = new DatabaseSync(path, { readOnly: true });
-  try {
-    return database.prepare("select 1 from sqlite_schema where name = 'installation'").get() !== undefined;
-  } finally {
-    database.close();
-  }
-}
-
 const versionOf = (database: DatabaseSync): number =>
   Number(database.prepare('select max(version) as version from schema_version').get()?.version ?? 0);
 
