@@ -34,7 +34,7 @@ const folder = mkdtempSync(join(tmpdir(), 'columba-coverage-'));
 const templateFolder = mkdtempSync(join(tmpdir(), 'columba-templates-'));
 const templateDatabases: string[] = [];
 /** Loaded into every process of tests. */
-const preloaded = ['no-promise-hooks', 'deadline', ...(given.proof ? [] : ['cheap-passwords'])].map(
+const preloaded = ['no-promise-hooks', 'deadline', 'all-tests-ended', ...(given.proof ? [] : ['cheap-passwords'])].map(
   (name) => new URL(`support/${name}.ts`, import.meta.url).href,
 );
 for (const each of preloaded) await import(each); // the accounts of the templates have passwords too
