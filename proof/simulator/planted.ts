@@ -27,19 +27,29 @@ interface Found {
   readonly how: string;
 }
 
-export async function runPlanted(name: string | undefined): Promise<void> {
-  const chosen = plantedFaults.filter((each) => name === undefined || each.name === name);
-  if (chosen.length === 0) throw new Error(`there is no planted fault ${name}`);
-  const waiting = chosen.filter(({ ordinaryTest }) => name !== undefined || ordinaryTest === undefined);
+/** All of the list or the one with the name; `from` is the number of the first, where a run was interrupted. */
+interface Choice {
+  readonly name: string | undefined;
+  readonly from: number;
+}
+
+export async function runPlanted({ name, from }: Choice): Promise<void> {
+  const numbered = plantedFaults.map((planted, index) => ({ planted, number: index + 1 }));
+  const chosen = numbered.filter(({ planted, number }) => number >= from && (name ?? planted.name) === planted.name);
+  if (chosen.length === 0) throw new Error(`there is no planted fault ${name ?? from}`);
+  const waiting = chosen.filter(({ planted }) => name !== undefined || planted.ordinaryTest === undefined);
   const missed: string[] = [];
-  print('| planted fault | seeds | found by |\n|---|---|---|');
-  for (const { name: tested, ordinaryTest } of chosen) if (ordinaryTest) print(`| ${tested} | – | ${ordinaryTest} |`);
+  print('| number | planted fault | seeds | found by |\n|---|---|---|---|');
+  for (const { planted, number } of chosen) {
+    if (planted.ordinaryTest) print(`| ${number} | ${planted.name} | – | ${planted.ordinaryTest} |`);
+  }
   const total = waiting.length;
   const next = async (): Promise<void> => {
-    for (let fault = waiting.shift(); fault; fault = waiting.shift()) {
-      const { isFound, seeds, how } = await look(fault);
-      if (!isFound) missed.push(fault.name);
-      print(`| ${fault.name} | ${seeds} | ${isFound ? how : 'NOT FOUND'} |`);
+    for (let each = waiting.shift(); each; each = waiting.shift()) {
+      const { planted, number } = each;
+      const { isFound, seeds, how } = await look(planted);
+      if (!isFound) missed.push(planted.name);
+      print(`| ${number} | ${planted.name} | ${seeds} | ${isFound ? how : 'NOT FOUND'} |`);
     }
   };
   await Promise.all(Array.from({ length: Math.max(1, availableParallelism() - 1) }, next));

@@ -7,7 +7,7 @@ import { runPlanted } from './planted.ts';
  * `npm run simulate`. The hooks come before everything that they change, so the rest is imported
  * after them.
  */
-const { values } = parseArgs({
+const { values, positionals } = parseArgs({
   options: {
     seed: { type: 'string' },
     seeds: { type: 'string', default: '1' },
@@ -26,6 +26,7 @@ const { values } = parseArgs({
     quiet: { type: 'boolean', default: false },
     kept: { type: 'boolean', default: false },
     planted: { type: 'boolean', default: false },
+    from: { type: 'string', default: '1' },
     mutation: { type: 'string' },
     help: { type: 'boolean', default: false },
   },
@@ -44,11 +45,11 @@ const HELP = `npm run simulate -- [--seed N] [--seeds COUNT] [--hours H] [--node
                   the same command continues after an end
   --quiet         prints the sums after every 50 seeds, and what fails
   --planted NAME  plants a fault and looks for it in up to 100 seeds; all faults without a name
+  --from NUMBER   begins with this fault of the list, where --planted was interrupted
 `;
 
-const planted = process.argv.slice(process.argv.indexOf('--planted') + 1).find((each) => !each.startsWith('--'));
 if (values.help) process.stdout.write(HELP);
-else if (values.planted) await runPlanted(planted);
+else if (values.planted) await runPlanted({ name: positionals[0], from: Number(values.from) });
 else {
   const mutation = plantedFaults.find(({ name }) => name === values.mutation);
   if (values.mutation !== undefined && !mutation) throw new Error(`there is no planted fault ${values.mutation}`);
