@@ -39,6 +39,18 @@ export const proofs: Readonly<Record<string, Proof>> = {
     slice: ['proof/fuzz', 'test/asmx/xml/reader.test.ts'],
     campaign: 'proof/fuzz/run.ts',
   },
+  variations: {
+    proves: 'What npm test tries with a part of all values, protocols and rights holds for all of them.',
+    slice: [
+      'test/property',
+      'test/asmx/access.test.ts',
+      'test/asmx/operations/numbers.test.ts',
+      'test/asmx/xml/pieces.test.ts',
+      'test/carriers/kannel/box-protocol.test.ts',
+      'test/carriers/smpp/pdu.test.ts',
+      'test/operator/rights.test.ts',
+    ],
+  },
   attack: {
     proves: 'A caller causes work, memory and bytes in proportion to what it sends, and no more.',
     slice: ['proof/attack'],

@@ -15,7 +15,8 @@ import { createTemplates } from './support/templates.ts';
 /**
  * Runs the tests (all, or the files and folders that are named), then asks whether every operation was called in every form.
  * With --cpu it prints the seconds of CPU of every file, without those of PostgreSQL. With --proof every file has a process
- * of its own, and a test that is skipped ends the run with 3: what did not run proves nothing.
+ * of its own, the files with the most CPU are printed, and a test that is skipped ends the run with 3: what did not run
+ * proves nothing.
  */
 const { values: given, positionals: named } = parseArgs({
   options: { cpu: { type: 'boolean', default: false }, proof: { type: 'boolean', default: false } },
@@ -26,6 +27,8 @@ const files = (named.length > 0 ? named : ['test']).flatMap((path) =>
 );
 if (!given.proof) keepTemporaryFilesInMemory(); // some proofs are about disks
 const SKIPPED_EXIT_CODE = 3;
+/** Of a proof. */
+const DEAREST_SHOWN = 20;
 /** Up to so many files, each has a process of its own. */
 const FEW = 20;
 /** For one test, and for a process with all its files. Both are many times what they take. */
@@ -42,7 +45,8 @@ const postgres = process.env.TEST_POSTGRES ? undefined : await startPostgres();
 
 // Somebody who names a few files wants to read the names of their tests.
 const areMany = given.cpu || given.proof || files.length > FEW;
-const cpuFile = given.cpu ? join(templateFolder, 'cpu') : undefined;
+const cpuFile = join(templateFolder, 'cpu');
+const batchesCpuFile = given.cpu ? cpuFile : undefined;
 const skippedFile = join(templateFolder, 'skipped');
 const reporter = areMany ? 'progress' : 'slowest-files';
 const reporters = [...(areMany ? [] : ['spec']), new URL(`support/${reporter}.ts`, import.meta.url).href];
@@ -59,14 +63,15 @@ const environment = {
   TEST_COVERAGE: folder,
   ...(server && { TEST_POSTGRES: server }),
   TEST_TEMPLATES: JSON.stringify(await makeTemplates()),
-  ...(given.proof && { FUZZ_RUNS: process.env.FUZZ_RUNS ?? '30000' }),
+  TEST_CPU: given.proof ? cpuFile : '',
+  ...(given.proof && { TEST_PROOF: '1', FUZZ_RUNS: process.env.FUZZ_RUNS ?? '30000' }),
   TEST_SKIPPED: skippedFile,
   TEST_DEADLINE_MS: String(limits.processMs),
   NODE_COMPILE_CACHE: getCompileCacheDir(), // 0.6 s less a file
 };
 const child = spawn(
   process.execPath,
-  [...options, ...(areMany && !given.proof ? writeBatches(templateFolder, files, cpuFile) : files)],
+  [...options, ...(areMany && !given.proof ? writeBatches(templateFolder, files, batchesCpuFile) : files)],
   {
     stdio: 'inherit',
     env: environment,
@@ -90,8 +95,11 @@ if (named.length === 0) {
   );
   failed ||= missing.length > 0;
 }
-if (cpuFile)
-  process.stdout.write(`${readFileSync(cpuFile, 'utf8').trimEnd().split('\n').sort().reverse().join('\n')}\n`);
+if (existsSync(cpuFile)) {
+  const dearest = readFileSync(cpuFile, 'utf8').trimEnd().split('\n').sort().reverse();
+  const shown = given.proof ? dearest.slice(0, DEAREST_SHOWN) : dearest;
+  process.stdout.write(`the files with the most CPU:\n${shown.join('\n')}\n`);
+}
 const seconds = cpuOfChildren();
 if (seconds !== null) process.stdout.write(`CPU of all processes: ${seconds.toFixed(0)} s\n`);
 const areSkipped = given.proof && existsSync(skippedFile);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { Problem } from '../../src/base/problem.ts';
 import type { Database } from '../../src/store/database.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { onOneEngine } from '../support/engines.ts';
 import { load, manyOf } from '../support/long-lists.ts';
 import { openReceiver, type Received, textOf } from '../support/received-bytes.ts';
 import { type Serving, serve } from '../support/serving.ts';
@@ -19,7 +19,7 @@ const COUNTING = '/api/inbox.asmx/CountUnread?user_id=many';
 const request = (start: string, ...fields: string[]) => [start, 'Host: h', ...fields, '', ''].join('\r\n');
 const get = (path: string, ...fields: string[]) => request(`GET ${path} HTTP/1.1`, ...fields);
 
-onEveryEngine('long answers, over a socket', (engine) => {
+onOneEngine('long answers, over a socket', (engine) => {
   let serving: Serving;
   let address: string;
   let expected: string;

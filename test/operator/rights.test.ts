@@ -11,6 +11,7 @@ import { openapi } from '../../src/operator/openapi.ts';
 import { perform } from '../../src/operator/perform.ts';
 import { engines, onOneEngine } from '../support/engines.ts';
 import { type CallOptions, type OperatorApi, startOperatorApi } from '../support/operator-api.ts';
+import { isProof } from '../support/proof.ts';
 
 /**
  * All actions × all kinds of callers. What is expected is written in the declaration of an action:
@@ -159,12 +160,15 @@ onOneEngine('rights', (engine) => {
     ["the account's token with all it may have", 'account', accountScopes, 'acme'] as const,
   ].map((each) => [...each]);
 
+  /** Outside of the proof a token with one scope tries every so-manyth case, and those with all scopes try all. */
+  const SHARE = 5;
   // Whether a scope suffices is decided without the database, so one engine tries each scope alone. It is a few thousand calls.
   const tried = engine === engines[0] ? callers : callers.filter(([, , held]) => held.length > 1);
-  for (const [name, kind, held, username] of tried) {
+  for (const [place, [name, kind, held, username]] of tried.entries()) {
     test(`${name} may do what the declarations say, and nothing else`, async () => {
       const { token } = await api.addToken(held, username);
-      for (const each of cases) {
+      const isTried = (index: number) => isProof || held.length > 1 || index % SHARE === place % SHARE;
+      for (const each of cases.filter((_, index) => isTried(index))) {
         const { action } = each;
         const answer = await api.call(action.method, pathOf(each), { token, ...contentOf(each) });
         const isRefused = answer.status === 403;

@@ -1,15 +1,16 @@
 import fc from 'fast-check';
 import { type Engine, engines } from '../support/engines.ts';
+import { runsOf } from '../support/proof.ts';
 
 /** Values that have broken such services before, and any others. */
 
 /**
- * FAST_CHECK_RUNS raises the number of runs: `FAST_CHECK_RUNS=5000 npm test`. A failure prints its seed and its path. A
+ * `npm test` makes a tenth of the runs, and FAST_CHECK_RUNS raises them: `FAST_CHECK_RUNS=5000 npm test`. A failure prints its seed and its path. A
  * property that does not end within 30 times of what it needs has met a hang, or shrinks a counterexample that is small enough.
  */
 export function runs(given: number, engine?: Engine): fc.Parameters<unknown> {
   // What a second database can change shows early: a fifth is enough there.
-  const least = engine && engine !== engines[0] ? Math.ceil(given / 5) : given;
+  const least = runsOf(engine && engine !== engines[0] ? Math.ceil(given / 5) : given);
   const numRuns = Math.max(least, Number(process.env.FAST_CHECK_RUNS ?? 0));
   // CI judges the change and not the dice: it repeats one seed, everybody else explores.
   const seed = process.env.CI ? { seed: 20_261_115 } : {};

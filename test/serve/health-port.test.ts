@@ -8,9 +8,9 @@ import { systemClock } from '../../src/base/clock.ts';
 import { judge, LIVE_LAG_MS_MAX, READY_LAG_MS_MAX, type State } from '../../src/serve/health-port.ts';
 import { startHealthThread, startHeartbeat } from '../../src/serve/health-thread.ts';
 import type { Database } from '../../src/store/database.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { onFirstEngine } from '../support/engines.ts';
 import { freePort } from '../support/free-port.ts';
-import { startProgram, until } from '../support/program.ts';
+import { until } from '../support/program.ts';
 import { serve } from '../support/serving.ts';
 import { createVirtualClock, settled } from '../support/virtual-clock.ts';
 
@@ -157,7 +157,7 @@ describe('the thread of the health port', () => {
   });
 });
 
-onEveryEngine('health on a port of its own', (engine) => {
+onFirstEngine('health on a port of its own', (engine) => {
   test('the health port says that the database fails and that the service stops', async () => {
     let isAway = false;
     const away = (opened: Database): Database => ({
@@ -180,16 +180,6 @@ onEveryEngine('health on a port of its own', (engine) => {
       await app.stop();
       engine.release(database);
     }
-    await assert.rejects(probe(healthPort, '/health/live'));
-  });
-
-  test('the primary process serves the health port for all workers', async () => {
-    const healthPort = await freePort();
-    const program = await startProgram(await engine.fresh('sample'), 2, ['--health-port', String(healthPort)]);
-    await until('one is ready', async () => (await probe(healthPort, '/health/ready')) === '200 ready');
-    assert.equal(await probe(healthPort, '/health/live'), '200 live');
-    program.kill('SIGTERM');
-    assert.equal((await program.ended).code, 0);
     await assert.rejects(probe(healthPort, '/health/live'));
   });
 });

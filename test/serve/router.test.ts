@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Handler, Request } from '../../src/base/exchange.ts';
 import { Problem } from '../../src/base/problem.ts';
-import { createRouter, redirectTo } from '../../src/serve/router.ts';
+import { createRouter, redirectTo, webRedirects } from '../../src/serve/router.ts';
 
 const named =
   (name: string): Handler =>
@@ -67,5 +67,54 @@ describe('redirect to the web listener', () => {
     const { status, headers } = await redirect(requestOf('/console', { method: 'POST' }));
     assert.equal(status, 307);
     assert.equal(headers['Cache-Control'], 'no-store');
+  });
+});
+
+describe('redirects of /console and /operator', () => {
+  const otherwise = named('otherwise');
+  const answer = async (webUrl: string, web: string | undefined, more: Partial<Request> = {}) => {
+    const redirects = webRedirects(webUrl, () => web, otherwise);
+    const { status, headers, body } = await (redirects['/operator'] as Handler)(
+      requestOf('/operator/', { base: 'http://localhost:18080', query: 'a=1', ...more }),
+    );
+    return [status, headers.Location ?? body];
+  };
+
+  test('/console and /operator redirect to the address of the web listener', async () => {
+    assert.deepEqual(await answer('', 'http://127.0.0.1:8081'), [307, 'http://127.0.0.1:8081/operator/?a=1']);
+  });
+
+  test('a forwarded request is never redirected to loopback, and is told which setting is missing', async () => {
+    const forwarded: Partial<Request>[] = [
+      { base: 'http://sms.example' },
+      { base: 'http://192.0.2.7:18080' },
+      ...['x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'forwarded', 'via'].map((name) => ({
+        headers: { [name]: 'x' },
+      })),
+    ];
+    for (const more of forwarded) {
+      const [status, told] = await answer('', 'http://127.0.0.1:8081', more);
+      assert.equal(status, 404, JSON.stringify(more));
+      assert.match(String(told), /set COLUMBA_WEB_URL/);
+    }
+  });
+
+  test('redirects of a web listener on all interfaces lead to the host by which the client came', async () => {
+    for (const all of ['0.0.0.0', '[::]']) {
+      assert.deepEqual(await answer('', `http://${all}:8081`), [307, 'http://localhost:8081/operator/?a=1']);
+    }
+  });
+
+  test('the redirects lead to the public URL of the web listener if it has one', async () => {
+    const url = 'https://operator.example/sms';
+    assert.deepEqual(await answer(url, 'http://127.0.0.1:8081', { base: 'http://sms.example' }), [
+      307,
+      `${url}/operator/?a=1`,
+    ]);
+  });
+
+  test('without a web listener /console and /operator are unknown paths', async () => {
+    assert.deepEqual(webRedirects('', undefined, otherwise), {});
+    assert.deepEqual(await answer('', undefined), [200, 'otherwise']);
   });
 });

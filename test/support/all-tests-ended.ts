@@ -1,3 +1,4 @@
+import { relative } from 'node:path';
 import { isMainThread } from 'node:worker_threads';
 
 /**
@@ -9,6 +10,10 @@ const isOfTests =
   isMainThread && Boolean(process.env.NODE_TEST_CONTEXT) && /\.test\.m?[jt]s$/.test(process.argv[1] ?? '');
 if (isOfTests) {
   const { after } = await import('node:test');
+  if (process.env.TEST_CPU && process.platform === 'linux') {
+    const { measureProcess } = await import('./cpu.ts');
+    measureProcess(process.env.TEST_CPU, relative(process.cwd(), process.argv[1] as string));
+  }
   let haveEnded = false;
   after(() => {
     haveEnded = true;

@@ -6,7 +6,7 @@ import { pathToFileURL } from 'node:url';
  * Files of tests that run in one process, one after the other: starting a process and loading the program into it
  * costs a second and a half of CPU, which is more than most files need for their tests.
  */
-const FILES_PER_PROCESS = 40;
+const FILES_PER_PROCESS = 60;
 /** They look at the memory or the handles of their process. */
 const ALONE = /\/(?:response-cache-memory|many-connections)\.test\.ts$/;
 

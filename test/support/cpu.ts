@@ -19,11 +19,18 @@ function secondsOf(fields: readonly number[]): number {
 export const cpuOfChildren = (): number | null => (process.platform === 'linux' ? secondsOf(CHILDREN_FIELDS) : null);
 
 let measured = 0;
+const told = (seconds: number, file: string): string => `${seconds.toFixed(2).padStart(8)} s  ${file}\n`;
+
+/** Where a file has a process of its own, that tells at its end what it and those that it started have cost. */
+export function measureProcess(into: string, file: string): void {
+  process.once('exit', () => appendFileSync(into, told(secondsOf([...OWN_FIELDS, ...CHILDREN_FIELDS]), file)));
+}
+
 /** Tests of a process run one after the other: this one comes after those of the file, and tells what they cost. */
 export function measure(into: string, file: string): void {
   test(`CPU of ${file}`, () => {
     const before = measured;
     measured = secondsOf([...OWN_FIELDS, ...CHILDREN_FIELDS]);
-    appendFileSync(into, `${(measured - before).toFixed(2).padStart(8)} s  ${file}\n`);
+    appendFileSync(into, told(measured - before, file));
   });
 }

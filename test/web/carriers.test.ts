@@ -1,10 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { signedFields } from '../../src/domain/webhooks/standard-webhooks.ts';
-import { columba, type Server, serving } from '../support/command.ts';
 import { onOneEngine } from '../support/engines.ts';
-import { callAt, startOperatorApi } from '../support/operator-api.ts';
-import { ACME } from '../support/service.ts';
+import { startOperatorApi } from '../support/operator-api.ts';
 
 const SECRET = `whsec_${Buffer.alloc(24, 7).toString('base64')}`;
 const NEW_SECRET = `whsec_${Buffer.alloc(24, 9).toString('base64')}`;
@@ -20,16 +18,6 @@ async function callback(address: string, data: object, given: { at: number; secr
   const headers = { ...signedFields([secret], { id, at, body }), 'Content-Type': 'application/json' };
   return fetch(`${address}/carriers/hook/`, { method: 'POST', headers, body });
 }
-
-const webOf = ({ output, child }: Server): Promise<string> =>
-  new Promise((resolve) => {
-    const look = () => {
-      const [, address] = /"web":"(http:[^"]+)"/.exec(output.stderr) ?? [];
-      if (address !== undefined) resolve(address);
-    };
-    child.stderr?.on('data', look);
-    look();
-  });
 
 onOneEngine('carriers that call the web listener', (engine) => {
   test('a callback is in the inbox when it is acknowledged, and a repeated one is there once', async () => {
@@ -134,42 +122,4 @@ onOneEngine('carriers that call the web listener', (engine) => {
       await api.stop();
     }
   });
-
-  for (const workers of ['1', '2']) {
-    test(`with --workers ${workers} an acknowledged callback survives a kill of the process that accepted it`, async () => {
-      const database = await engine.fresh('sample');
-      const added = await columba([
-        'token',
-        'add',
-        'ci',
-        '--scopes',
-        'accounts,gateway,messages:read',
-        '--database',
-        database,
-      ]);
-      const token = /^colo_\S+$/m.exec(added.stdout)?.[0] ?? assert.fail(added.stderr);
-      const server = await serving(['--database', database, '--workers', workers]);
-      try {
-        const web = await webOf(server);
-        const put = await callAt(web, 'PUT', '/connectors/hook', { token, body: connectorBody(SECRET) });
-        assert.equal(put.status < 300, true, put.text);
-        await callAt(web, 'PUT', '/routes/code', { token, body: { username: 'acme', destination: '31234' } });
-        assert.equal((await callback(web, MESSAGE, { at: Date.now() })).status, 204);
-        const pids = [...server.output.stderr.matchAll(/"web":"[^"]+","pid":(\d+)/g)].map(([, pid]) => Number(pid));
-        process.kill(pids.at(-1) as number, 'SIGKILL');
-        const again = workers === '1' ? await serving(['--database', database]) : server;
-        try {
-          const url = `${again.address}/api/inbox.asmx/Unread?user_id=${ACME}&max_count=100`;
-          assert.match(await (await fetch(url)).text(), /from a carrier/);
-        } finally {
-          again.child.kill('SIGTERM');
-          await again.ended;
-        }
-      } finally {
-        server.child.kill('SIGTERM');
-        await server.ended;
-        engine.release(database);
-      }
-    });
-  }
 });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { type Client, type DataSetReading, inEveryProtocol, type Row } from '../../support/contract-client.ts';
-import { onEveryEngine } from '../../support/engines.ts';
+import { onOneEngine } from '../../support/engines.ts';
 
 const ALL = { from: '0001-01-01T00:00:00Z', to: '9999-12-31T23:59:59Z' };
 
@@ -48,7 +48,7 @@ const CAPPED = [
 
 const idsOf = (rows: readonly Row[]) => rows.map(({ id }) => id);
 
-onEveryEngine('results that are lists', (engine) => {
+onOneEngine('results that are lists', (engine) => {
   for (const { operation, cap, list, sample } of CAPPED) {
     const [group = '', name = ''] = operation.split('.');
 

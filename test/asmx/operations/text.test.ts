@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { clientOf, exportOf, inEveryProtocol, protocolsFor } from '../../support/contract-client.ts';
-import { onEveryEngine } from '../../support/engines.ts';
+import { onOneEngine } from '../../support/engines.ts';
 import { PROTOCOLS, requestOf } from '../../support/protocols.ts';
 import { ACME, startService } from '../../support/service.ts';
 
@@ -47,7 +47,7 @@ const UNCARRIED = [
   0xffff,
 ].map((code) => String.fromCodePoint(code));
 
-onEveryEngine('text', (engine) => {
+onOneEngine('text', (engine) => {
   for (const protocol of protocolsFor(engine)) {
     test(`every character of XML 1.0 that is saved by ${protocol} is returned by every protocol`, async () => {
       const service = await startService(engine);

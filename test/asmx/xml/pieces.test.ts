@@ -3,6 +3,7 @@ import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { type PieceLimits, type Treatment, type XmlPiece, XmlPieces } from '../../../src/asmx/xml/pieces.ts';
 import { readXml, type XmlElement } from '../../../src/asmx/xml/reader.ts';
+import { runsOf } from '../../support/proof.ts';
 
 /** A document that comes in parts is read as one that comes whole, and a bounded part of it is held. */
 
@@ -77,7 +78,7 @@ describe('XML in pieces', () => {
           text,
         );
       }),
-      { numRuns: 3_000 },
+      { numRuns: runsOf(3_000) },
     );
   });
 

@@ -12,6 +12,7 @@ import {
   smsFrame,
   textOf,
 } from '../../../src/carriers/kannel/box-protocol.ts';
+import { runsOf } from '../../support/proof.ts';
 import { readCapture } from './captures.ts';
 
 const frames = readCapture('box-session').map(({ name, text }) => {
@@ -109,7 +110,7 @@ describe('frames of any content', () => {
         for (const [place, value] of changes) if (place < length) damaged[place] = value;
         readOrRefuse(damaged);
       }),
-      { numRuns: 2_000 },
+      { numRuns: runsOf(2_000) },
     );
     fc.assert(fc.property(fc.uint8Array({ maxLength: 200 }), (noise) => readOrRefuse(Buffer.from(noise))));
   });

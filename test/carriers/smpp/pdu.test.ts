@@ -12,6 +12,7 @@ import {
   type Pdu,
   TLV,
 } from '../../../src/carriers/smpp/pdu.ts';
+import { runsOf } from '../../support/proof.ts';
 import { allCaptures, type Capture, capturesOf, cutConnection } from './captures.ts';
 
 const octetsOf = ({ hex }: { hex: string }): Buffer => Buffer.from(hex, 'hex');
@@ -166,7 +167,7 @@ describe('PDUs of SMPP', () => {
         assert.ok(thrown instanceof MalformedPdu, String(thrown));
       }
     };
-    fc.assert(fc.property(damaged, read), { numRuns: 2_000 });
+    fc.assert(fc.property(damaged, read), { numRuns: runsOf(2_000) });
   });
 });
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { columba, columbaAlone, freshPath, serving } from '../support/command.ts';
+import { columba, columbaAlone, freshPath, serving } from '../../test/support/command.ts';
 
 /** A folder for the database of one machine, and the target of its backup. */
 function machine() {

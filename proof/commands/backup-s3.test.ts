@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
-import { columba, freshPath, serving } from '../support/command.ts';
-import { BUCKET, refuse, SECRET_KEY, startS3Store } from '../support/s3-store.ts';
+import { columba, freshPath, serving } from '../../test/support/command.ts';
+import { BUCKET, refuse, SECRET_KEY, startS3Store } from '../../test/support/s3-store.ts';
 
 /** A machine whose backup goes to a bucket. */
 async function scene(t: TestContext) {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { copyFileSync, readFileSync, rmSync } from 'node:fs';
 import { describe, test } from 'node:test';
-import { columba, columbaAlone, freshPath, serving } from '../support/command.ts';
+import { columba, columbaAlone, freshPath, serving } from '../../test/support/command.ts';
 
 /** Serves the database until it says so, and stops. */
 async function serveOnce(database: string): Promise<void> {
