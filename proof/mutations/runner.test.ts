@@ -32,13 +32,13 @@ describe('the runner of the tests', () => {
     test(`a run in which a test ends its process with 0 fails (${option})`, () => {
       const { status, output } = runTests('exiting', `test('exits', () => process.exit(0));`, option);
       assert.equal(status, 1, output);
-      assert.match(output, /was ended with exit code 0 before all of its tests had run/);
+      assert.match(output, /ended its process with exit code 0, so not all of its tests have run/);
     });
 
     test(`a run in which a file ends its process before it has tests fails (${option})`, () => {
       const { status, output } = runTests('early', 'process.exit(0);', option);
       assert.equal(status, 1, output);
-      assert.match(output, /was ended with exit code 0 before all of its tests had run/);
+      assert.match(output, /ended its process with exit code 0, so not all of its tests have run/);
     });
   }
 });

@@ -6,9 +6,18 @@ import { pathToFileURL } from 'node:url';
  * Files of tests that run in one process, one after the other: starting a process and loading the program into it
  * costs a second and a half of CPU, which is more than most files need for their tests.
  */
-const FILES_PER_PROCESS = 60;
+const FILES_PER_PROCESS = 40;
 /** They look at the memory or the handles of their process. */
 const ALONE = /\/(?:response-cache-memory|many-connections)\.test\.ts$/;
+
+/**
+ * The first test waits until all files are loaded. Without it the tests of a short file end before the next file is there,
+ * node:test takes that for the end and runs the hooks that close connections, and the process never ends.
+ */
+const LOADING = `import { test } from 'node:test';
+const { promise, resolve: loaded } = Promise.withResolvers();
+test('the files are loaded', () => promise);
+`;
 
 /** Writes a file for each process into the folder, which imports its files. `cpuFile` gets the CPU of each file of tests. */
 export function writeBatches(folder: string, files: readonly string[], cpuFile?: string): string[] {
@@ -26,7 +35,7 @@ export function writeBatches(folder: string, files: readonly string[], cpuFile?:
       return `await import(${url(file)});\n${measure}`;
     });
     if (cpuFile) lines.unshift(`import { measure } from ${url('test/support/cpu.ts')};\n`);
-    writeFileSync(path, lines.join(''));
+    writeFileSync(path, [LOADING, ...lines, 'loaded();\n'].join(''));
     return path;
   }
 }
