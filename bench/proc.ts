@@ -24,6 +24,10 @@ function cpuUsOf(pid: number): number {
   return (Number(fields[11] ?? 0) + Number(fields[12] ?? 0)) * 10_000;
 }
 
+/** CPU of the first thread of a process, which runs its JavaScript and, with SQLite, its statements. */
+export const mainThreadUs = (pid: number): number =>
+  Number(textOf(`/proc/${pid}/task/${pid}/schedstat`).split(' ', 1)[0]) / 1_000;
+
 /** CPU of the children that have ended, in microseconds. Clock ticks: 100 a second on every Linux. */
 export function endedChildrenUs(pid: number): number {
   const fields = textOf(`/proc/${pid}/stat`).split(') ')[1]?.split(' ') ?? [];

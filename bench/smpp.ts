@@ -7,7 +7,7 @@ import { answerTo, COMMAND, decodePdu, encodePdu, NO_MESSAGE, type Pdu } from '.
 import { createKannel, type Kannel, kannel, PASSWORDS } from '../test/support/kannel.ts';
 import { launchColumba } from './columba.ts';
 import { ACCOUNTS_TEXT, acceptAll, addAccounts, deliveredIn, startStores } from './dispatch-data.ts';
-import { cpuByPid, cpuSince } from './proc.ts';
+import { cpuByPid, cpuSince, mainThreadUs } from './proc.ts';
 import { endAll, temporaryFolder } from './processes.ts';
 import { heading, printTable, say, whole } from './report.ts';
 import { numberFrom } from './settings.ts';
@@ -80,6 +80,7 @@ async function measure({ name, kind, config, pids }: Way): Promise<string[]> {
   const count = () => deliveredIn(database);
   while ((await count()) < MESSAGES * FROM) await sleep(50);
   const [own, peer] = [cpuByPid(columba.pids()), cpuByPid(pids())];
+  const mainBefore = mainThreadUs(columba.pid);
   const [first, startedAt] = [await count(), performance.now()];
   let last = first;
   while (last < MESSAGES * TO) {
@@ -89,10 +90,17 @@ async function measure({ name, kind, config, pids }: Way): Promise<string[]> {
   const sent = last - first;
   const seconds = (performance.now() - startedAt) / 1_000;
   const cpu = [cpuSince(own, columba.pids()) / sent, cpuSince(peer, pids()) / sent];
+  const ofMain = (mainThreadUs(columba.pid) - mainBefore) / sent;
   await columba.stop();
   await database.close();
   await stop();
-  return [name, whole(sent / seconds), ...cpu.map(whole), whole(cpu.reduce((sum, each) => sum + each, 0))];
+  return [
+    name,
+    whole(sent / seconds),
+    whole(ofMain),
+    ...cpu.map(whole),
+    whole(cpu.reduce((sum, each) => sum + each, 0)),
+  ];
 }
 
 process.env.ENGINE = 'sqlite';
@@ -140,4 +148,4 @@ heading(
   `${whole(MESSAGES)} messages of ${ACCOUNTS_TEXT} on SQLite, from the claim to the receipt on disk, on one bind with a window of ${WINDOW}.`,
   'CPU in µs for each message.',
 );
-printTable(['way', 'sent/s', 'CPU of Columba', 'CPU of bearerbox', 'both'], rows);
+printTable(['way', 'sent/s', 'main thread', 'CPU of Columba', 'CPU of bearerbox', 'both'], rows);

@@ -126,9 +126,9 @@ export const plantedFaults: readonly PlantedFault[] = [
   ),
   fault(
     'opt-outs are not looked at before a part leaves',
-    'src/carriers/dispatcher.ts',
-    '(await claiming.isOptedOut(message)) ? WITHHELD : null',
-    '(await claiming.isOptedOut(message)) ? null : null',
+    'src/carriers/opt-out-check.ts',
+    'return optedOut.has(message) ? WITHHELD : null;',
+    'return optedOut.has(message) ? null : null;',
   ),
   fault(
     'expired messages are submitted',
