@@ -76,7 +76,7 @@ export const proofs: Readonly<Record<string, Proof>> = {
   },
   citus: {
     proves:
-      'An installation is distributed over a coordinator and workers of Citus with its data, and every statement is taken there.',
+      'An installation is distributed over a coordinator and workers of Citus with its data, every statement is taken there, shards move and a worker dies while clients mark, and suites of the contract, of sending and of operators pass there.',
     slice: ['proof/citus'],
   },
   commands: {

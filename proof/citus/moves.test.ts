@@ -16,6 +16,7 @@ const CLIENTS = 8;
 const MESSAGES = 1_000;
 /** Slow enough that nobody runs out of unread messages. */
 const PAUSE_MS = 100;
+const LONG = { timeout: 900_000 };
 const userOf = (client: number) => `user_id of client ${client}`;
 
 /** Accounts with unread messages. Returns their ids. */
@@ -134,7 +135,7 @@ onCitus('a cluster that is changed while clients poll and mark', () => {
     ask(`select nodeport, count(*)::int as shards from citus_shards
          where table_name = 'account'::regclass group by nodeport order by nodeport`);
 
-  test('shards move to a new worker', async (t) => {
+  test('shards move to a new worker', LONG, async (t) => {
     await during(t, async () => {
       await cluster.addWorker(NAME);
       await ask('select citus_rebalance_start()');
@@ -145,7 +146,7 @@ onCitus('a cluster that is changed while clients poll and mark', () => {
     assert.equal(nodes.length, 3);
   });
 
-  test('a worker is killed and comes back: the accounts of the other workers go on', async (t) => {
+  test('a worker is killed and comes back: the accounts of the other workers go on', LONG, async (t) => {
     const [worker] = cluster.workers as [PostgresServer];
     await during(t, async (clients) => {
       await worker.stop('immediate');
@@ -155,7 +156,7 @@ onCitus('a cluster that is changed while clients poll and mark', () => {
     });
   });
 
-  test('a worker is lost, and its standby takes over', async (t) => {
+  test('a worker is lost, and its standby takes over', LONG, async (t) => {
     const worker = cluster.workers[1] as PostgresServer;
     await during(t, async (clients) => {
       await worker.stop('immediate');
