@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { freePort } from '../../test/support/free-port.ts';
 
 /**
  * Every block of commands of the documents runs in a fresh folder: those of the README, the
@@ -53,14 +53,6 @@ const commandsOf = (block: string): string[] =>
 
 const isElsewhere = (block: string): string | undefined =>
   Object.keys(ELSEWHERE).find((beginning) => block.startsWith(beginning));
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
 
 const folders: string[] = [];
 after(() => {

@@ -57,7 +57,7 @@ const upgrade = (url: string, steps: readonly Omit<Migration, 'version'>[], betw
 const ADDITION = {
   name: 'campaigns',
   sql: `alter table received add column campaign_id bigint;
-    alter table account add column note text not null default '';
+    alter table account add column campaign_note text not null default '';
     create table campaign (account_id bigint not null references account on delete cascade, campaign_id bigint not null,
       name text {binary}, primary key (account_id, campaign_id)) {clustered};
     create index received_by_campaign on received (account_id, campaign_id, message_id);`,
@@ -171,7 +171,7 @@ onPostgres('migrations of PostgreSQL', () => {
     const left = await rows(
       url,
       `select table_name from information_schema.columns
-       where table_name in ('campaign', 'fine') or column_name in ('campaign_id', 'note')`,
+       where table_name in ('campaign', 'fine') or column_name in ('campaign_id', 'campaign_note')`,
     );
     assert.deepEqual(left, []);
     assert.equal((await running.call('get', 'account', 'Profile', { user_id: ACME })).status, 200);
