@@ -201,7 +201,8 @@ const EVERYWHERE = [
 ];
 /**
  * Indexes of spread tables, each node has its own: nobody who calls waits for a search over all
- * nodes. A dispatcher looks for work of any account; a carrier names an attempt, not an account.
+ * nodes. A dispatcher looks for work of any account; a carrier names an attempt, not an account;
+ * maintenance deletes old drafts of all accounts.
  */
 const SEARCHED = [
   'search_entry: index (token, at, account_id, kind, item_id)',
@@ -211,6 +212,7 @@ const SEARCHED = [
   'dispatch_account: index (connector_key, priority, served_at, account_id)',
   'dispatch_account: index (next_due_at)',
   'migration_write: index (key_name, due_at)',
+  'message_draft: index (saved_at)',
 ];
 const WHOLE_TABLES = [...new Set(EVERYWHERE.map((each) => each.split(':')[0] as string))];
 

@@ -77,6 +77,7 @@ export const CONNECTORS: Readonly<Record<string, string>> = {
   'outboundRoutes.remove': 'outbound routes belong to the installation',
   'outboundRoutes.removeCounts': 'outbound routes belong to the installation',
   'outboundRoutes.rules': 'outbound routes belong to the installation',
+  'outboundRoutes.withPools': 'outbound routes belong to the installation',
   'queue.heldAfter': 'the operator looks at messages of all accounts',
   'sending.awaited': 'the operator removes a connector for which no message waits',
   'sending.dueOfWay': 'it looks for messages of a connector that takes none, whosever they are',
@@ -84,4 +85,5 @@ export const CONNECTORS: Readonly<Record<string, string>> = {
   'spending.counted': 'all rows of its list belong to the account that it is given',
   'senders.keep': 'all rows of its list belong to the account that it is given',
   'senders.known': 'all rows of its list belong to the account that it is given',
+  'senders.nextAccount': 'maintenance forgets the choices of one account after the other',
 };

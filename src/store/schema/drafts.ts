@@ -2,7 +2,7 @@
  * message_draft: what somebody wrote in the console and has checked, from the check until it is
  * sent, so that the check is a page with an address. `content` is JSON with numbers and texts. It
  * is dropped when the messages are accepted; `result` then is where they are. Rows are deleted
- * after a day, so the table is small and needs no index by time.
+ * after a day.
  */
 export const draftTable = `
   create table message_draft (
@@ -15,4 +15,5 @@ export const draftTable = `
     result text,
     primary key (account_id, draft_id)
   );
+  create index message_draft_by_time on message_draft (saved_at);
 `;
