@@ -21,6 +21,8 @@ export interface Failed {
   readonly message: string;
   readonly code?: string;
   readonly port?: number;
+  readonly address?: string;
+  readonly hostname?: string;
 }
 
 export interface HealthThread extends HealthPort {

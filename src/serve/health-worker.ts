@@ -16,8 +16,8 @@ async function serve(parent: MessagePort, { settings, told }: { settings: Health
     parent.once('message', () => close().then(() => parent.close()));
     parent.postMessage({ address });
   } catch (thrown) {
-    const { message, code, port } = thrown as Error & Failed; // a cloned Error would lose code and port
-    parent.postMessage({ failed: { message, code, port } });
+    const { message, code, port, address, hostname } = thrown as Error & Failed; // a cloned Error would lose them
+    parent.postMessage({ failed: { message, code, port, address, hostname } });
     parent.close();
   }
 }

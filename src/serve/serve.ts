@@ -5,7 +5,6 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
-import { Problem } from '../base/problem.ts';
 import { programText } from '../base/program-files.ts';
 import { randomBytes } from '../base/random.ts';
 import { createRepeat } from '../base/repeat.ts';
@@ -22,6 +21,7 @@ import { createCluster } from './cluster.ts';
 import { type App, type AppDependencies, createApp } from './compose/contract.ts';
 import { serveHealthOfWorkers } from './health-thread.ts';
 import { enterInstallation } from './installation.ts';
+import { listenProblem } from './listen-problem.ts';
 import { serveAggregatedMetrics } from './telemetry/telemetry.ts';
 import { createWebProcess, isWebProcess, serveWebProcess } from './web-process.ts';
 import { createAskPrimary } from './worker-channel.ts';
@@ -48,7 +48,7 @@ export async function serve(config: Config, deps: AppDependencies, options: Serv
     deps.log.fatal({ err, pid: process.pid }, 'the process ends because of an unexpected error');
     process.exit(1);
   });
-  if (isWebProcess()) return serveWebProcess(config, withoutTelemetry(deps), createApp, takenPort(config));
+  if (isWebProcess()) return serveWebProcess(config, withoutTelemetry(deps), createApp, listenProblem(config));
   if (options.demo) return serveDemo(config, deps, options);
   if (config.workers > 1 && cluster.isPrimary) return serveByWorkers(config, deps);
   return serveHere(
@@ -92,7 +92,7 @@ async function serveHere(
   // Set up before the service says that it serves, because a signal may follow at once.
   const signal = firstSignal(() => deps.log.warn('SIGHUP restarts workers, but this service has none'));
   try {
-    const address = await app.start(trace).catch(takenPort(config));
+    const address = await app.start(trace).catch(listenProblem(config));
     if (cluster.isWorker) reportLoad(app, deps);
     else {
       const { startGateway } = await import('./compose/sending.ts');
@@ -100,7 +100,7 @@ async function serveHere(
     }
     if (!cluster.isWorker && webPortOf(config) !== null) {
       const { startWeb } = await import('./compose/web.ts');
-      web = await startWeb(app, config, deps, gateway).catch(takenPort(config));
+      web = await startWeb(app, config, deps, gateway).catch(listenProblem(config));
     }
     deps.log.info({ address, pid: process.pid }, 'serving');
     await ready(address, app, web?.address);
@@ -137,26 +137,6 @@ function reportLoad({ bytesSent }: Pick<App, 'bytesSent'>, { clock }: Pick<AppDe
   createRepeat({ clock, everyMs: REPORT_MS, work, failed: () => {} }).start();
 }
 
-/** Names the port in a sentence for the operator. */
-const takenPort =
-  (config: Config) =>
-  (thrown: NodeJS.ErrnoException & { port?: number }): never => {
-    if (thrown.code !== 'EADDRINUSE') throw thrown;
-    const { port, metricsPort, healthPort } = config;
-    const [number, flag, variable] =
-      thrown.port === webPortOf(config)
-        ? [thrown.port, 'web-port', 'WEB_PORT']
-        : thrown.port === metricsPort
-          ? [metricsPort, 'metrics-port', 'METRICS_PORT']
-          : thrown.port === healthPort
-            ? [healthPort, 'health-port', 'HEALTH_PORT']
-            : [port, 'port', 'PORT'];
-    throw new Problem(
-      'bad-argument',
-      `Port ${number} is taken. Choose another port with --${flag} or COLUMBA_${variable}.`,
-    );
-  };
-
 /** For processes that do not serve. */
 const withoutTelemetry = ({ telemetry: _, ...others }: AppDependencies): AppDependencies => others;
 
@@ -167,10 +147,10 @@ async function serveByWorkers(config: Config, deps: AppDependencies): Promise<nu
   if (config.metricsPort === 0) await app.stop();
   const ports: { close(): Promise<void> }[] = [];
   try {
-    if (config.healthPort > 0) ports.push(await serveHealthOfWorkers(config, deps.clock).catch(takenPort(config)));
+    if (config.healthPort > 0) ports.push(await serveHealthOfWorkers(config, deps.clock).catch(listenProblem(config)));
     if (config.metricsPort > 0) {
       const serving = serveAggregatedMetrics(config, { ...app, ...deps });
-      ports.push(await serving.catch(takenPort(config)));
+      ports.push(await serving.catch(listenProblem(config)));
     }
     return await superviseWorkers(config, deps, accounts, app);
   } finally {

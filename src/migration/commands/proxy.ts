@@ -4,6 +4,7 @@ import { systemClock } from '../../base/clock.ts';
 import { createRepeat } from '../../base/repeat.ts';
 import { print, remark } from '../../commands/output.ts';
 import { type Session, withSession } from '../../commands/session.ts';
+import { throwListenProblem } from '../../serve/listen-problem.ts';
 import { describeError } from '../../serve/telemetry/error-redaction.ts';
 import { createLog, type Log } from '../../serve/telemetry/log.ts';
 import type { MigrationProxy } from '../proxy/migration-proxy.ts';
@@ -110,7 +111,9 @@ async function runProxy(session: Session, command: Command): Promise<number> {
     for (const name of ['SIGINT', 'SIGTERM']) process.once(name, () => resolve(name));
   });
   await created.start();
-  const port = await created.proxy.listen(options.port, options.host);
+  const port = await created.proxy
+    .listen(options.port, options.host)
+    .catch((thrown) => throwListenProblem(thrown, { ...options, hostSetting: '--host', portSetting: '--port' }));
   const address = `http://${options.host.includes(':') ? `[${options.host}]` : options.host}:${port}`;
   print(options.json ? JSON.stringify({ address }) : `The proxy answers at ${address}. Old server: ${options.old}`);
   const told = createRepeat({
