@@ -113,7 +113,7 @@ export const accountsAfter = statement<{ after: string; limit: number }, Account
   'accounts.accountsAfter',
   `select ${columns} from account where username > :after order by username {limit :limit}`,
 );
-/** Of several nodes each has the directory: see store/schema/account-directory.ts. */
+/** Of several nodes each has the directory: see store/schema/distribution.ts. */
 const addToDirectory = statement<
   { account: bigint } & Pick<AccountValues, 'username' | 'disabledAt' | 'allowedNetworks'>
 >(

@@ -1,7 +1,7 @@
 import type { AccountKey } from '../../store/caller.ts';
 import { statement } from '../../store/statement.ts';
 
-/** The programs that call the old server: see schema/migration-clients.ts. */
+/** The programs that call the old server: see schema/migration-tables.ts. */
 
 type Nothing = Record<string, never>;
 

@@ -1,7 +1,7 @@
 import type { AccountKey } from '../../store/caller.ts';
 import { statement } from '../../store/statement.ts';
 
-/** Rules of clients, and the history of stages: see schema/migration-rules.ts. */
+/** Rules of clients, and the history of stages: see schema/migration-tables.ts. */
 
 export interface ClientRuleRow {
   name: string;

@@ -12,7 +12,7 @@ export type Distribution = 'account' | 'reference' | 'local';
 
 export const distribution: Readonly<Record<string, Distribution>> = {
   account: 'account',
-  // A view, until the database is distributed: see account-directory.ts.
+  // A view, until the database is distributed: see below.
   account_directory: 'reference',
   credential: 'reference',
   contact_group: 'account',
@@ -82,3 +82,13 @@ export const distribution: Readonly<Record<string, Distribution>> = {
   installation: 'local',
   schema_version: 'local',
 };
+
+/**
+ * What has to be known of an account before one knows where it is, and what lists of the
+ * installation show of it. A view of `account`, which costs nothing. On a distributed database it
+ * is a table of which every node has a copy, so a user_id is found and a username is unique without
+ * a question to the node of the account.
+ */
+export const accountDirectory = `
+  create view account_directory as select account_id, username, disabled_at, allowed_networks from account;
+`;

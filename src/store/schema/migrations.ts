@@ -2,26 +2,25 @@ import { Problem } from '../../base/problem.ts';
 import type { Queries } from '../database.ts';
 import { render, type SqlDialect, statement } from '../statement.ts';
 import { sqliteAccountChange } from './account-change.ts';
-import { accountDirectory } from './account-directory.ts';
 import { accountVersionColumn, postgresAccountVersion, sqliteAccountVersion } from './account-version.ts';
 import { batchTables, postgresBatches, sqliteBatches } from './batches.ts';
 import { dispatchOrder, postgresDispatchOrder, sqliteDispatchOrder } from './dispatch-order.ts';
-import { draftTable } from './drafts.ts';
+import { accountDirectory } from './distribution.ts';
 import { hourCountTables } from './hour-counts.ts';
 import { idCounterTable } from './id-counter.ts';
 import { installationTable } from './installation.ts';
 import { ledgerTables, postgresLedger, sqliteLedger } from './ledger.ts';
-import { migratedAccountTables } from './migrated-accounts.ts';
-import { migrationClientTables } from './migration-clients.ts';
-import { migrationRuleTables } from './migration-rules.ts';
-import { migrationTrafficTables } from './migration-traffic.ts';
+import {
+  migratedAccountTables,
+  migrationClientTables,
+  migrationRuleTables,
+  migrationTrafficTables,
+} from './migration-tables.ts';
 import { answersOfTokens, operatorTables } from './operator.ts';
-import { optOutColumns } from './opt-out.ts';
-import { receivingTables } from './receiving.ts';
-import { replyWordColumns } from './reply-words.ts';
+import { receivingTables, replyWordColumns } from './receiving.ts';
 import { resourceTables } from './resources.ts';
 import { postgresSearch, searchTables, sqliteSearch } from './search.ts';
-import { postgresSending, sendingTables, sqliteSending } from './sending.ts';
+import { draftTable, optOutColumns, postgresSending, sendingTables, sqliteSending } from './sending.ts';
 import { signInTables, userIdUseTable } from './sign-in.ts';
 import { postgresTriggers, sqliteTriggers, tallyTables } from './tally.ts';
 import { postgresUnread, sqliteUnread, unreadTable } from './unread.ts';
