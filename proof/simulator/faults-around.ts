@@ -60,7 +60,7 @@ export const faultsAround: readonly PlantedFault[] = [
   ),
   fault(
     'a refused held message goes out',
-    `${SENDING}/held.ts`,
+    `${SENDING}/decide.ts`,
     "await endRefused({ queries, account, at }, 'refuse', [{ row, reason: REFUSED }]);",
     "await requeue({ queries, account, at }, 'release', [{ row, dueAt: at, reason: RELEASED }]);",
   ),

@@ -10,7 +10,7 @@ import { readConnectorFile } from '../carriers/connector-file.ts';
 import { databaseName, sqlitePath } from '../config/database-name.ts';
 import { type Config, configLines } from '../config/settings.ts';
 import type { Discrepancy } from '../domain/accounts/ledger.ts';
-import { readUnconnected, unconnectedFault } from '../domain/sending/counts.ts';
+import { readUnconnected, unconnectedFault } from '../domain/queue/counts.ts';
 import type { Services } from '../serve/compose/services.ts';
 import { exportAccounts } from '../transfer/export.ts';
 import { type ImportResult, importFile } from '../transfer/import.ts';

@@ -3,7 +3,7 @@ import { type Html, html } from '../../base/html.ts';
 import { Problem } from '../../base/problem.ts';
 import { randomBytes } from '../../base/random.ts';
 import { type Batch, batchOf, waitingOf, withdrawnOf } from '../../domain/messages/batches.ts';
-import { type Forecast, forecastOf } from '../../domain/sending/forecast.ts';
+import { type Forecast, forecastOf } from '../../domain/queue/forecast.ts';
 import type { Output } from '../../operator/action.ts';
 import { batchCancel, batchExport, batchMessages, batchResend } from '../../operator/actions/batches.ts';
 import { BATCH_STATES } from '../../operator/batch-members.ts';

@@ -1,9 +1,9 @@
 import { counted, grouped } from '../../base/counted.ts';
 import { type Html, html } from '../../base/html.ts';
 import type { Movement } from '../../domain/accounts/ledger.ts';
+import type { Queued, Story, StoryEvent, Words } from '../../domain/queue/story.ts';
 import type { Attempt } from '../../domain/sending/attempts.ts';
 import { linkedMessage } from '../../domain/sending/resend.ts';
-import type { Queued, Story, StoryEvent, Words } from '../../domain/sending/story.ts';
 import type { IconName } from '../icons.ts';
 import { icon } from '../icons.ts';
 import { type Row, table } from '../lists.ts';

@@ -3,7 +3,7 @@ import { type Html, html } from '../../base/html.ts';
 import { Problem } from '../../base/problem.ts';
 import { randomBytes } from '../../base/random.ts';
 import { FINAL_STATUSES } from '../../domain/messages/statuses.ts';
-import { type Story, storyOf } from '../../domain/sending/story.ts';
+import { type Story, storyOf } from '../../domain/queue/story.ts';
 import type { Output } from '../../operator/action.ts';
 import { messageCancel, messageShow } from '../../operator/actions/messages.ts';
 import { messageResend } from '../../operator/actions/sending.ts';

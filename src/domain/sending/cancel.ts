@@ -9,7 +9,7 @@ import { batchOf, scheduledOfBatch, sentOfBatch, waitingOf as waitingOfBatch } f
 import { deleteScheduledAmong, takeOneScheduled } from '../messages/scheduled.ts';
 import { sentOf } from '../messages/sent.ts';
 import * as sql from './dispatch.sql.ts';
-import { endRefused } from './end.ts';
+import { endRefused, rowInQueue } from './end.ts';
 
 /**
  * Ends messages that are due and wait, because a client or an operator cancels them or their
@@ -177,7 +177,7 @@ async function cancelWaiting(
   id: bigint,
   at: number,
 ): Promise<bigint> {
-  const [row] = await queries.all(sql.of, { account, ids: elementsOf([id]) });
+  const row = await rowInQueue(queries, account, id);
   if (row?.state !== 'waiting' && row?.state !== 'held') throw await refusalOf(queries, account, id, at, row);
   const before = await balancesOf(queries, account);
   await endWaiting({ queries, account, at }, [row], CANCELLED);

@@ -5,8 +5,7 @@ import { setStatusOf } from '../messages/sent.ts';
 import * as attemptSql from './attempts.sql.ts';
 import { knownParts } from './attempts.ts';
 import * as sql from './dispatch.sql.ts';
-import { creditsFor, end, endTaken, requeue } from './end.ts';
-import { isHeldReason } from './hold.ts';
+import { creditsFor, end, endRefused, endTaken, requeue, rowInQueue } from './end.ts';
 import { watchedTo } from './receipts.sql.ts';
 import { applySilence } from './receipts.ts';
 
@@ -29,7 +28,7 @@ export function decide(
   { at, tryForMs }: { readonly at: number; readonly tryForMs: number },
 ): Promise<void> {
   return database.transaction(account, async (queries) => {
-    const [row] = await queries.all(sql.of, { account, ids: elementsOf([id]) });
+    const row = await rowInQueue(queries, account, id);
     if (!row) throw notFound('message with an unknown outcome and this id');
     // No dispatcher takes over a lease of a disabled account or of a paused connector.
     const isLeaseOver = row.state === 'submitting' && Number(row.due_at) <= at;
@@ -57,44 +56,18 @@ export function decide(
   });
 }
 
-/** Which of the messages that need a decision are decided together. */
-export interface DecidedMessages {
-  readonly decision: Decision;
-  /** Only those of this account. */
-  readonly account: bigint | null;
-  /** Only those that a restore holds. */
-  readonly isHeld: boolean;
-  readonly limit: number;
-}
-
-/** Decides about many messages within a transaction. Returns how many, and whether more wait. */
-export async function decideMany(
+/** Decides about messages of several accounts within one transaction. */
+export async function decideAll(
   database: Database,
-  { decision, account, isHeld, limit }: DecidedMessages,
+  messages: readonly { readonly account: bigint; readonly id: bigint }[],
+  decision: Decision,
   settings: { readonly at: number; readonly tryForMs: number },
-): Promise<{ decided: number; isMoreLeft: boolean }> {
-  const wanted: { account: bigint; id: bigint }[] = [];
-  const first = -(2n ** 63n);
-  for (let after = { account: account ?? first, id: first }; wanted.length <= limit; ) {
-    const rows = await database.all(sql.queueOpenAfter, { ...after, limit: PAGE });
-    const own = rows.filter(({ account_id }) => account === null || account_id === account);
-    for (const { account_id, message_id, reason, state } of own) {
-      if (state !== 'needs-decision' || (isHeld && !isHeldReason(reason))) continue;
-      wanted.push({ account: account_id, id: message_id });
-    }
-    const last = rows.at(-1);
-    if (!last || rows.length < PAGE || own.length < rows.length) break;
-    after = { account: last.account_id, id: last.message_id };
+): Promise<void> {
+  for (const [account, own] of Map.groupBy(messages, (each) => each.account)) {
+    await database.first(sql.lockAccount, { account });
+    for (const { id } of own) await decide(database, account, id, decision, settings);
   }
-  const chosen = wanted.slice(0, limit);
-  for (const [owner, own] of Map.groupBy(chosen, (each) => each.account)) {
-    await database.first(sql.lockAccount, { account: owner });
-    for (const { id } of own) await decide(database, owner, id, decision, settings);
-  }
-  return { decided: chosen.length, isMoreLeft: wanted.length > limit };
 }
-
-const PAGE = 500;
 
 type Assumed = readonly { readonly attempt: bigint; readonly part: bigint; readonly attempt_id: string }[];
 
@@ -110,3 +83,35 @@ async function silenceWatched(transaction: Transaction<bigint>, id: bigint, assu
   const parts = silent.map(({ attempt, part }) => ({ messageId: id, attempt, part }));
   if (parts.length > 0) await applySilence(transaction, parts);
 }
+
+/** Reasons of messages that the spend guard held, and that an operator has released or refused. */
+export const RELEASED = 'released by an operator';
+export const REFUSED = 'refused by an operator, after the spend guard held it';
+
+async function heldRow({ queries, account }: Transaction<bigint>, id: bigint): Promise<sql.DispatchRow> {
+  const row = await rowInQueue(queries, account, id);
+  if (!row) throw notFound('held message with this id');
+  if (row.state !== 'held') throw conflict('The spend guard does not hold the message: it is on its way.');
+  return row;
+}
+
+/** The message goes out when it is due, and may be tried for as long as a new one. */
+export const releaseHeldMessage = (
+  database: Database,
+  account: bigint,
+  id: bigint,
+  { at, tryForMs }: { readonly at: number; readonly tryForMs: number },
+): Promise<void> =>
+  database.transaction(account, async (queries) => {
+    const row = await heldRow({ queries, account, at }, id);
+    const dueAt = Math.max(at, Number(row.due_at));
+    await queries.run(sql.extend, { account, id, expiresAt: dueAt + tryForMs });
+    await requeue({ queries, account, at }, 'release', [{ row, dueAt, reason: RELEASED }]);
+  });
+
+/** The message ends as REJECTED, and its credits are free again. */
+export const refuseHeldMessage = (database: Database, account: bigint, id: bigint, at: number): Promise<void> =>
+  database.transaction(account, async (queries) => {
+    const row = await heldRow({ queries, account, at }, id);
+    await endRefused({ queries, account, at }, 'refuse', [{ row, reason: REFUSED }]);
+  });

@@ -1,4 +1,5 @@
-import type { Transaction } from '../../store/database.ts';
+import type { AccountKey } from '../../store/caller.ts';
+import type { Queries, Transaction } from '../../store/database.ts';
 import { accountRecordsOf, elementsOf } from '../../store/json.ts';
 import { emitStatuses } from '../accounts/events.ts';
 import { move, releaseHeld } from '../accounts/ledger.ts';
@@ -39,6 +40,15 @@ export async function requeue(
     await queries.run(sql.raiseWork, { account, way, dueAt: Math.min(...own.map(({ dueAt }) => dueAt)) });
   }
 }
+
+export type RowInQueue = sql.DispatchRow;
+
+/** The row of a message that is on its way out; undefined if it has left the queue. */
+export const rowInQueue = async (
+  queries: Pick<Queries, 'all'>,
+  account: AccountKey,
+  id: bigint,
+): Promise<RowInQueue | undefined> => (await queries.all(sql.of, { account, ids: elementsOf([id]) }))[0];
 
 export interface EndedMessage {
   readonly row: sql.DispatchRow;

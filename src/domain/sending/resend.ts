@@ -1,11 +1,10 @@
 import { conflict } from '../../base/problem.ts';
 import type { AccountKey } from '../../store/caller.ts';
 import type { Queries } from '../../store/database.ts';
-import { elementsOf } from '../../store/json.ts';
 import { setResent } from '../messages/batches.ts';
 import { addHistoryLines } from '../messages/sent.ts';
 import { isFinal } from '../messages/statuses.ts';
-import { of } from './dispatch.sql.ts';
+import { rowInQueue } from './end.ts';
 
 /** A message with one of these statuses has ended and was not delivered. */
 export const FAILED_STATUSES = ['UNDELIVERABLE', 'EXPIRED', 'REJECTED'] as const;
@@ -27,8 +26,8 @@ export async function requireEnded(
   account: AccountKey,
   { id, status }: { readonly id: bigint; readonly status: string },
 ): Promise<void> {
-  const open = status === 'UNKNOWN' ? await queries.all(of, { account, ids: elementsOf([id]) }) : [];
-  if (isFinal(status) || (status === 'UNKNOWN' && open.length === 0)) return;
+  if (isFinal(status)) return;
+  if (status === 'UNKNOWN' && (await rowInQueue(queries, account, id)) === undefined) return;
   throw conflict(
     `The message is still on its way, with the status ${status}. Send it again when the status is final, or cancel it first.`,
   );

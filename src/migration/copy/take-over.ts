@@ -1,6 +1,6 @@
 import { conflict } from '../../base/problem.ts';
 import type { SendingAccount } from '../../domain/sending/accept.ts';
-import { activateSchedule, activationRefusal } from '../../domain/sending/activate.ts';
+import { activateSchedule, activationRefusal } from '../../domain/sending/schedule.ts';
 import type { ValueRecord } from '../old-server/answer-values.ts';
 import { type OldAccount, read, readScheduled } from '../old-server/old-account.ts';
 import {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { counted } from '../../base/counted.ts';
 import { type Batch, batchOf, newestBatches, sentOfBatch } from '../../domain/messages/batches.ts';
-import { type Forecast, forecastOf } from '../../domain/sending/forecast.ts';
+import { type Forecast, forecastOf } from '../../domain/queue/forecast.ts';
 import { FAILED_STATUSES, linkResent } from '../../domain/sending/resend.ts';
 import { batchCsv } from '../../transfer/contact-csv.ts';
 import { type Action, accountAction, accountListAction, downloadAction, pageOf } from '../action.ts';

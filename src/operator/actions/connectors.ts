@@ -10,8 +10,8 @@ import {
   shownConfig,
   withStoredSecrets,
 } from '../../carriers/kinds.ts';
+import { connectorLoads, NO_LOAD } from '../../domain/queue/counts.ts';
 import { type ConnectorRecord, createConnectors } from '../../domain/sending/connectors.ts';
-import { connectorLoads, NO_LOAD } from '../../domain/sending/counts.ts';
 import { type Action, action, type TriedConnector } from '../action.ts';
 import { formerName, instant, integer } from '../schemas.ts';
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { badField } from '../../base/problem.ts';
 import { accountRecord } from '../../domain/accounts/accounts.ts';
-import { reschedule as rescheduleMessages } from '../../domain/sending/reschedule.ts';
+import { reschedule as rescheduleMessages } from '../../domain/sending/schedule.ts';
 import { type Action, accountAction } from '../action.ts';
 import type { Scope } from '../actor.ts';
 import { domainOf } from '../domain.ts';

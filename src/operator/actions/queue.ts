@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { accountId } from '../../domain/accounts/accounts.ts';
-import { DECISIONS, decideMany } from '../../domain/sending/decide.ts';
-import { type QueuedMessage, queuedMessages } from '../../domain/sending/queue.ts';
+import { decideMany, type QueuedMessage, queuedMessages } from '../../domain/queue/queue.ts';
+import { DECISIONS } from '../../domain/sending/decide.ts';
 import { type Action, action, listAction, pageOf } from '../action.ts';
 import { credits, id, instant, rowId, username } from '../schemas.ts';
 

@@ -8,9 +8,9 @@ import {
   type NewMessages,
   type SendingAccount,
 } from '../../domain/sending/accept.ts';
-import { activateSchedule } from '../../domain/sending/activate.ts';
 import { DECISIONS, decide } from '../../domain/sending/decide.ts';
 import { linkResent, requireEnded } from '../../domain/sending/resend.ts';
+import { activateSchedule } from '../../domain/sending/schedule.ts';
 import type { CarrierFields } from '../../sms/carrier-fields.ts';
 import { FIELD_NAME_MAX } from '../../sms/fields.ts';
 import { type AccountServices, type Action, accountAction, withStatus } from '../action.ts';

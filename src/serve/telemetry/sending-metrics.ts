@@ -1,5 +1,5 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
-import type { SendingCounts } from '../../domain/sending/counts.ts';
+import type { SendingCounts } from '../../domain/queue/counts.ts';
 
 type SentByConnector = SendingCounts['connectors'][number];
 

@@ -3,7 +3,7 @@ import type { Clock } from '../../base/clock.ts';
 import type { Handler, Request } from '../../base/exchange.ts';
 import { version } from '../../base/version.ts';
 import type { MessageCounts } from '../../domain/messages/counts.ts';
-import type { SendingCounts } from '../../domain/sending/counts.ts';
+import type { SendingCounts } from '../../domain/queue/counts.ts';
 import type { StatementObserver } from '../../store/observed.ts';
 import { type CompletedCall, createAccessLog, createAccountLabel } from './access-log.ts';
 import { type CarrierOddities, odditiesMetric } from './carrier-oddities.ts';

@@ -4,7 +4,7 @@ import { postgresTrigger } from './tally.ts';
  * dispatch: messages on their way out, until the carrier has them. A row in `scheduled` or `sent`
  * has the text; this one has what the dispatcher needs. `is_scheduled` tells which of the two.
  * A scheduled message without a row here is not active: it is not sent. So an imported schedule
- * stays with the server that it came from, see domain/sending/activate.ts.
+ * stays with the server that it came from, see domain/sending/schedule.ts.
  *
  * `due_at` is when a dispatcher has to look at the row again: waiting: to submit it. submitting:
  * the lease has run out. unsure: the account's policy decides. undecided: never; an operator or a

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { activateSchedule } from '../../../src/domain/sending/activate.ts';
 import { decide } from '../../../src/domain/sending/decide.ts';
 import { createOptOuts } from '../../../src/domain/sending/opt-out.ts';
+import { activateSchedule } from '../../../src/domain/sending/schedule.ts';
 import { readAccount } from '../../../src/transfer/account-json.ts';
 import { createArchive } from '../../../src/transfer/archive.ts';
 import { onEveryEngine } from '../../support/engines.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { readSendingCounts, sendingFaults } from '../../../src/domain/queue/counts.ts';
 import { countUnrouted } from '../../../src/domain/receiving/unrouted.ts';
 import { createConnectors } from '../../../src/domain/sending/connectors.ts';
-import { readSendingCounts, sendingFaults } from '../../../src/domain/sending/counts.ts';
 import { onEveryEngine } from '../../support/engines.ts';
 import { LOOPBACK } from '../../support/gateway.ts';
 import { sql } from '../../support/opened-database.ts';

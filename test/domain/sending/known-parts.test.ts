@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
+import { queuedMessages } from '../../../src/domain/queue/queue.ts';
 import { createIncoming } from '../../../src/domain/receiving/incoming.ts';
 import type { ClaimedMessage } from '../../../src/domain/sending/claim.ts';
 import { decide } from '../../../src/domain/sending/decide.ts';
 import { createMaintenance } from '../../../src/domain/sending/maintenance.ts';
-import { queuedMessages } from '../../../src/domain/sending/queue.ts';
 import { createReceipts } from '../../../src/domain/sending/receipts.ts';
 import type { Outcome, PartResult } from '../../../src/domain/sending/settle.ts';
 import { type Engine, onEveryEngine } from '../../support/engines.ts';

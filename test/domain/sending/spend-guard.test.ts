@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { type Guard, NO_GUARD, putGuard } from '../../../src/domain/outbound/guard.ts';
+import { refuseHeldMessage, releaseHeldMessage } from '../../../src/domain/sending/decide.ts';
 import { createExpiry } from '../../../src/domain/sending/expire.ts';
-import { refuseHeldMessage, releaseHeldMessage } from '../../../src/domain/sending/held.ts';
 import { createOptOuts } from '../../../src/domain/sending/opt-out.ts';
 import { addWebhook } from '../../../src/domain/webhooks/webhooks.ts';
 import { type Engine, onEveryEngine } from '../../support/engines.ts';

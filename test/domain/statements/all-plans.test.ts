@@ -3,7 +3,7 @@ import { after, before, test } from 'node:test';
 import { systemClock } from '../../../src/base/clock.ts';
 import * as accounts from '../../../src/domain/accounts/accounts.sql.ts';
 import * as inbox from '../../../src/domain/messages/received.sql.ts';
-import * as queue from '../../../src/domain/sending/dispatch.sql.ts';
+import * as queue from '../../../src/domain/queue/queue.sql.ts';
 import * as receipts from '../../../src/domain/sending/receipts.sql.ts';
 import { Caller } from '../../../src/store/caller.ts';
 import { lockManyQuery, lockQuery } from '../../../src/store/postgres/caller-statement.ts';

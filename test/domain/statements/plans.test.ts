@@ -12,7 +12,7 @@ import * as purge from '../../../src/domain/messages/purge.sql.ts';
 import * as inbox from '../../../src/domain/messages/received.sql.ts';
 import * as scheduled from '../../../src/domain/messages/scheduled.sql.ts';
 import * as outbox from '../../../src/domain/messages/sent.sql.ts';
-import * as sendingCounts from '../../../src/domain/sending/counts.sql.ts';
+import * as sendingCounts from '../../../src/domain/queue/counts.sql.ts';
 import { identify } from '../../../src/store/callers.sql.ts';
 import { auditedOf } from '../../../src/store/postgres/audited-statement.ts';
 import { withCaller } from '../../../src/store/postgres/caller-statement.ts';

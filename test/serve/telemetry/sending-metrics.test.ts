@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Registry } from 'prom-client';
-import { NO_LOAD, type SendingCounts } from '../../../src/domain/sending/counts.ts';
+import { NO_LOAD, type SendingCounts } from '../../../src/domain/queue/counts.ts';
 import { addSendingMetrics } from '../../../src/serve/telemetry/sending-metrics.ts';
 
 const CONNECTOR = {

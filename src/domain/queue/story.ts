@@ -1,15 +1,13 @@
 import type { Database } from '../../store/database.ts';
-import { elementsOf } from '../../store/json.ts';
 import { type Movement, movementsOfMessage } from '../accounts/ledger.ts';
 import type { StatusChange } from '../messages/sent.ts';
 import { GUARD_RULES } from '../outbound/guard.ts';
-import { type Attempt, attemptsOf } from './attempts.ts';
-import { OPTED_OUT } from './cancel.ts';
-import { LEASE_OVER } from './claim.ts';
-import * as sql from './dispatch.sql.ts';
-import { LACKS_A_PART, NOT_SETTLED } from './end.ts';
-import { REFUSED, RELEASED } from './held.ts';
-import { HELD, HELD_WITH_RECEIPT } from './hold.ts';
+import { type Attempt, attemptsOf } from '../sending/attempts.ts';
+import { OPTED_OUT } from '../sending/cancel.ts';
+import { LEASE_OVER } from '../sending/claim.ts';
+import { REFUSED, RELEASED } from '../sending/decide.ts';
+import { LACKS_A_PART, NOT_SETTLED, type RowInQueue, rowInQueue } from '../sending/end.ts';
+import { HELD, HELD_WITH_RECEIPT } from '../sending/hold.ts';
 
 /**
  * What happened to a message, and what happens next: its statuses, its submissions with the words
@@ -46,7 +44,7 @@ export interface Words {
 }
 
 export interface Queued {
-  readonly state: sql.DispatchState;
+  readonly state: RowInQueue['state'];
   readonly dueAt: number;
   readonly expiresAt: number;
   readonly attempts: number;
@@ -84,7 +82,7 @@ export interface Told {
 
 export async function storyOf(database: Database, account: bigint, told: Told): Promise<Story> {
   const { id, acceptedAt, history } = told;
-  const [row] = await database.all(sql.of, { account, ids: elementsOf([id]) });
+  const row = await rowInQueue(database, account, id);
   const attempts = await attemptsOf(database, account, id);
   const times = [...new Set([acceptedAt, ...history.map(({ at }) => at)])];
   const movements = await movementsOfMessage(database, account, id, times);
@@ -111,7 +109,7 @@ const STATES = ['submitting', 'unknown-outcome', 'refused', 'accepted'];
 const worstOf = (parts: readonly Attempt[]): string =>
   STATES.find((state) => parts.some((each) => each.state === state)) ?? '';
 
-const queuedOf = (row: sql.DispatchRow): Queued => ({
+const queuedOf = (row: RowInQueue): Queued => ({
   state: row.state,
   dueAt: Number(row.due_at),
   expiresAt: Number(row.expires_at),

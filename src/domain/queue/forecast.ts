@@ -1,8 +1,8 @@
 import type { Database } from '../../store/database.ts';
 import { accountRecord } from '../accounts/accounts.ts';
 import { type Batch, leftOf, waitingOf } from '../messages/batches.ts';
-import { BUILTIN_NAME, createConnectors } from './connectors.ts';
-import { afterQuietHours } from './quiet-hours.ts';
+import { BUILTIN_NAME, createConnectors } from '../sending/connectors.ts';
+import { afterQuietHours } from '../sending/quiet-hours.ts';
 
 /** When the messages of a batch will have been submitted, as far as anybody can know. */
 export interface Forecast {

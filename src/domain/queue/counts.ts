@@ -1,8 +1,8 @@
 import type { Database, Queries } from '../../store/database.ts';
 import { createOutboundRoutes, type RouteCounts } from '../outbound/routes.ts';
-import { BUILTIN_NAME, type ConnectorRecord, connectorHours, createConnectors } from './connectors.ts';
+import { BUILTIN_NAME, type ConnectorRecord, connectorHours, createConnectors } from '../sending/connectors.ts';
+import { NEVER } from '../sending/end.ts';
 import { retriedByConnector, sending, submissionsBefore, waitingByConnector } from './counts.sql.ts';
-import { NEVER } from './end.ts';
 
 /** Counts of sending over all accounts, for metrics and for `columba status`. */
 export interface SendingCounts {
