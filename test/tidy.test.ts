@@ -10,6 +10,7 @@ import { contract } from '../src/asmx/contract/contract.ts';
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const RECORDED = 'test/asmx/cases/';
 const LINES_MAX = 400;
+const ROOM_FILES_MAX = 25;
 
 const files = globSync(['**/*', '.*', '.ci/*'], {
   cwd: ROOT,
@@ -158,6 +159,14 @@ describe('files', () => {
     const long = code.map((file) => ({ file, lines: textOf(file).split('\n').length - 1 }));
     assert.deepEqual(
       long.filter(({ lines }) => lines > LINES_MAX),
+      [],
+    );
+  });
+
+  test(`no folder of the program has more than ${ROOM_FILES_MAX} files`, () => {
+    const rooms = Map.groupBy(source, (file) => dirname(file));
+    assert.deepEqual(
+      [...rooms].filter(([, own]) => own.length > ROOM_FILES_MAX).map(([room, own]) => `${room}: ${own.length}`),
       [],
     );
   });

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Acting, createActing } from '../../src/console/acting.ts';
 import type { Output } from '../../src/operator/action.ts';
-import { connectorList } from '../../src/operator/actions/connectors.ts';
-import { contactAdd, contactList, contactShow } from '../../src/operator/actions/contacts.ts';
-import { contactExport } from '../../src/operator/actions/files.ts';
+import { connectorList } from '../../src/operator/actions/carriers/connectors.ts';
+import { contactAdd, contactList, contactShow } from '../../src/operator/actions/contacts/contacts.ts';
+import { contactExport } from '../../src/operator/actions/contacts/files.ts';
 import { onOneEngine } from '../support/engines.ts';
 import { startOperatorApi } from '../support/operator-api.ts';
 

@@ -1,8 +1,8 @@
 import { type Html, html } from '../../base/html.ts';
 import type { Problem } from '../../base/problem.ts';
 import { accountRecord } from '../../domain/accounts/accounts.ts';
-import { accountTokenAdd, accountTokenList, accountTokenRevoke } from '../../operator/actions/tokens.ts';
-import { userIdAdd, userIdList, userIdRevoke } from '../../operator/actions/user-ids.ts';
+import { accountTokenAdd, accountTokenList, accountTokenRevoke } from '../../operator/actions/access/tokens.ts';
+import { userIdAdd, userIdList, userIdRevoke } from '../../operator/actions/access/user-ids.ts';
 import { asking, check, checks, field, hidden, problemNote, refusalOf, screen, table } from '../lists.ts';
 import { noticed, type PageRequest, page, post, type View } from '../page-request.ts';
 import { acts, button, chip, empty, formPanel, head, secretPage, tablePanel } from '../parts.ts';

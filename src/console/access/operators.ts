@@ -6,7 +6,7 @@ import {
   operatorList,
   operatorRemove,
   operatorSignInLink,
-} from '../../operator/actions/operators.ts';
+} from '../../operator/actions/access/operators.ts';
 import { asking, field, hidden, noticeOf, onOff, pageQuery, pagerOf, problemNote, screen, table } from '../lists.ts';
 import { get, noticed, type PageRequest, page, post, type View } from '../page-request.ts';
 import { acts, button, chip, formPanel, head, secretPage } from '../parts.ts';

@@ -1,6 +1,6 @@
 import { html } from '../../base/html.ts';
 import type { Problem } from '../../base/problem.ts';
-import { tokenAdd, tokenList, tokenRevoke } from '../../operator/actions/tokens.ts';
+import { tokenAdd, tokenList, tokenRevoke } from '../../operator/actions/access/tokens.ts';
 import { scopes } from '../../operator/actor.ts';
 import {
   asking,

@@ -4,17 +4,17 @@ import { type Html, html } from '../../base/html.ts';
 import type { Problem } from '../../base/problem.ts';
 import { randomBytes } from '../../base/random.ts';
 import type { Output } from '../../operator/action.ts';
+import { accountSignInLink } from '../../operator/actions/access/operators.ts';
 import {
   accountChange,
   accountDisable,
   accountEnable,
   accountRemove,
   accountShow,
-} from '../../operator/actions/accounts.ts';
-import { connectorList } from '../../operator/actions/connectors.ts';
-import { accountCounts } from '../../operator/actions/counts.ts';
-import { creditsAdd } from '../../operator/actions/credits.ts';
-import { accountSignInLink } from '../../operator/actions/operators.ts';
+} from '../../operator/actions/accounts/accounts.ts';
+import { accountCounts } from '../../operator/actions/accounts/counts.ts';
+import { creditsAdd } from '../../operator/actions/accounts/credits.ts';
+import { connectorList } from '../../operator/actions/carriers/connectors.ts';
 import { CHART_HOURS, dayChart } from '../charts.ts';
 import {
   area,

@@ -1,7 +1,7 @@
 import { counted } from '../../base/counted.ts';
 import { html } from '../../base/html.ts';
 import type { Problem } from '../../base/problem.ts';
-import { accountAdd, accountList } from '../../operator/actions/accounts.ts';
+import { accountAdd, accountList } from '../../operator/actions/accounts/accounts.ts';
 import {
   field,
   fieldRow,

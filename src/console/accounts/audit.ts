@@ -1,6 +1,6 @@
 import { html } from '../../base/html.ts';
 import type { Output } from '../../operator/action.ts';
-import { auditList } from '../../operator/actions/service.ts';
+import { auditList } from '../../operator/actions/accounts/service.ts';
 import { CSV_START, csvLine } from '../../transfer/csv.ts';
 import { csvLink, fieldRow, filterField, filters, isFilteredBy, listPanel, pagerOf } from '../lists.ts';
 import { get, type PageRequest, page, type View } from '../page-request.ts';

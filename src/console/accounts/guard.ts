@@ -1,8 +1,8 @@
 import { type Html, html } from '../../base/html.ts';
 import type { Problem } from '../../base/problem.ts';
 import type { Output } from '../../operator/action.ts';
-import { guardPut, guardRemove, guardShow } from '../../operator/actions/guard.ts';
-import { queueList } from '../../operator/actions/queue.ts';
+import { guardPut, guardRemove, guardShow } from '../../operator/actions/accounts/guard.ts';
+import { queueList } from '../../operator/actions/carriers/queue.ts';
 import { field, fieldRow, noticeOf, problemNote, refusalOf, screen, table } from '../lists.ts';
 import { get, noticed, type PageRequest, post, type View } from '../page-request.ts';
 import { backLink, button, empty, formPanel, head, linkButton, named, num, panel, tablePanel } from '../parts.ts';

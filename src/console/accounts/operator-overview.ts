@@ -1,11 +1,11 @@
 import { counted, grouped } from '../../base/counted.ts';
 import { type Html, html } from '../../base/html.ts';
 import type { Output } from '../../operator/action.ts';
-import { connectorList } from '../../operator/actions/connectors.ts';
-import { connectorCounts } from '../../operator/actions/counts.ts';
-import { queueList } from '../../operator/actions/queue.ts';
-import { status as serviceStatus } from '../../operator/actions/service.ts';
-import { unroutedList } from '../../operator/actions/unrouted.ts';
+import { connectorCounts } from '../../operator/actions/accounts/counts.ts';
+import { status as serviceStatus } from '../../operator/actions/accounts/service.ts';
+import { connectorList } from '../../operator/actions/carriers/connectors.ts';
+import { queueList } from '../../operator/actions/carriers/queue.ts';
+import { unroutedList } from '../../operator/actions/carriers/unrouted.ts';
 import {
   type Connector,
   connectorTable,

@@ -1,7 +1,7 @@
 import { type Html, html } from '../../base/html.ts';
 import { addAuditEntry } from '../../domain/accounts/audit.ts';
 import type { FoundEverywhere, PositionEverywhere } from '../../domain/search/everywhere.ts';
-import { accountList } from '../../operator/actions/accounts.ts';
+import { accountList } from '../../operator/actions/accounts/accounts.ts';
 import { addressWith, onOff, table } from '../lists.ts';
 import { statusCell } from '../messages/status-cell.ts';
 import { get, type PageRequest, page, type View } from '../page-request.ts';

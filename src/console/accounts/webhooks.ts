@@ -10,7 +10,7 @@ import {
   webhookResend,
   webhookRotate,
   webhookTest,
-} from '../../operator/actions/webhooks.ts';
+} from '../../operator/actions/accounts/webhooks.ts';
 import {
   asking,
   check,

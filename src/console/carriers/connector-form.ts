@@ -1,7 +1,7 @@
 import { type Html, html } from '../../base/html.ts';
 import { badField } from '../../base/problem.ts';
 import type { Item } from '../../operator/action.ts';
-import type { connectorKinds } from '../../operator/actions/connector-kinds.ts';
+import type { connectorKinds } from '../../operator/actions/carriers/connector-kinds.ts';
 import { area, check, field, fieldRow, hidden, select } from '../lists.ts';
 import type { PageRequest } from '../page-request.ts';
 import type { Connector } from './connectors.ts';

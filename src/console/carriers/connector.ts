@@ -2,9 +2,14 @@ import { grouped } from '../../base/counted.ts';
 import { type Html, html } from '../../base/html.ts';
 import { badField, type Problem } from '../../base/problem.ts';
 import type { Output } from '../../operator/action.ts';
-import { connectorKinds } from '../../operator/actions/connector-kinds.ts';
-import { connectorList, connectorPut, connectorRemove, connectorTest } from '../../operator/actions/connectors.ts';
-import { connectorCounts } from '../../operator/actions/counts.ts';
+import { connectorCounts } from '../../operator/actions/accounts/counts.ts';
+import { connectorKinds } from '../../operator/actions/carriers/connector-kinds.ts';
+import {
+  connectorList,
+  connectorPut,
+  connectorRemove,
+  connectorTest,
+} from '../../operator/actions/carriers/connectors.ts';
 import { CHART_HOURS, dayChart } from '../charts.ts';
 import { asking, bullets, field, hidden, noticeOf, problemNote, refusalOf, screen } from '../lists.ts';
 import { get, noticed, type PageRequest, page, post, redirect, type View } from '../page-request.ts';

@@ -1,8 +1,8 @@
 import { grouped } from '../../base/counted.ts';
 import { type Html, html } from '../../base/html.ts';
 import type { Item } from '../../operator/action.ts';
-import { connectorList, connectorPause, connectorResume } from '../../operator/actions/connectors.ts';
-import { connectorCounts } from '../../operator/actions/counts.ts';
+import { connectorCounts } from '../../operator/actions/accounts/counts.ts';
+import { connectorList, connectorPause, connectorResume } from '../../operator/actions/carriers/connectors.ts';
 import { spark } from '../charts.ts';
 import { hidden, noticeOf, table } from '../lists.ts';
 import { get, noticed, type PageRequest, page, post, type View } from '../page-request.ts';

@@ -1,8 +1,8 @@
 import { type Html, html } from '../../base/html.ts';
 import { badField } from '../../base/problem.ts';
 import type { Item } from '../../operator/action.ts';
-import { connectorList } from '../../operator/actions/connectors.ts';
-import type { outboundRouteList } from '../../operator/actions/outbound-routes.ts';
+import { connectorList } from '../../operator/actions/carriers/connectors.ts';
+import type { outboundRouteList } from '../../operator/actions/carriers/outbound-routes.ts';
 import { field, fieldRow, select } from '../lists.ts';
 import type { PageRequest } from '../page-request.ts';
 import { button } from '../parts.ts';

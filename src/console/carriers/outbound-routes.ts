@@ -7,7 +7,7 @@ import {
   outboundRoutePut,
   outboundRouteRemove,
   outboundRouteTry,
-} from '../../operator/actions/outbound-routes.ts';
+} from '../../operator/actions/carriers/outbound-routes.ts';
 import {
   asking,
   bullets,

@@ -1,8 +1,13 @@
 import { counted } from '../../base/counted.ts';
 import { type Html, html } from '../../base/html.ts';
 import type { Problem } from '../../base/problem.ts';
-import { routeList, routePut, routeRemove } from '../../operator/actions/routes.ts';
-import { unroutedAssign, unroutedList, unroutedRemove, unroutedReplay } from '../../operator/actions/unrouted.ts';
+import { routeList, routePut, routeRemove } from '../../operator/actions/carriers/routes.ts';
+import {
+  unroutedAssign,
+  unroutedList,
+  unroutedRemove,
+  unroutedReplay,
+} from '../../operator/actions/carriers/unrouted.ts';
 import {
   asking,
   field,

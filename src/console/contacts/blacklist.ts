@@ -1,6 +1,6 @@
 import { html } from '../../base/html.ts';
 import type { Problem } from '../../base/problem.ts';
-import { blacklistAdd, blacklistList, blacklistRemove } from '../../operator/actions/blacklist.ts';
+import { blacklistAdd, blacklistList, blacklistRemove } from '../../operator/actions/contacts/blacklist.ts';
 import {
   asking,
   field,

@@ -3,8 +3,14 @@ import { type Html, html } from '../../base/html.ts';
 import { notFound, Problem } from '../../base/problem.ts';
 import { COUNTED_CONTACTS_MAX } from '../../domain/contacts/contacts.ts';
 import type { Output } from '../../operator/action.ts';
-import { contactAdd, contactChange, contactList, contactRemove, contactShow } from '../../operator/actions/contacts.ts';
-import { contactExport } from '../../operator/actions/files.ts';
+import {
+  contactAdd,
+  contactChange,
+  contactList,
+  contactRemove,
+  contactShow,
+} from '../../operator/actions/contacts/contacts.ts';
+import { contactExport } from '../../operator/actions/contacts/files.ts';
 import { contactsCsv } from '../../transfer/contact-csv.ts';
 import { actOnRows, noBatches, selectableList, selectedIds } from '../bulk.ts';
 import {

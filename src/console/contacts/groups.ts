@@ -1,7 +1,7 @@
 import { counted } from '../../base/counted.ts';
 import { html } from '../../base/html.ts';
 import type { Problem } from '../../base/problem.ts';
-import { groupAdd, groupChange, groupList, groupRemove, groupShow } from '../../operator/actions/groups.ts';
+import { groupAdd, groupChange, groupList, groupRemove, groupShow } from '../../operator/actions/contacts/groups.ts';
 import { asking, field, listPanel, noticeOf, pageQuery, pagerOf, problemNote, refusalOf, screen } from '../lists.ts';
 import { get, noticed, type PageRequest, post, type View } from '../page-request.ts';
 import { acts, backLink, button, formPanel, head, linkButton, num } from '../parts.ts';

@@ -5,7 +5,7 @@ import { type Html, html } from '../../base/html.ts';
 import { Problem, toProblem } from '../../base/problem.ts';
 import { CONTACT_TEXT_LENGTH_MAX } from '../../domain/contacts/contacts.ts';
 import type { Output } from '../../operator/action.ts';
-import { contactImport } from '../../operator/actions/files.ts';
+import { contactImport } from '../../operator/actions/contacts/files.ts';
 import { CONTACT_FIELDS, type ContactField, guessColumns } from '../../transfer/contact-columns.ts';
 import { type Mend, mended } from '../../transfer/contact-csv.ts';
 import { CSV_BYTES_MAX, LIKE_A_NUMBER, readHeader, readRows } from '../../transfer/csv.ts';

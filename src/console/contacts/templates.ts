@@ -1,7 +1,7 @@
 import { html } from '../../base/html.ts';
 import type { Problem } from '../../base/problem.ts';
 import { TEMPLATE_LENGTH_MAX } from '../../domain/contacts/templates.ts';
-import { templateAdd, templateList, templateRemove } from '../../operator/actions/templates.ts';
+import { templateAdd, templateList, templateRemove } from '../../operator/actions/contacts/templates.ts';
 import { partsOf } from '../../sms/parts.ts';
 import {
   area,

@@ -5,7 +5,7 @@ import { randomBytes } from '../../base/random.ts';
 import { type Batch, batchOf, waitingOf, withdrawnOf } from '../../domain/messages/batches.ts';
 import { type Forecast, forecastOf } from '../../domain/queue/forecast.ts';
 import type { Output } from '../../operator/action.ts';
-import { batchCancel, batchExport, batchMessages, batchResend } from '../../operator/actions/batches.ts';
+import { batchCancel, batchExport, batchMessages, batchResend } from '../../operator/actions/messages/batches.ts';
 import { BATCH_STATES } from '../../operator/batch-members.ts';
 import { partsOf } from '../../sms/parts.ts';
 import { contactNames } from '../contacts/contact-names.ts';

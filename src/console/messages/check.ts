@@ -6,7 +6,7 @@ import { randomBytes } from '../../base/random.ts';
 import { ownerKey } from '../../domain/access/owners.ts';
 import { rememberedAt } from '../../domain/accounts/idempotency.ts';
 import { PAST_MAX_MS } from '../../domain/sending/accept.ts';
-import { messageSend } from '../../operator/actions/sending.ts';
+import { messageSend } from '../../operator/actions/messages/sending.ts';
 import { fieldKey, fieldsOf, hasFields } from '../../sms/fields.ts';
 import { CSV_BYTES_MAX } from '../../transfer/csv.ts';
 import { contactNames } from '../contacts/contact-names.ts';

@@ -2,7 +2,7 @@ import { counted, grouped } from '../../base/counted.ts';
 import { type Html, html } from '../../base/html.ts';
 import { snapshotOf } from '../../domain/accounts/ids.ts';
 import type { ScheduledMessage } from '../../domain/messages/scheduled.ts';
-import { messageCancelMany, messageReschedule } from '../../operator/actions/many-messages.ts';
+import { messageCancelMany, messageReschedule } from '../../operator/actions/messages/many-messages.ts';
 import { type Cursor, LAST_ID } from '../../store/cursor.ts';
 import { actOnRows, idBatches, selectableList } from '../bulk.ts';
 import { contactNames } from '../contacts/contact-names.ts';

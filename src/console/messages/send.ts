@@ -3,7 +3,7 @@ import { counted, grouped } from '../../base/counted.ts';
 import { type Html, html } from '../../base/html.ts';
 import { toProblem } from '../../base/problem.ts';
 import { rememberOnce } from '../../domain/accounts/idempotency.ts';
-import { messageSend } from '../../operator/actions/sending.ts';
+import { messageSend } from '../../operator/actions/messages/sending.ts';
 import { refusalOf } from '../lists.ts';
 import { type PageRequest, redirect, type View } from '../page-request.ts';
 import { head, note } from '../parts.ts';

@@ -7,8 +7,8 @@ import { statement } from '../../store/statement.ts';
  * A new field goes into `putContact` and `setContact` below and into `ContactFields` of contacts.ts
  * too. Other places, all in src:
  *
- * - API and console: `operator/actions/contacts.ts`, `console/contacts/contacts.ts`, and
- *   `operator/actions/persons.ts`, which shows what is stored of a person
+ * - API and console: `operator/actions/contacts/contacts.ts`, `console/contacts/contacts.ts`, and
+ *   `operator/actions/accounts/persons.ts`, which shows what is stored of a person
  * - archives: `transfer/account-json.ts`
  * - files of contacts: `transfer/contact-columns.ts`, `transfer/contact-csv.ts`,
  *   `domain/contacts/contact-import.ts`, `console/contacts/import.ts`

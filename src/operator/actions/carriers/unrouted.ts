@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import type { UnroutedMessage } from '../../domain/receiving/unrouted.ts';
-import { type Action, action, listAction, pageOf } from '../action.ts';
-import type { Scope } from '../actor.ts';
-import { domainOf } from '../domain.ts';
-import { id, instant, rowId, username } from '../schemas.ts';
+import type { UnroutedMessage } from '../../../domain/receiving/unrouted.ts';
+import { type Action, action, listAction, pageOf } from '../../action.ts';
+import type { Scope } from '../../actor.ts';
+import { domainOf } from '../../domain.ts';
+import { id, instant, rowId, username } from '../../schemas.ts';
 
 /** Incoming messages without a route. They stay until the operator decides. */
 

@@ -1,23 +1,23 @@
 import { z } from 'zod';
-import { badField, conflict } from '../../base/problem.ts';
-import { accountRecord, requireEnabled } from '../../domain/accounts/accounts.ts';
-import { GUARD_RULES } from '../../domain/outbound/guard.ts';
+import { badField, conflict } from '../../../base/problem.ts';
+import { accountRecord, requireEnabled } from '../../../domain/accounts/accounts.ts';
+import { GUARD_RULES } from '../../../domain/outbound/guard.ts';
 import {
   type Acceptance,
   createAccepting,
   type NewMessages,
   type SendingAccount,
-} from '../../domain/sending/accept.ts';
-import { DECISIONS, decide } from '../../domain/sending/decide.ts';
-import { linkResent, requireEnded } from '../../domain/sending/resend.ts';
-import { activateSchedule } from '../../domain/sending/schedule.ts';
-import type { CarrierFields } from '../../sms/carrier-fields.ts';
-import { FIELD_NAME_MAX } from '../../sms/fields.ts';
-import { type AccountServices, type Action, accountAction, withStatus } from '../action.ts';
-import { mayRead } from '../actor.ts';
-import { domainOf } from '../domain.ts';
-import { type FilledMessages, fillMessages } from '../filled-messages.ts';
-import { accountParams, credits, formerName, instant, line, messageParams, queryFlag, rowId } from '../schemas.ts';
+} from '../../../domain/sending/accept.ts';
+import { DECISIONS, decide } from '../../../domain/sending/decide.ts';
+import { linkResent, requireEnded } from '../../../domain/sending/resend.ts';
+import { activateSchedule } from '../../../domain/sending/schedule.ts';
+import type { CarrierFields } from '../../../sms/carrier-fields.ts';
+import { FIELD_NAME_MAX } from '../../../sms/fields.ts';
+import { type AccountServices, type Action, accountAction, withStatus } from '../../action.ts';
+import { mayRead } from '../../actor.ts';
+import { domainOf } from '../../domain.ts';
+import { type FilledMessages, fillMessages } from '../../filled-messages.ts';
+import { accountParams, credits, formerName, instant, line, messageParams, queryFlag, rowId } from '../../schemas.ts';
 import { carrierFields, requireCarrierFields } from './carrier-fields.ts';
 
 /** Messages are accepted, sent again, decided about where the outcome is unknown, and activated. */

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { USER_ID_LENGTH_MAX } from '../../domain/accounts/credentials.ts';
-import { addUserId, revokeUserId, type UserId, userIdsOf } from '../../domain/accounts/user-ids.ts';
-import { type Action, accountAction, accountListAction, alwaysEndless, pageOf } from '../action.ts';
-import { accountParams, instant } from '../schemas.ts';
+import { USER_ID_LENGTH_MAX } from '../../../domain/accounts/credentials.ts';
+import { addUserId, revokeUserId, type UserId, userIdsOf } from '../../../domain/accounts/user-ids.ts';
+import { type Action, accountAction, accountListAction, alwaysEndless, pageOf } from '../../action.ts';
+import { accountParams, instant } from '../../schemas.ts';
 
 /** The user_ids of an account, its keys to the contract. Each is identified by its SHA-256. */
 

@@ -6,11 +6,11 @@ import {
   operatorsAfter,
   ownerOfOperator,
   setOperatorEnabled,
-} from '../../domain/access/operators.ts';
-import { type IssuedLink, issueLink } from '../../domain/access/sign-in.ts';
-import { type Action, accountAction, action, alwaysEndless, listAction, pageOf, type Services } from '../action.ts';
-import { accountScopes, scopes } from '../actor.ts';
-import { accountParams, instant, line } from '../schemas.ts';
+} from '../../../domain/access/operators.ts';
+import { type IssuedLink, issueLink } from '../../../domain/access/sign-in.ts';
+import { type Action, accountAction, action, alwaysEndless, listAction, pageOf, type Services } from '../../action.ts';
+import { accountScopes, scopes } from '../../actor.ts';
+import { accountParams, instant, line } from '../../schemas.ts';
 
 /** People who sign in to the console: operators, and customers by their links. */
 

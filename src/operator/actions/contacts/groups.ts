@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { CONTACT_TEXT_LENGTH_MAX } from '../../domain/contacts/contacts.ts';
-import type { ContactGroup } from '../../domain/contacts/groups.ts';
-import { type Action, accountAction, accountListAction, pageOf } from '../action.ts';
-import { domainOf } from '../domain.ts';
-import { accountParams, line, rowId, username } from '../schemas.ts';
+import { CONTACT_TEXT_LENGTH_MAX } from '../../../domain/contacts/contacts.ts';
+import type { ContactGroup } from '../../../domain/contacts/groups.ts';
+import { type Action, accountAction, accountListAction, pageOf } from '../../action.ts';
+import { domainOf } from '../../domain.ts';
+import { accountParams, line, rowId, username } from '../../schemas.ts';
 
 /** Groups of contacts. */
 

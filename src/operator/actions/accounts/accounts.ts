@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { counted } from '../../base/counted.ts';
-import { badField } from '../../base/problem.ts';
-import { setAccountEnabled } from '../../domain/access/sessions.ts';
+import { counted } from '../../../base/counted.ts';
+import { badField } from '../../../base/problem.ts';
+import { setAccountEnabled } from '../../../domain/access/sessions.ts';
 import {
   type AccountRecord,
   accountRecord,
@@ -9,15 +9,15 @@ import {
   changeAccount,
   removeAccount,
   unknownOutcomePolicies,
-} from '../../domain/accounts/accounts.ts';
-import { hashPassword } from '../../domain/accounts/credentials.ts';
-import { createGuardedAccount } from '../../domain/outbound/guard.ts';
-import { requireConnector } from '../../domain/sending/connectors.ts';
-import { isTimeZone, QUIET_HOURS_FORM } from '../../domain/sending/quiet-hours.ts';
-import { isRegion } from '../../sms/numbers.ts';
-import { type Action, accountAction, action, listAction, type Services } from '../action.ts';
-import type { Scope } from '../actor.ts';
-import { changedWords, shownWords } from '../reply-words.ts';
+} from '../../../domain/accounts/accounts.ts';
+import { hashPassword } from '../../../domain/accounts/credentials.ts';
+import { createGuardedAccount } from '../../../domain/outbound/guard.ts';
+import { requireConnector } from '../../../domain/sending/connectors.ts';
+import { isTimeZone, QUIET_HOURS_FORM } from '../../../domain/sending/quiet-hours.ts';
+import { isRegion } from '../../../sms/numbers.ts';
+import { type Action, accountAction, action, listAction, type Services } from '../../action.ts';
+import type { Scope } from '../../actor.ts';
+import { changedWords, shownWords } from '../../reply-words.ts';
 import {
   accountParams,
   allowedNetworks,
@@ -28,9 +28,9 @@ import {
   integer,
   line,
   username,
-} from '../schemas.ts';
-import { requireStoredFields, storedCarrierFields } from './carrier-fields.ts';
-import { accountSignInLink } from './operators.ts';
+} from '../../schemas.ts';
+import { accountSignInLink } from '../access/operators.ts';
+import { requireStoredFields, storedCarrierFields } from '../messages/carrier-fields.ts';
 
 /** Accounts: make, show, change, switch off, remove. */
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { badField, conflict } from '../../base/problem.ts';
+import { badField, conflict } from '../../../base/problem.ts';
 import {
   addToken,
   revokeToken,
@@ -7,11 +7,11 @@ import {
   type Token,
   tokensAfter,
   tokensOfAccount,
-} from '../../domain/access/tokens.ts';
-import { accountId } from '../../domain/accounts/accounts.ts';
-import { type Action, accountAction, action, listAction, pageOf } from '../action.ts';
-import { accountScopes, type Scope, scopes } from '../actor.ts';
-import { accountParams, id, instant, line, username } from '../schemas.ts';
+} from '../../../domain/access/tokens.ts';
+import { accountId } from '../../../domain/accounts/accounts.ts';
+import { type Action, accountAction, action, listAction, pageOf } from '../../action.ts';
+import { accountScopes, type Scope, scopes } from '../../actor.ts';
+import { accountParams, id, instant, line, username } from '../../schemas.ts';
 
 /** Bearer tokens of this API. */
 

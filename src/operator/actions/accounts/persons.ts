@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import type { PersonCounts, PersonOfAccount } from '../../domain/privacy/persons.ts';
-import { type Action, action } from '../action.ts';
-import { domainOf } from '../domain.ts';
-import { credits, instant, line, queryFlag, rowId, username } from '../schemas.ts';
+import type { PersonCounts, PersonOfAccount } from '../../../domain/privacy/persons.ts';
+import { type Action, action } from '../../action.ts';
+import { domainOf } from '../../domain.ts';
+import { credits, instant, line, queryFlag, rowId, username } from '../../schemas.ts';
 
 /**
  * What is known about a person, by phone number: to be handed out, or to be erased. The audit never

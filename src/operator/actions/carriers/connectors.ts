@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { ConnectorKind } from '../../carriers/connector.ts';
+import type { ConnectorKind } from '../../../carriers/connector.ts';
 import {
   checkConfig,
   currentKind,
@@ -9,11 +9,11 @@ import {
   kinds,
   shownConfig,
   withStoredSecrets,
-} from '../../carriers/kinds.ts';
-import { connectorLoads, NO_LOAD } from '../../domain/queue/counts.ts';
-import { type ConnectorRecord, createConnectors } from '../../domain/sending/connectors.ts';
-import { type Action, action, type TriedConnector } from '../action.ts';
-import { formerName, instant, integer } from '../schemas.ts';
+} from '../../../carriers/kinds.ts';
+import { connectorLoads, NO_LOAD } from '../../../domain/queue/counts.ts';
+import { type ConnectorRecord, createConnectors } from '../../../domain/sending/connectors.ts';
+import { type Action, action, type TriedConnector } from '../../action.ts';
+import { formerName, instant, integer } from '../../schemas.ts';
 
 /** Connectors: the ways to carriers. Their secrets are stored and never shown. */
 

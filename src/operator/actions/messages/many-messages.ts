@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import { badField } from '../../base/problem.ts';
-import { accountRecord } from '../../domain/accounts/accounts.ts';
-import { reschedule as rescheduleMessages } from '../../domain/sending/schedule.ts';
-import { type Action, accountAction } from '../action.ts';
-import type { Scope } from '../actor.ts';
-import { domainOf } from '../domain.ts';
-import { accountParams, credits, instant, rowId } from '../schemas.ts';
+import { badField } from '../../../base/problem.ts';
+import { accountRecord } from '../../../domain/accounts/accounts.ts';
+import { reschedule as rescheduleMessages } from '../../../domain/sending/schedule.ts';
+import { type Action, accountAction } from '../../action.ts';
+import type { Scope } from '../../actor.ts';
+import { domainOf } from '../../domain.ts';
+import { accountParams, credits, instant, rowId } from '../../schemas.ts';
 
 /** Changes of many messages in one transaction. Messages that are gone already are left out. */
 const BATCH_MAX = 500;

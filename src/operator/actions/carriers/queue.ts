@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { accountId } from '../../domain/accounts/accounts.ts';
-import { decideMany, type QueuedMessage, queuedMessages } from '../../domain/queue/queue.ts';
-import { DECISIONS } from '../../domain/sending/decide.ts';
-import { type Action, action, listAction, pageOf } from '../action.ts';
-import { credits, id, instant, rowId, username } from '../schemas.ts';
+import { accountId } from '../../../domain/accounts/accounts.ts';
+import { decideMany, type QueuedMessage, queuedMessages } from '../../../domain/queue/queue.ts';
+import { DECISIONS } from '../../../domain/sending/decide.ts';
+import { type Action, action, listAction, pageOf } from '../../action.ts';
+import { credits, id, instant, rowId, username } from '../../schemas.ts';
 
 /** Messages on their way out, of all accounts, without their numbers and texts. */
 

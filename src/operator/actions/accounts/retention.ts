@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { DAYS_MAX, RETENTION_KINDS } from '../../domain/privacy/retention.ts';
-import { type Action, action } from '../action.ts';
-import { domainOf } from '../domain.ts';
-import { queryFlag } from '../schemas.ts';
+import { DAYS_MAX, RETENTION_KINDS } from '../../../domain/privacy/retention.ts';
+import { type Action, action } from '../../action.ts';
+import { domainOf } from '../../domain.ts';
+import { queryFlag } from '../../schemas.ts';
 
 /** For how long data is kept. */
 

@@ -1,14 +1,14 @@
 import { z } from 'zod';
-import { counted } from '../../base/counted.ts';
-import { NO_PROGRESS } from '../../base/progress.ts';
-import { type ContactImport, FAULTS_MAX, importContacts } from '../../domain/contacts/contact-import.ts';
-import type { Contact } from '../../domain/contacts/contacts.ts';
-import { contactsCsv, inboxCsv, readContactRows, sentCsv } from '../../transfer/contact-csv.ts';
-import { CSV_BYTES_MAX } from '../../transfer/csv.ts';
-import { readWorkbook } from '../../transfer/workbook.ts';
-import { type Action, accountAction, downloadAction } from '../action.ts';
-import { domainOf } from '../domain.ts';
-import { accountParams, line, queryFlag, rowId } from '../schemas.ts';
+import { counted } from '../../../base/counted.ts';
+import { NO_PROGRESS } from '../../../base/progress.ts';
+import { type ContactImport, FAULTS_MAX, importContacts } from '../../../domain/contacts/contact-import.ts';
+import type { Contact } from '../../../domain/contacts/contacts.ts';
+import { contactsCsv, inboxCsv, readContactRows, sentCsv } from '../../../transfer/contact-csv.ts';
+import { CSV_BYTES_MAX } from '../../../transfer/csv.ts';
+import { readWorkbook } from '../../../transfer/workbook.ts';
+import { type Action, accountAction, downloadAction } from '../../action.ts';
+import { domainOf } from '../../domain.ts';
+import { accountParams, line, queryFlag, rowId } from '../../schemas.ts';
 
 /** CSV files, in and out. */
 

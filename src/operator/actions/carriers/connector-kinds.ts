@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { configFields, kindNames, kinds } from '../../carriers/kinds.ts';
-import { type Action, action } from '../action.ts';
+import { configFields, kindNames, kinds } from '../../../carriers/kinds.ts';
+import { type Action, action } from '../../action.ts';
 
 /** The kinds of connectors, for those who ask for a configuration with a form. */
 

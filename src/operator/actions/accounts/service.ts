@@ -1,12 +1,12 @@
 import { z } from 'zod';
-import { counted, grouped } from '../../base/counted.ts';
-import { auditEntries } from '../../domain/accounts/audit.ts';
-import { readStatus } from '../../domain/messages/counts.ts';
-import { readSendingCounts, sendingFaults } from '../../domain/queue/counts.ts';
-import { countUnrouted } from '../../domain/receiving/unrouted.ts';
-import { type Action, action, listAction } from '../action.ts';
-import { since, until } from '../filters.ts';
-import { formerName, id, instant, username } from '../schemas.ts';
+import { counted, grouped } from '../../../base/counted.ts';
+import { auditEntries } from '../../../domain/accounts/audit.ts';
+import { readStatus } from '../../../domain/messages/counts.ts';
+import { readSendingCounts, sendingFaults } from '../../../domain/queue/counts.ts';
+import { countUnrouted } from '../../../domain/receiving/unrouted.ts';
+import { type Action, action, listAction } from '../../action.ts';
+import { since, until } from '../../filters.ts';
+import { formerName, id, instant, username } from '../../schemas.ts';
 
 /** About the service as a whole: its audit, its state, its description. */
 

@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { notFound } from '../../base/problem.ts';
-import { TEMPLATE_LENGTH_MAX, type Template } from '../../domain/contacts/templates.ts';
-import { type Action, accountAction, accountListAction, pageOf, withStatus } from '../action.ts';
-import { domainOf } from '../domain.ts';
-import { accountParams, rowId, username } from '../schemas.ts';
+import { notFound } from '../../../base/problem.ts';
+import { TEMPLATE_LENGTH_MAX, type Template } from '../../../domain/contacts/templates.ts';
+import { type Action, accountAction, accountListAction, pageOf, withStatus } from '../../action.ts';
+import { domainOf } from '../../domain.ts';
+import { accountParams, rowId, username } from '../../schemas.ts';
 
 /** Saved message templates: a template is its text, exactly. */
 

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import type { Route } from '../../domain/receiving/routes.ts';
-import { type Action, action, listAction, pageOf, withStatus } from '../action.ts';
-import { domainOf } from '../domain.ts';
-import { instant, integer, line, username } from '../schemas.ts';
+import type { Route } from '../../../domain/receiving/routes.ts';
+import { type Action, action, listAction, pageOf, withStatus } from '../../action.ts';
+import { domainOf } from '../../domain.ts';
+import { instant, integer, line, username } from '../../schemas.ts';
 
 /** Routes: which account gets what is sent to a number or short code. */
 

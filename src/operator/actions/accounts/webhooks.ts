@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { accountId } from '../../domain/accounts/accounts.ts';
-import { EVENT_TYPES, FORMER_EVENT_TYPES, type FormerEventType } from '../../domain/accounts/events.ts';
+import { accountId } from '../../../domain/accounts/accounts.ts';
+import { EVENT_TYPES, FORMER_EVENT_TYPES, type FormerEventType } from '../../../domain/accounts/events.ts';
 import {
   addWebhook,
   attemptsBefore,
@@ -14,10 +14,10 @@ import {
   type Webhook,
   type WebhookAttempt,
   webhooksAfter,
-} from '../../domain/webhooks/webhooks.ts';
-import { type Action, action, listAction, pageOf } from '../action.ts';
-import { since, until } from '../filters.ts';
-import { id, instant, integer, username } from '../schemas.ts';
+} from '../../../domain/webhooks/webhooks.ts';
+import { type Action, action, listAction, pageOf } from '../../action.ts';
+import { since, until } from '../../filters.ts';
+import { id, instant, integer, username } from '../../schemas.ts';
 
 /** Webhooks: the addresses to which events are delivered, and the attempts. */
 

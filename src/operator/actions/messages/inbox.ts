@@ -1,12 +1,12 @@
 import { z } from 'zod';
-import { notFound } from '../../base/problem.ts';
-import type { InboxMessage } from '../../domain/messages/received.ts';
-import { hasDigit, numberEnd, sameNumber } from '../../sms/numbers.ts';
-import { type Action, accountAction, accountListAction, withStatus } from '../action.ts';
-import { mayRead } from '../actor.ts';
-import { domainOf } from '../domain.ts';
-import { FILTERED, rowsOf, since, timedPage, until } from '../filters.ts';
-import { accountParams, instant, line, messageParams, rowId } from '../schemas.ts';
+import { notFound } from '../../../base/problem.ts';
+import type { InboxMessage } from '../../../domain/messages/received.ts';
+import { hasDigit, numberEnd, sameNumber } from '../../../sms/numbers.ts';
+import { type Action, accountAction, accountListAction, withStatus } from '../../action.ts';
+import { mayRead } from '../../actor.ts';
+import { domainOf } from '../../domain.ts';
+import { FILTERED, rowsOf, since, timedPage, until } from '../../filters.ts';
+import { accountParams, instant, line, messageParams, rowId } from '../../schemas.ts';
 
 /** Received messages. Looking at them never marks them. */
 

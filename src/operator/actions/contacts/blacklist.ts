@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { notFound } from '../../base/problem.ts';
-import { BLACKLIST_ORIGINS, type BlacklistEntry, checkOperatorsNumber } from '../../domain/contacts/blacklist.ts';
-import { type Action, accountAction, accountListAction, pageOf, withStatus } from '../action.ts';
-import { domainOf } from '../domain.ts';
-import { accountParams, instant, line, username } from '../schemas.ts';
+import { notFound } from '../../../base/problem.ts';
+import { BLACKLIST_ORIGINS, type BlacklistEntry, checkOperatorsNumber } from '../../../domain/contacts/blacklist.ts';
+import { type Action, accountAction, accountListAction, pageOf, withStatus } from '../../action.ts';
+import { domainOf } from '../../domain.ts';
+import { accountParams, instant, line, username } from '../../schemas.ts';
 
 /** Numbers to which nothing is sent. The audit names the account and never the number. */
 

@@ -1,16 +1,16 @@
 import { z } from 'zod';
-import { counted } from '../../base/counted.ts';
-import { badField } from '../../base/problem.ts';
-import { accountNamed, effectiveRegion } from '../../domain/accounts/accounts.ts';
-import { misfitOf, type OutboundRoute, PREFIX_LENGTH_MAX, stopOf } from '../../domain/outbound/choose.ts';
-import { createOutboundRoutes, type RouteCounts, sendingRules } from '../../domain/outbound/routes.ts';
-import { pooledSenders } from '../../domain/outbound/senders.ts';
-import { createConnectors } from '../../domain/sending/connectors.ts';
-import { QUIET_HOURS_FORM } from '../../domain/sending/quiet-hours.ts';
-import { triedWay, wayStates } from '../../domain/sending/ways.ts';
-import { e164 } from '../../sms/numbers.ts';
-import { type Action, action, withStatus } from '../action.ts';
-import { credits, instant, integer, line, username } from '../schemas.ts';
+import { counted } from '../../../base/counted.ts';
+import { badField } from '../../../base/problem.ts';
+import { accountNamed, effectiveRegion } from '../../../domain/accounts/accounts.ts';
+import { misfitOf, type OutboundRoute, PREFIX_LENGTH_MAX, stopOf } from '../../../domain/outbound/choose.ts';
+import { createOutboundRoutes, type RouteCounts, sendingRules } from '../../../domain/outbound/routes.ts';
+import { pooledSenders } from '../../../domain/outbound/senders.ts';
+import { createConnectors } from '../../../domain/sending/connectors.ts';
+import { QUIET_HOURS_FORM } from '../../../domain/sending/quiet-hours.ts';
+import { triedWay, wayStates } from '../../../domain/sending/ways.ts';
+import { e164 } from '../../../sms/numbers.ts';
+import { type Action, action, withStatus } from '../../action.ts';
+import { credits, instant, integer, line, username } from '../../schemas.ts';
 
 /** Outbound routes: which connectors carry a message, in which order, and what a part costs. */
 

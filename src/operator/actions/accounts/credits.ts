@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { MOVEMENT_KINDS, type Movement, SIDES } from '../../domain/accounts/ledger.ts';
-import { type Action, accountAction, accountListAction } from '../action.ts';
-import { domainOf } from '../domain.ts';
-import { rowsOf, since, timedPage, until } from '../filters.ts';
-import { accountParams, credits, id, instant, line, rowId } from '../schemas.ts';
+import { MOVEMENT_KINDS, type Movement, SIDES } from '../../../domain/accounts/ledger.ts';
+import { type Action, accountAction, accountListAction } from '../../action.ts';
+import { domainOf } from '../../domain.ts';
+import { rowsOf, since, timedPage, until } from '../../filters.ts';
+import { accountParams, credits, id, instant, line, rowId } from '../../schemas.ts';
 
 /** Credits: the balances of an account and the movements that they are the sums of. */
 

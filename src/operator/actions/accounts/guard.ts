@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import { notFound } from '../../base/problem.ts';
-import { type Guard, guardOf, NO_GUARD, putGuard, removeGuard } from '../../domain/outbound/guard.ts';
-import { refuseHeldMessage, releaseHeldMessage } from '../../domain/sending/decide.ts';
-import { isRegion } from '../../sms/numbers.ts';
-import { type Action, accountAction } from '../action.ts';
-import { accountParams, amount, integer, messageParams, rowId, username } from '../schemas.ts';
+import { notFound } from '../../../base/problem.ts';
+import { type Guard, guardOf, NO_GUARD, putGuard, removeGuard } from '../../../domain/outbound/guard.ts';
+import { refuseHeldMessage, releaseHeldMessage } from '../../../domain/sending/decide.ts';
+import { isRegion } from '../../../sms/numbers.ts';
+import { type Action, accountAction } from '../../action.ts';
+import { accountParams, amount, integer, messageParams, rowId, username } from '../../schemas.ts';
 
 /** The spend guard of an account, and the messages that it holds. */
 

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { hourCountsOf } from '../../domain/messages/hour-counts.ts';
-import { connectorHours } from '../../domain/sending/connectors.ts';
-import { type Action, accountAction, action } from '../action.ts';
-import { accountParams, instant, queryInteger } from '../schemas.ts';
+import { hourCountsOf } from '../../../domain/messages/hour-counts.ts';
+import { connectorHours } from '../../../domain/sending/connectors.ts';
+import { type Action, accountAction, action } from '../../action.ts';
+import { accountParams, instant, queryInteger } from '../../schemas.ts';
 
 /** What happened hour by hour, of an account and of each connector. */
 

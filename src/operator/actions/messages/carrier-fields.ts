@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { badField } from '../../base/problem.ts';
-import { createConnectors } from '../../domain/sending/connectors.ts';
+import { badField } from '../../../base/problem.ts';
+import { createConnectors } from '../../../domain/sending/connectors.ts';
 import {
   type CarrierFields,
   FIELD_NAME_FORM,
@@ -8,8 +8,8 @@ import {
   FIELDS_MAX,
   readFields,
   storedFields,
-} from '../../sms/carrier-fields.ts';
-import type { Services } from '../action.ts';
+} from '../../../sms/carrier-fields.ts';
+import type { Services } from '../../action.ts';
 
 const A_FIELD = 'expected names such as templateId';
 const A_FIELD_VALUE = 'expected 1 to 100 printable ASCII characters';
@@ -39,7 +39,7 @@ export async function requireCarrierFields(
   if (given.length === 0) return;
   const connectors = await createConnectors(database, now).list();
   if (connectors.some(({ origin }) => origin === 'file')) return;
-  const { fieldNames } = await import('../../carriers/kinds.ts'); // loads every kind, which few commands need
+  const { fieldNames } = await import('../../../carriers/kinds.ts'); // loads every kind, which few commands need
   const known = new Set(connectors.flatMap(({ kind, config }) => fieldNames(kind, config)));
   const unknown = given.find((name) => !known.has(name));
   if (unknown === undefined) return;

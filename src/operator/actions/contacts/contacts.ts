@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { CONTACT_TEXT_LENGTH_MAX, type Contact } from '../../domain/contacts/contacts.ts';
-import { type Action, accountAction, accountListAction } from '../action.ts';
-import { domainOf } from '../domain.ts';
-import { accountParams, line, rowId, username } from '../schemas.ts';
+import { CONTACT_TEXT_LENGTH_MAX, type Contact } from '../../../domain/contacts/contacts.ts';
+import { type Action, accountAction, accountListAction } from '../../action.ts';
+import { domainOf } from '../../domain.ts';
+import { accountParams, line, rowId, username } from '../../schemas.ts';
 
 /** Contacts, one by one. files.ts imports and exports many at once. */
 

@@ -1,15 +1,15 @@
 import { z } from 'zod';
-import { badField, notFound, Problem } from '../../base/problem.ts';
-import type { ScheduledMessage, ScheduledRecord } from '../../domain/messages/scheduled.ts';
-import type { SentMessage, SentRecord } from '../../domain/messages/sent.ts';
-import { DELIVERY_STATUSES } from '../../domain/messages/statuses.ts';
-import { isWantedSent } from '../../domain/search/search.ts';
-import { type AccountServices, type Action, accountAction, accountListAction, type Page } from '../action.ts';
-import { mayRead } from '../actor.ts';
-import { domainOf } from '../domain.ts';
-import { FILTERED, rowsOf, since, timedPage, until } from '../filters.ts';
-import { refused } from '../input.ts';
-import { accountParams, credits, instant, line, messageParams, rowId } from '../schemas.ts';
+import { badField, notFound, Problem } from '../../../base/problem.ts';
+import type { ScheduledMessage, ScheduledRecord } from '../../../domain/messages/scheduled.ts';
+import type { SentMessage, SentRecord } from '../../../domain/messages/sent.ts';
+import { DELIVERY_STATUSES } from '../../../domain/messages/statuses.ts';
+import { isWantedSent } from '../../../domain/search/search.ts';
+import { type AccountServices, type Action, accountAction, accountListAction, type Page } from '../../action.ts';
+import { mayRead } from '../../actor.ts';
+import { domainOf } from '../../domain.ts';
+import { FILTERED, rowsOf, since, timedPage, until } from '../../filters.ts';
+import { refused } from '../../input.ts';
+import { accountParams, credits, instant, line, messageParams, rowId } from '../../schemas.ts';
 
 /** Messages that were sent, with the history of their statuses, and messages that are scheduled. */
 
