@@ -323,15 +323,6 @@ describe('comments', () => {
   });
 });
 
-describe('names of tests', () => {
-  test('no name of a test begins with a verb or a pronoun whose subject is elsewhere', () => {
-    const tests = code.filter((file) => file.endsWith('.test.ts'));
-    const predicate =
-      /^ *(?:(?:test|inBrowser|inConsole)\(|(?:testWith|inEveryProtocol)\([\w()]+, )['"`](?:am|is|are|was|were|has|have|does|do|can|it|its|they|them|these|those|says|shows|tells|takes|gives|keeps|refuses|returns|runs|works)\b/;
-    assert.deepEqual(matches(tests, predicate), []);
-  });
-});
-
 describe('where things belong', () => {
   test('SQL is in src/store and in the .sql.ts files of rooms, and nowhere else in the program', () => {
     const sql =

@@ -97,3 +97,14 @@ describe('words', () => {
     );
   });
 });
+
+describe('names of tests', () => {
+  test('no name of a test begins with a verb or a pronoun whose subject is elsewhere', () => {
+    const predicate =
+      /^ *(?:(?:test|inBrowser|inConsole)\(|(?:testWith|inEveryProtocol)\([\w()]+, )['"`](?:am|is|are|was|were|has|have|does|do|can|it|its|they|them|these|those|says|shows|tells|takes|gives|keeps|refuses|returns|runs|works)\b/m;
+    assert.deepEqual(
+      filesOf('{test,proof}/**/*.test.ts').filter((file) => predicate.test(textOf(file))),
+      [],
+    );
+  });
+});
