@@ -3,6 +3,7 @@ import { meaningOfStatus, retryAfterMsOf } from '../carrier-requests.ts';
 import type { SubmitResult } from '../connector.ts';
 import type { ProviderFile, Result } from './form.ts';
 import { fits, jsonOf, type Readable, textOf } from './sources.ts';
+import { xmlReader } from './xml.ts';
 
 /** What an answer to a message means, by the rules of the file. */
 export interface Verdict {
@@ -47,6 +48,7 @@ const readableOf = (answer: Answer, attemptId: string, setting: Readable['settin
     return Array.isArray(value) ? value[0] : value;
   },
   json: jsonOf(answer.body),
+  xml: xmlReader(answer.body),
   body: answer.body,
   attemptId,
   setting,

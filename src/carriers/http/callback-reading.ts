@@ -13,6 +13,7 @@ import type { IncomingMessage, ReceivedReceipt } from '../connector.ts';
 import { TEXT_MAX } from '../submissions.ts';
 import type { Callback, Charset, IncomingRead, ReceiptCallback } from './form.ts';
 import { type Fields, fieldsOf, fits, jsonOf, pointed, type Readable, textOf } from './sources.ts';
+import { xmlElements, xmlOf } from './xml.ts';
 
 /** What a callback says, by the file: receipts and messages from phones. */
 export interface ReadCallback {
@@ -62,9 +63,19 @@ function readableOf({ body: kind }: Callback, received: Received, { setting }: R
   const isForm = kind === 'form' || (kind === 'any' && !/json/i.test(type));
   const form: Fields | undefined = isForm ? fieldsOf(body.toString('latin1')) : undefined;
   const json = kind === 'json' || (kind === 'any' && !isForm) ? jsonOf(body) : undefined;
+  const xml = kind === 'xml' ? xmlOf(body) : undefined;
   if (kind === 'json' && json === undefined) return undefined;
+  if (kind === 'xml' && !xml) return undefined;
   if (isForm && !form) return undefined;
-  return { header, query, body, setting, ...(form && { form }), ...(json !== undefined && { json }) };
+  return {
+    header,
+    query,
+    body,
+    setting,
+    ...(form && { form }),
+    ...(json !== undefined && { json }),
+    ...(xml && { xml: () => xml }),
+  };
 }
 
 function readWith(callback: Callback, from: Readable, context: ReadContext): ReadCallback {
@@ -90,6 +101,8 @@ function readWith(callback: Callback, from: Readable, context: ReadContext): Rea
 /** An entry of a list is read as if it were the whole body. */
 function itemsOf({ each }: Callback, from: Readable): Readable[] {
   if (each === undefined) return [from];
+  const document = from.xml?.();
+  if (document) return xmlElements(document, each).map((element) => ({ ...from, xml: () => element }));
   const list = pointed(from.json, each);
   return (Array.isArray(list) ? list : list === undefined || list === null ? [] : [list]).map((json) => ({
     ...from,
@@ -152,9 +165,12 @@ function contentOf(read: IncomingRead, charset: Charset | undefined, from: Reada
   if (coding === 'utf16be' && isBody) return utf16Units(from.body);
   if (coding === 'hex' && isBody) return binaryText(from.body);
   const text = textOf(read.text, from) ?? '';
+  if (coding === 'hex-utf16be') return HEX.test(text) ? utf16Units(Buffer.from(text, 'hex')) : text;
   if (coding === 'percent-latin1') return fieldBytes(text.replaceAll('+', '%2B')).toString('latin1');
   return coding === 'percent-utf16be' ? utf16Units(percentUtf16(text)) : text;
 }
+
+const HEX = /^(?:[0-9a-f]{4})*$/i;
 
 /** `%00m%00%ED`: an octet is written as itself or by its hexadecimal digits. */
 const percentUtf16 = (text: string): Buffer => fieldBytes(text.replaceAll('+', '%2B'));

@@ -1,7 +1,8 @@
 import { exampleMistakes } from './examples.ts';
 import type { Callback, Check, Condition, Mistake, ProviderFile, SideRequest, Template, When } from './form.ts';
 import { CLASS, listOf } from './sources.ts';
-import { MESSAGE_NAMES, namesIn, OPTIONAL_NAMES, parseTemplate } from './template.ts';
+import { MESSAGE_NAMES, namesIn, OPTIONAL_NAMES, type Pieces, parseTemplate, renderBody } from './template.ts';
+import { xmlTemplateFault } from './xml.ts';
 
 /** Mistakes of a file that its form alone does not show, each with its place. */
 type Place = readonly PropertyKey[];
@@ -25,12 +26,14 @@ function templatesOf({ request, poll, probe }: ProviderFile): [Place, string][] 
     at: Place,
     given: Omit<SideRequest, 'method' | 'auth' | 'expect'> & { text?: string | undefined },
   ) => {
-    const { url, headers = {}, query = {}, form = {}, json, text } = given;
+    const { url, headers = {}, query = {}, form = {}, json, xml, text } = given;
     const ofFields = Object.entries({ headers, query, form }).flatMap(([part, fields]) =>
       Object.entries(fields).map(([name, value]): [Place, string] => [[...at, part, name], value]),
     );
-    const plain: [Place, string][] = text === undefined ? [] : [[[...at, 'text'], text]];
-    return [[[...at, 'url'], url] as [Place, string], ...ofFields, ...plain, ...inner(json, [...at, 'json'])];
+    const bodies = Object.entries({ xml, text }).flatMap(([name, value]): [Place, string][] =>
+      value === undefined ? [] : [[[...at, name], value]],
+    );
+    return [[[...at, 'url'], url] as [Place, string], ...ofFields, ...bodies, ...inner(json, [...at, 'json'])];
   };
   const ofSide = (at: Place, side: SideRequest | undefined): [Place, string][] => {
     if (!side) return [];
@@ -86,6 +89,7 @@ function checkTemplates(file: ProviderFile, add: Add): void {
       if (names.includes(`callback.${is}`) && !file.callbacks.some((each) => each.is === is))
         add(path, `{callback.${is}} needs a callback that is ${is}`);
     }
+    checkBody(path, text, add);
     const isUrl = path.at(-1) === 'url';
     const absent = isUrl ? names.find((name) => optional.includes(name) || name === 'text') : undefined;
     if (absent !== undefined) add(path, `{${absent}} must not be in the address; put it into query`);
@@ -94,13 +98,32 @@ function checkTemplates(file: ProviderFile, add: Add): void {
 }
 
 function checkSecrets(path: Place, text: string, add: Add): void {
-  const literal = text.replace(/\{[^{}]*\}/g, ' ');
+  const literal = text.replace(/\{[^{}]*\}|xmlns(?::\w+)?=["'][^"']*["']/g, ' ');
   const isField = ['headers', 'query', 'form', 'json'].includes(String(path.at(-2)));
   const holdsNone = !/\{(?:secret|setting)\.|\{attemptId/.test(text);
   if (path.at(-1) !== 'url' && SECRET.test(literal))
     add(path, 'this looks like a secret; write {secret.NAME} and name it in secrets');
   else if (isField && SECRET_FIELD.test(String(path.at(-1))) && holdsNone && literal.trim() !== '')
     add(path, 'this field carries a secret; write {secret.NAME} and name it in secrets');
+}
+
+/** A body that is one text, of which the last step of the path names the kind. */
+function checkBody(path: Place, text: string, add: Add): void {
+  const isWhole = ['request', 'probe'].includes(String(path.at(-2)));
+  if (isWhole && path.at(-1) === 'text' && text.trimStart().startsWith('<'))
+    add(path, 'write a document of XML as xml, so that values in it are encoded');
+  // A value with a blank fits into text and quoted attributes alone.
+  const fault = isWhole && path.at(-1) === 'xml' ? xmlTemplateFault(renderBody(piecesOf(text), () => 'a b')) : null;
+  if (fault !== null) add(path, fault);
+}
+
+/** No pieces if the text is wrong, which is told elsewhere. */
+function piecesOf(text: string): Pieces {
+  try {
+    return parseTemplate(text);
+  } catch {
+    return [];
+  }
 }
 
 function namesOf(path: Place, text: string, add: Add): string[] {
@@ -199,11 +222,12 @@ function checkKeys({ settings, secrets }: ProviderFile, check: Check, at: Place,
 
 /** Sources that the kind of body never has. */
 const ABSENT: Readonly<Record<Callback['body'], RegExp>> = {
-  json: /^form:/,
-  form: /^json:/,
-  query: /^(?:form|json):/,
-  text: /^(?:form|json):/,
-  any: /^status$/,
+  json: /^(?:form|xml):/,
+  xml: /^(?:form|json):/,
+  form: /^(?:json|xml):/,
+  query: /^(?:form|json|xml):/,
+  text: /^(?:form|json|xml):/,
+  any: /^(?:status|xml:)/,
 };
 
 function checkRead({ settings }: ProviderFile, { body, read, when = {}, each }: Callback, at: Place, add: Add): void {
@@ -216,7 +240,8 @@ function checkRead({ settings }: ProviderFile, { body, read, when = {}, each }: 
     const wrong = isAbsent ? `a callback with the body ${body} has no ${source}` : settingFault(source, settings);
     if (wrong !== null) add(path, wrong);
   }
-  if (each !== undefined && body !== 'json') add([...at, 'each'], 'only a body of JSON has lists');
+  if (each !== undefined && body !== 'json' && body !== 'xml')
+    add([...at, 'each'], 'only a body of JSON or XML has lists');
 }
 
 function checkRepeat({ repeat, request }: ProviderFile, add: Add): void {

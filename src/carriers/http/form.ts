@@ -18,12 +18,12 @@ const declared = z
   .regex(/^[a-z][A-Za-z0-9]{0,39}\??$/, 'expected a name such as apiKey, with a question mark if it is optional');
 
 const SOURCE =
-  'status, body, between:BEFORE...AFTER, attemptId, header:NAME, json:/POINTER, form:NAME, query:NAME, any:NAME, setting:NAME or literal:TEXT';
+  'status, body, between:BEFORE...AFTER, attemptId, header:NAME, json:/POINTER, xml:/PATH, form:NAME, query:NAME, any:NAME, setting:NAME or literal:TEXT';
 const source = z
   .string()
   .max(200)
   .regex(
-    /^(?:status|body|attemptId|json:(?:\/.*)?|any:.+|between:.+\.\.\..*|(?:header|form|query|setting|literal):.+)$/,
+    /^(?:status|body|attemptId|json:(?:\/.*)?|xml:\/.+|any:.+|between:.+\.\.\..*|(?:header|form|query|setting|literal):.+)$/,
     `expected ${SOURCE}`,
   );
 const sources = z
@@ -67,6 +67,7 @@ const request = {
   query: fields.optional(),
   form: fields.optional(),
   json: template.optional(),
+  xml: text(4_000).optional().describe('A document. Values in it are encoded for XML.'),
 };
 
 /** A request beside the messages: for a token, a probe or a poll. */
@@ -100,8 +101,12 @@ const messageRequest = z
     auth: z.discriminatedUnion('kind', [basic, token]).optional(),
   })
   .refine(
-    ({ form, json, text: plain }) => [form, json, plain].filter((body) => body !== undefined).length <= 1,
-    'expected only one of form, json and text',
+    ({ form, json, xml, text: plain }) => [form, json, xml, plain].filter((body) => body !== undefined).length <= 1,
+    'expected only one of form, json, xml and text',
+  )
+  .refine(
+    ({ method, form, json, xml, text: plain }) => method !== 'GET' || (form ?? json ?? xml ?? plain) === undefined,
+    'a GET has no body; put the fields into query',
   );
 
 const rule = z.strictObject({
@@ -180,21 +185,21 @@ export type IncomingRead = z.output<typeof incomingRead>;
 const status = z.enum(RECEIPT_STATUSES);
 const charset = z.strictObject({
   from: sources,
-  map: z.record(z.string(), z.enum(['utf8', 'utf16be', 'hex', 'percent-latin1', 'percent-utf16be'])),
+  map: z.record(z.string(), z.enum(['utf8', 'utf16be', 'hex', 'hex-utf16be', 'percent-latin1', 'percent-utf16be'])),
 });
 export type Charset = z.output<typeof charset>;
 
 const callback = {
   path: z.string().regex(/^[a-z0-9-]{1,32}$/, 'expected lower-case letters, digits and hyphens'),
   methods: z.array(z.enum(['GET', 'POST'])).min(1),
-  body: z.enum(['json', 'form', 'query', 'text', 'any']),
+  body: z.enum(['json', 'xml', 'form', 'query', 'text', 'any']),
   when: when.optional(),
   each: z
     .string()
     .max(200)
-    .regex(/^(?:\/.*)?$/, 'expected a JSON pointer')
+    .regex(/^(?:\/.*)?$/, 'expected a pointer such as /messages')
     .optional()
-    .describe('The JSON pointer of a list, whose entries are read one by one.'),
+    .describe('The pointer of a list of JSON, or of elements of XML with the same name, which are read one by one.'),
   check: check.describe('How a callback proves that it comes from the provider.'),
   answer: z.strictObject({ status: z.int().min(200).max(299), type: text(100).optional(), body: text(500).optional() }),
 };

@@ -1,3 +1,5 @@
+import { xmlEscaped } from './xml.ts';
+
 /**
  * Removes from what a provider sent whatever must not be shown or stored: secrets in the forms in
  * which they travel, the text of the message, and numbers that may be of a phone.
@@ -25,6 +27,7 @@ const formsOf = (secret: string): string[] =>
         encodeURIComponent(secret),
         inJson(secret),
         inJson(inJson(secret)), // a provider that returns our own JSON in a text
+        xmlEscaped(secret) ?? secret,
         Buffer.from(secret, 'utf8').toString('base64'),
       ];
 

@@ -5,6 +5,7 @@ import type { CarrierEvents } from '../connector.ts';
 import { messageOf } from './callback-reading.ts';
 import type { Poll } from './form.ts';
 import { fits, jsonOf, type Readable } from './sources.ts';
+import { xmlReader } from './xml.ts';
 
 /**
  * Fetches messages from phones where the provider calls nobody. Reading deletes the message there,
@@ -30,7 +31,7 @@ export function createPolling({ name, poll, clock, setting, ask, events, failed,
     if (outcome.kind !== 'answered') return false;
     const { status, headers, body } = outcome;
     const header = (field: string) => String(headers[field.toLowerCase()] ?? '') || undefined;
-    const from: Readable = { status, header, json: jsonOf(body), body, setting };
+    const from: Readable = { status, header, json: jsonOf(body), xml: xmlReader(body), body, setting };
     if (status !== (poll.request.expect ?? 200) || fits(poll.until, from)) return false;
     const message = messageOf(poll.read, undefined, from, { connector: name, now: clock.now() });
     if (typeof message === 'string') {

@@ -1,7 +1,8 @@
 import type { CarrierRequest } from '../carrier-requests.ts';
 import type { Submission } from '../connector.ts';
 import type { MessageRequest, SideRequest, Template } from './form.ts';
-import { isNumber, parseTemplate, render, type Values } from './template.ts';
+import { isNumber, parseTemplate, render, renderBody, type Values } from './template.ts';
+import { xmlEscaped } from './xml.ts';
 
 /** Requests by the templates of a file. */
 export interface BuiltRequest extends Pick<CarrierRequest, 'method'> {
@@ -16,18 +17,10 @@ export class Unfit extends Error {}
 type AnyRequest = Omit<MessageRequest, 'auth'> | Omit<SideRequest, 'auth'>;
 
 export function buildRequest(request: AnyRequest, values: Values, authorization: string | undefined): BuiltRequest {
-  const { method, query = {}, form, json } = request;
-  const plain = 'text' in request ? request.text : undefined;
+  const { method, query = {} } = request;
   const pairs = pairsOf(query, values);
   const url = urlOf(request.url, values);
-  const [type, body] =
-    form !== undefined
-      ? ['application/x-www-form-urlencoded', pairsOf(form, values)]
-      : json !== undefined
-        ? ['application/json', JSON.stringify(filled(json, values))]
-        : plain !== undefined
-          ? ['text/plain; charset=utf-8', render(parseTemplate(plain), values) ?? '']
-          : [undefined, ''];
+  const [type, body] = bodyOf(request, values);
   const own = headersOf(request.headers ?? {}, values);
   const hasType = Object.keys(own).some((name) => name.toLowerCase() === 'content-type');
   return {
@@ -40,6 +33,21 @@ export function buildRequest(request: AnyRequest, values: Values, authorization:
     },
     body,
   };
+}
+
+function bodyOf(request: AnyRequest, values: Values): [type: string | undefined, body: string] {
+  const { form, json, xml } = request;
+  if (form !== undefined) return ['application/x-www-form-urlencoded', pairsOf(form, values)];
+  if (json !== undefined) return ['application/json', JSON.stringify(filled(json, values))];
+  if (xml !== undefined) return ['application/xml; charset=utf-8', renderBody(parseTemplate(xml), values, inXml)];
+  if (!('text' in request) || request.text === undefined) return [undefined, ''];
+  return ['text/plain; charset=utf-8', renderBody(parseTemplate(request.text), values)];
+}
+
+function inXml(value: string): string {
+  const escaped = xmlEscaped(value);
+  if (escaped === undefined) throw new Unfit('a document of XML cannot carry a character of this message');
+  return escaped;
 }
 
 /** A setting at the beginning is an address itself; all other values are encoded. */

@@ -1,5 +1,6 @@
 import { readFields } from '../../base/form-fields.ts';
 import type { Condition, Sources, When } from './form.ts';
+import { type XmlElement, xmlText } from './xml.ts';
 
 /** What an answer or a callback holds, and how a file reads values from it. */
 export interface Readable {
@@ -8,6 +9,7 @@ export interface Readable {
   readonly query?: Fields;
   readonly form?: Fields;
   readonly json?: unknown;
+  readonly xml?: () => XmlElement | undefined;
   readonly body: Buffer;
   readonly attemptId?: string;
   readonly setting: (name: string) => string | undefined;
@@ -50,6 +52,10 @@ function valueIn(source: string, from: Readable): unknown {
       return from.header(name);
     case 'json':
       return pointed(from.json, name);
+    case 'xml': {
+      const document = from.xml?.();
+      return document && xmlText(document, name);
+    }
     case 'form':
       return from.form?.get(name);
     case 'query':

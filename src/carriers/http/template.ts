@@ -1,3 +1,5 @@
+import { encodePart } from '../../sms/parts.ts';
+
 /**
  * Texts with placeholders, such as `{recipient|noplus}`. A placeholder whose value is absent makes
  * the whole text absent, and the field that it stands in is left out.
@@ -7,7 +9,7 @@ export interface Placeholder {
   readonly filters: readonly Filter[];
 }
 type Filter =
-  | { readonly kind: 'noplus' | 'number' }
+  | { readonly kind: 'noplus' | 'number' | 'hexUcs2' }
   | { readonly kind: 'map'; readonly pairs: ReadonlyMap<string, string> };
 
 export type Pieces = readonly (string | Placeholder)[];
@@ -49,9 +51,9 @@ export function parseTemplate(text: string): Pieces {
 }
 
 function filterOf(text: string): Filter {
-  if (text === 'noplus' || text === 'number') return { kind: text };
+  if (text === 'noplus' || text === 'number' || text === 'hexUcs2') return { kind: text };
   if (!text.startsWith('map:'))
-    throw new SyntaxError(`there is no filter ${text}; expected noplus, number or map:a=b,c=d`);
+    throw new SyntaxError(`there is no filter ${text}; expected noplus, number, hexUcs2 or map:a=b,c=d`);
   const pairs = text
     .slice('map:'.length)
     .split(',')
@@ -67,19 +69,25 @@ export const namesIn = (pieces: Pieces): string[] =>
 export function render(pieces: Pieces, values: Values, encode = (value: string): string => value): string | undefined {
   let text = '';
   for (const piece of pieces) {
-    const value = typeof piece === 'string' ? piece : filtered(piece, values(piece.name));
+    const value = typeof piece === 'string' ? piece : filtered(piece, values);
     if (value === undefined) return undefined;
     text += typeof piece === 'string' ? value : encode(value);
   }
   return text;
 }
 
+/** A whole body, in which an absent value is an empty one. */
+export const renderBody = (pieces: Pieces, values: Values, encode?: (value: string) => string): string =>
+  pieces.map((piece) => (typeof piece === 'string' ? piece : (render([piece], values, encode) ?? ''))).join('');
+
 /** A map to nothing makes the value absent. A value that the map does not name stays as it is. */
-function filtered({ filters }: Placeholder, given: string | undefined): string | undefined {
-  let value = given;
+function filtered({ name, filters }: Placeholder, values: Values): string | undefined {
+  let value = values(name);
   for (const filter of filters) {
     if (value === undefined) return undefined;
     if (filter.kind === 'noplus') value = value.replace(/^\+/, '');
+    if (filter.kind === 'hexUcs2' && values('encoding') === 'ucs2')
+      value = Buffer.from(encodePart(value, 'ucs2')).toString('hex').toUpperCase();
     if (filter.kind === 'map') value = (filter.pairs.get(value) ?? value) || undefined;
   }
   return value;

@@ -1,6 +1,7 @@
 import type { HttpOutcome } from '../../base/http-client.ts';
 import type { MessageRequest } from './form.ts';
 import { jsonOf, textOf } from './sources.ts';
+import { xmlReader } from './xml.ts';
 
 /** A token that the provider gives for a while: it is asked for once, and again when it ends. */
 export interface Tokens {
@@ -28,7 +29,7 @@ export function createTokens(auth: TokenAuth, now: () => number, ask: () => Prom
       const value = headers[name.toLowerCase()];
       return Array.isArray(value) ? value[0] : value;
     };
-    const from = { status, header, json: jsonOf(body), body, setting: () => undefined };
+    const from = { status, header, json: jsonOf(body), xml: xmlReader(body), body, setting: () => undefined };
     const token = textOf(auth.token, from);
     const { expect = status >= 200 && status < 300 ? status : 200 } = auth.request;
     if (status !== expect || token === undefined) return { fault: `no token: HTTP ${status}` };

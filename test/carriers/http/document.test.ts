@@ -36,9 +36,9 @@ describe('docs/PROVIDERS.md', () => {
     for (const field of Object.keys(httpConfig.shape)) assert.ok(document.includes(`\n| \`${field}\` |`), field);
   });
 
-  test('an answer in XML and a message in plain text are read between two texts', () => {
+  test('an answer and a message in plain text are read between two texts', () => {
     const file = {
-      title: 'XML',
+      title: 'Plain text',
       receipts: 'none',
       request: {
         method: 'POST',

@@ -80,7 +80,20 @@ describe('a provider file that cannot be used is refused when it is saved, with 
       'provider/answer/1/when/status',
       /like/,
     ],
-    ['a source that is none', changed('answer/0/gatewayId', 'xml:/id'), 'provider/answer/0/gatewayId', /json:/],
+    ['a source that is none', changed('answer/0/gatewayId', 'yaml:/id'), 'provider/answer/0/gatewayId', /json:/],
+    [
+      'a document of XML whose values would not be encoded',
+      changed('request', { method: 'POST', url: FILE.request.url, text: '\n<sms>{text}</sms>' }),
+      'provider/request/text',
+      /as xml/,
+    ],
+    [
+      'a document of XML with a value as the name of an element',
+      changed('request', { method: 'POST', url: FILE.request.url, xml: '<{text}/>' }),
+      'provider/request/xml',
+      /not well-formed/,
+    ],
+    ['a GET with a body', changed('request/method', 'GET'), 'provider/request', /put the fields into query/],
     ['no rule that accepts', changed('answer', [REFUSED]), 'provider/answer', /no rule says accepted/],
     [
       'a rule that is never reached',

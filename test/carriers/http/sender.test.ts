@@ -85,6 +85,40 @@ describe('requests of a provider file', () => {
     assert.deepEqual(Object.fromEntries(new URLSearchParams(posted[0]?.body)), { to: '+27825550201', text: nasty });
   });
 
+  test('a document of XML and a plain text carry a message, and what they cannot carry is refused', async (t) => {
+    const { json: _, ...request } = FILE.request;
+    const xml = '<sms ttl="{validitySeconds}"><to>{recipient}</to><body>{text}</body></sms>';
+    const { posted, submit } = await opened(t, { ...FILE, request: { ...request, xml } }, () => ok);
+    await submit({}, 'Hi</body><to>999</to> "&"\n😀');
+    assert.equal(posted[0]?.headers['content-type'], 'application/xml; charset=utf-8');
+    const body = 'Hi&lt;/body&gt;&lt;to&gt;999&lt;/to&gt; &quot;&amp;&quot;&#10;😀';
+    assert.equal(posted[0]?.body, `<sms ttl=""><to>+27825550201</to><body>${body}</body></sms>`);
+    assert.equal((await submit({}, 'a\u0007b')).kind, 'permanent');
+    assert.equal(posted.length, 1);
+    const plain = await opened(
+      t,
+      { ...FILE, request: { ...request, text: 'TO {recipient}\n{text}|{sender}|{validityMs}' } },
+      () => ok,
+    );
+    await plain.submit({ sender: 'Acme' }, 'a<b');
+    assert.equal(plain.posted[0]?.body, 'TO +27825550201\na<b|Acme|');
+  });
+
+  test('hexUcs2 writes only a text beyond GSM 7-bit as hexadecimal digits', async (t) => {
+    const { json: _, ...request } = FILE.request;
+    const form = { dcs: '{encoding|map:gsm7=0,ucs2=8}', text: '{text|hexUcs2}' };
+    const { posted, submit } = await opened(t, { ...FILE, request: { ...request, form } }, () => ok);
+    await submit({}, '€5 é');
+    await submit({ encoding: 'ucs2' }, 'П😀');
+    assert.deepEqual(
+      posted.map((each) => Object.fromEntries(new URLSearchParams(each.body))),
+      [
+        { dcs: '0', text: '€5 é' },
+        { dcs: '8', text: '041FD83DDE00' },
+      ],
+    );
+  });
+
   test('a long text is one submission, and a text beyond the limit of the file is refused before anything is sent', async (t) => {
     const { posted, submit, connector } = await opened(t, { ...FILE, limits: { textMax: 400 } }, () => ok);
     assert.equal(connector.partsAs, 'whole');
