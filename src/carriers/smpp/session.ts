@@ -162,6 +162,7 @@ export function openSession(parts: SessionParts): Session {
 
   function end(reason: string, refusal: number | null = null, isIdle = false): void {
     if (state === 'closed') return;
+    submissions.length = 0; // they never leave, so they may go another way
     flush();
     enter('closed');
     cancelTick();

@@ -240,6 +240,18 @@ describe('a submission that gets no answer', () => {
     assert.deepEqual(kindsOf(await second), ['temporary', 'temporary', 'temporary']);
   });
 
+  test('a submission that was not written when the connection ended is temporary', async () => {
+    const { smsc, connector } = await openSmpp({}, silent);
+    const sent = connector.submit(partsOf(1), NEVER);
+    await settled();
+    const waiting = connector.submit(partsOf(3), NEVER);
+    for (let ticks = 0; ticks < 50; ticks++) await null; // they are in the buffer, which leaves after the poll
+    smsc.last.drop('ECONNRESET');
+    assert.deepEqual(kindsOf(await sent), ['unknown-outcome']);
+    assert.deepEqual(kindsOf(await waiting), ['temporary', 'temporary', 'temporary']);
+    assert.equal(submits(smsc).length, 1);
+  });
+
   test('after an abort, submissions that were sent have an unknown outcome, and those that waited are temporary', async () => {
     const { smsc, connector } = await openSmpp({ window: 1 }, silent);
     const abort = new AbortController();
