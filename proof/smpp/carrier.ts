@@ -87,7 +87,9 @@ function fateOf(random: Random, mood: Mood): Fate {
   if (mood === 'full') return { isTaken: false, answer: STATUS.full };
   if (mood === 'throttling') return { isTaken: false, answer: STATUS.throttled };
   if (mood === 'refusing') return { isTaken: false, answer: STATUS.recipient };
-  if (mood === 'silent') return { isTaken: random.chance(0.5), answer: random.chance(0.5) ? 'silent' : 'late' };
+  // A late answer says that the message was taken, so then it was.
+  if (mood === 'silent' && random.chance(0.5)) return { isTaken: true, answer: 'late' };
+  if (mood === 'silent') return { isTaken: random.chance(0.5), answer: 'silent' };
   const way = random.below(100);
   if (mood === 'cutting' && way < 30) return { isTaken: random.chance(0.5), answer: 'cut' };
   if (way < 2) return { isTaken: random.chance(0.5), answer: 'cut' };
