@@ -28,6 +28,11 @@ export interface Distributed<P> {
   /** The text, where Citus refuses the one for all engines. */
   readonly text?: string;
   /**
+   * Finds the account in tables that every node has, before the statement, which names it
+   * `:account`. Where it finds none, the statement does not run.
+   */
+  readonly found?: Statement<P, { account_id: bigint }>;
+  /**
    * The name of a parameter with a JSON array of accounts. The statement runs once for each, which
    * the text names `:account`, because rows of several nodes cannot be locked by one statement.
    */

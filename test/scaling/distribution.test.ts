@@ -2,13 +2,18 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import pg from 'pg';
 import { isUnavailable } from '../../src/base/problem.ts';
+import { removeAccount } from '../../src/domain/accounts/accounts.sql.ts';
+import { renderedOf } from '../../src/store/postgres/statement-forms.ts';
 import { apartIfUnavailable, createVersionQuestions } from '../../src/store/postgres/version-questions.ts';
 import { distributedFunctions, foreignKeysOf, withoutForeignKeys } from '../../src/store/schema/distributed.ts';
 import { distribution } from '../../src/store/schema/distribution.ts';
+import { parametersOf } from '../../src/store/statement.ts';
 import { unavailable } from '../../src/store/unavailable.ts';
 import { untouchedPostgres } from '../support/engines.ts';
 import { TABLES } from '../support/opened-database.ts';
 import { onPostgres } from '../support/postgres-engines.ts';
+import { allStatements } from '../support/statement-plans.ts';
+import { strayings, unnamedIn } from './locality.ts';
 
 onPostgres('triggers on a distributed database', () => {
   test('every trigger function that reads the rows of a statement has a loop for Citus', async () => {
@@ -23,6 +28,26 @@ onPostgres('triggers on a distributed database', () => {
       const loops = distributedFunctions.join('\n');
       assert.deepEqual(
         rows.map(({ proname }) => proname).filter((name) => !loops.includes(`function ${name}(`)),
+        [],
+      );
+    } finally {
+      await client.end();
+    }
+  });
+});
+
+onPostgres('tables of the installation', () => {
+  test('the statement that deletes an account empties each that refers to accounts', async () => {
+    const client = new pg.Client({ connectionString: await untouchedPostgres() });
+    await client.connect();
+    try {
+      const { rows } = await client.query(
+        "select conrelid::regclass::text as of, confrelid::regclass::text as to from pg_constraint where contype = 'f'",
+      );
+      const cut = rows.filter(({ of, to }) => distribution[of] !== 'account' && distribution[to] === 'account');
+      const emptied = (removeAccount.distributed?.everywhere ?? []).map(({ name }) => name.split('.').at(-1));
+      assert.deepEqual(
+        cut.map(({ of }) => of).filter((table) => !emptied.includes(table)),
         [],
       );
     } finally {
@@ -49,6 +74,27 @@ test('where one node does not answer, only its own accounts are refused', async 
 
 test('every table says how it is stored on a distributed database', () => {
   assert.deepEqual(Object.keys(distribution).sort(), [...TABLES, 'account_directory', 'schema_version'].sort());
+});
+
+test('a subquery of a statement of one account names the account itself', async () => {
+  const ofOne = (await allStatements()).filter(
+    (each) => parametersOf(each.text).includes('account') && strayings(each, TABLES).length === 0,
+  );
+  assert.ok(ofOne.length > 200);
+  const unnamed = ofOne.filter((each) => unnamedIn(each, TABLES).length > 0).map(({ name }) => name);
+  assert.deepEqual(unnamed, []);
+  const text = 'select (select 1 from sent where sent.account_id = account.account_id) from account';
+  assert.deepEqual(unnamedIn({ name: '', text }, TABLES), ['sent']);
+});
+
+test('rows that are joined with records are asked of the node of their account', async () => {
+  const joined = (await allStatements()).filter(({ text }) => text.includes('{joined '));
+  assert.ok(joined.length > 5);
+  for (const each of joined) {
+    const { text, parameters } = renderedOf(each, 'distributed');
+    const number = parameters.indexOf('account') + 1;
+    assert.match(text, new RegExp(`\\b\\w+\\.account_id = \\$${number}\\b`), each.name);
+  }
 });
 
 test('a migration of a distributed database makes a table first, and its foreign keys when it is distributed', () => {

@@ -5,17 +5,29 @@ export interface StatementText {
   readonly text: string;
 }
 
-/** What is wrong with a statement, seen from a database that is spread by account; empty where nothing is. */
-export function strayings({ text }: StatementText, tables: readonly string[]): string[] {
-  const plain = text
+const plainText = (text: string): string =>
+  text
     .replace(/'[^']*'/g, "''")
     .replace(/\{\w+ ?[^}]*\}/g, ' … ')
     .replace(/\s+/g, ' ')
     .trim()
     .toLowerCase();
+
+/** What is wrong with a statement, seen from a database that is spread by account; empty where nothing is. */
+export function strayings({ text }: StatementText, tables: readonly string[]): string[] {
+  const plain = plainText(text);
   if (plain.startsWith('insert')) return insertStrayings(plain);
   return blocksOf(plain).flatMap((block) => blockStrayings(block, tables));
 }
+
+/**
+ * Tables of a subquery that compares its account with that of the outer row only. Both are the same, but Citus sees it where
+ * the account is a value, and asks all nodes otherwise.
+ */
+export const unnamedIn = ({ text }: StatementText, tables: readonly string[]): string[] =>
+  blocksOf(plainText(text).replace(/^insert into \w+ ?\([^)]*\)/, ''))
+    .slice(0, -1)
+    .flatMap((block) => (/\baccount_id = :account\b/.test(block) ? [] : readIn(block, tables)));
 
 const insertStrayings = (text: string): string[] =>
   /^insert into \w+ ?\(account_id\b[^)]*\) values \(:account\b[^()]*\)( on conflict \(account_id\b[^)]*\) do (nothing|update set (?!account_id)[^;]*))?$/.test(
@@ -36,10 +48,13 @@ function blocksOf(text: string): string[] {
   }
 }
 
-function blockStrayings(block: string, tables: readonly string[]): string[] {
-  const read = [...block.matchAll(/\b(?:from|join|update|into|using|,) (\w+)\b(?!\.)/g)]
+const readIn = (block: string, tables: readonly string[]): string[] =>
+  [...block.matchAll(/\b(?:from|join|update|into|using|,) (\w+)\b(?!\.)/g)]
     .map(([, name]) => name as string)
     .filter((name) => tables.includes(name));
+
+function blockStrayings(block: string, tables: readonly string[]): string[] {
+  const read = readIn(block, tables);
   if (read.length === 0) return [];
   const [, where = ''] = /\bwhere (.*?)(?: order by | limit | returning | for (?:no key )?update|$)/.exec(block) ?? [];
   // With an `or` the account would be one of several ways in.

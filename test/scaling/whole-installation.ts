@@ -11,8 +11,10 @@ export const SIGN_IN = Object.fromEntries(
 );
 /** Statements that only their file uses. */
 export const UNEXPORTED =
-  `accounts.addToDirectory accounts.setDisabledInDirectory accounts.setNetworksInDirectory database.encoding database.place
-   schema.recordVersion schema.state sqlite.changesFrom sqlite.markCopy userIds.renewVersion`.split(/\s+/);
+  `accounts.addToDirectory accounts.idByName accounts.setDisabledInDirectory accounts.setNetworksInDirectory database.encoding
+   database.place schema.recordVersion schema.state sqlite.changesFrom sqlite.markCopy userIds.renewVersion`.split(
+    /\s+/,
+  );
 export const RESTORE: Readonly<Record<string, string>> = {
   'idempotency.voidClaims': 'a key belongs to a token',
   'installation.put': 'there is one row for the installation',

@@ -104,9 +104,14 @@ export const account = statement<One, AccountRow>(
   'accounts.account',
   `select ${columns} from account where account_id = :account`,
 );
+const idByName = statement<{ username: string }, { account_id: bigint }>(
+  'accounts.idByName',
+  'select account_id from account_directory where username = :username',
+);
 export const accountByName = statement<{ username: string }, AccountRow>(
   'accounts.accountByName',
   `select ${columns} from account where username = :username`,
+  { distributed: { found: idByName, text: `select ${columns} from account where account_id = :account` } },
 );
 /** A page of the accounts whose usernames follow `after`. */
 export const accountsAfter = statement<{ after: string; limit: number }, AccountRow>(

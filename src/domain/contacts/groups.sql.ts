@@ -15,7 +15,7 @@ type Page = { account: AccountKey; from: bigint; limit: number };
 
 const groupWithTotal = `select group_id, name,
      (select count(*) from contact
-      where contact.account_id = contact_group.account_id and contact.group_id = contact_group.group_id) as total
+      where contact.account_id = :account and contact.group_id = contact_group.group_id) as total
    from contact_group where account_id = :account`;
 export const groups = statement<Page, GroupRow>(
   'groups.groups',

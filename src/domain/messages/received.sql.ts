@@ -20,7 +20,7 @@ const message = `select ${columns} from received where ${current}`;
  * Unread messages have a row in `unread_message`: see schema/unread.ts. Reading it takes a tenth of
  * the time of a list.
  */
-const sameMessage = `unread_message.account_id = received.account_id and unread_message.generation = received.generation
+const sameMessage = `unread_message.account_id = :account and unread_message.generation = received.generation
   and unread_message.received_at = received.received_at and unread_message.message_id = received.message_id`;
 const withState = `select ${columns}, (select 1 from unread_message where ${sameMessage}) as is_unread from received`;
 const messageWithState = `${withState} where ${current}`;

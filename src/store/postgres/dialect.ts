@@ -25,3 +25,13 @@ export const postgresDialect: SqlDialect = {
     size: () => 'pg_database_size(current_database())',
   },
 };
+
+/**
+ * Citus asks the one node that has an account only where a column is compared with it; else all
+ * nodes, in a transaction of all of them. Each statement is planned for its values there, so naming
+ * the account does no harm.
+ */
+export const distributedDialect: SqlDialect = {
+  ...postgresDialect,
+  fragments: { ...postgresDialect.fragments, joined: (argument) => argument.replace(' ', ' = ') },
+};

@@ -55,7 +55,8 @@ export class DistributedConnection extends Connection {
     const caller = unidentifiedCaller(parameters);
     if (caller) await this.identify(caller);
     const deletion = deletionOf(statement, parameters);
-    const { everywhere = [], eachOf } = statement.distributed ?? {};
+    const { everywhere = [], eachOf, found } = statement.distributed ?? {};
+    if (found) return this.#executeFound(statement, parameters, found);
     if (eachOf) return this.#executeEach(statement, parameters, String(parameters[eachOf]));
     if (!deletion && everywhere.length === 0) return this.execute(statement, parameters);
     return this.#inTransaction(async () => {
@@ -64,6 +65,11 @@ export class DistributedConnection extends Connection {
       if (deletion && result.rowCount) await this.execute(addDeletion, { ...parameters, ...deletion } as never);
       return result;
     });
+  }
+
+  async #executeFound<P>(statement: Statement<P>, parameters: P, found: Statement<P>): Promise<PreparedResult> {
+    const [row] = (await this.execute(found, parameters)).rows;
+    return row ? this.execute(statement, { ...parameters, account: row.account_id }) : { rows: [], rowCount: 0 };
   }
 
   async #executeEach<P>(statement: Statement<P>, parameters: P, accounts: string): Promise<PreparedResult> {

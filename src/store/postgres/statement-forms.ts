@@ -1,7 +1,7 @@
 import { parametersOf, render, type Statement } from '../statement.ts';
 import { auditedOf } from './audited-statement.ts';
 import { type CallerStatement, withCaller } from './caller-statement.ts';
-import { postgresDialect } from './dialect.ts';
+import { distributedDialect, postgresDialect } from './dialect.ts';
 import { hasIdsOnly, type ManyStatement, manyOf } from './many-statement.ts';
 import type { Write } from './write-batches.ts';
 
@@ -11,13 +11,14 @@ interface Rendered {
   readonly parameters: readonly string[];
 }
 const renderedTexts = { plain: new WeakMap<object, Rendered>(), distributed: new WeakMap<object, Rendered>() };
+const dialects = { plain: postgresDialect, distributed: distributedDialect };
 
 export function renderedOf(statement: Statement<never>, mode: keyof typeof renderedTexts): Rendered {
   let known = renderedTexts[mode].get(statement);
   if (!known) {
     const text = (mode === 'distributed' ? statement.distributed?.text : undefined) ?? statement.text;
     const parameters = text === statement.text ? statement.parameters : parametersOf(text);
-    known = { text: render(text, parameters, postgresDialect), parameters };
+    known = { text: render(text, parameters, dialects[mode]), parameters };
     renderedTexts[mode].set(statement, known);
   }
   return known;
