@@ -2,7 +2,12 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, test } from 'node:test';
+import { pino } from 'pino';
 import { childrenOf } from '../../bench/proc.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import { readConfig } from '../../src/config/settings.ts';
+import { createApp } from '../../src/serve/compose/contract.ts';
+import { adopt } from '../../test/support/contract-client.ts';
 import { createDatabase } from '../../test/support/databases.ts';
 import { createStandby, until } from '../../test/support/postgres-engines.ts';
 import { createPostgresServer, debianBinaries, type PostgresServer } from '../../test/support/postgres-server.ts';
@@ -43,6 +48,27 @@ export function onCitus(name: string, suite: () => void): void {
   const reason = whyNot();
   if (reason) test(name, { skip: `skipped: ${reason}` }, () => {});
   else describe(name, suite);
+}
+
+export const userOf = (client: number): string => `user_id of client ${client}`;
+
+/** Accounts with unread messages, before or after a database is distributed. */
+export async function addAccounts(database: string, accounts: number, messages = 0): Promise<void> {
+  const app = await createApp(readConfig({ COLUMBA_DATABASE: database }), {
+    clock: { ...systemClock, sleep: async () => {} },
+    log: pino({ level: 'silent' }),
+  });
+  for (let client = 0; client < accounts; client++) {
+    const inbox = Array.from({ length: messages }, (_, index) => ({
+      id: String(index + 1),
+      sender: '+27825550201',
+      message: `message ${index + 1}`,
+      timestamp: new Date(Date.UTC(2026, 0, 1) + index * 1_000).toISOString(),
+      read: false,
+    }));
+    await adopt(app, { userID: userOf(client), username: `client-${client}`, inbox });
+  }
+  await app.stop();
 }
 
 /** All processes of a server. */

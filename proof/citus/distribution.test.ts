@@ -3,15 +3,14 @@ import { after, before, test } from 'node:test';
 import pg from 'pg';
 import { systemClock } from '../../src/base/clock.ts';
 import { distributePostgres, openPostgres, readDistribution } from '../../src/store/postgres/database.ts';
-import { postgresDialect } from '../../src/store/postgres/dialect.ts';
 import { SESSION } from '../../src/store/postgres/pool.ts';
 import { type Distribution, distribution } from '../../src/store/schema/distribution.ts';
 import { type Migration, migrations } from '../../src/store/schema/migrations.ts';
-import { parametersOf, render } from '../../src/store/statement.ts';
 import { columba } from '../../test/support/command.ts';
 import { allStatements } from '../../test/support/statement-plans.ts';
 import { SAMPLE } from '../../test/support/templates.ts';
 import { type CitusCluster, createCluster, onCitus } from './cluster.ts';
+import { prepareTrial } from './prepared.ts';
 
 onCitus('an installation that is distributed', () => {
   let cluster: CitusCluster;
@@ -61,18 +60,12 @@ onCitus('an installation that is distributed', () => {
     const refused: string[] = [];
     const statements = await allStatements();
     assert.ok(statements.length > 400);
-    for (const { name, text: plain, distributed } of statements) {
-      const text = distributed?.text ?? plain;
-      const names = parametersOf(text);
-      const sql = render(text, names, postgresDialect);
+    for (const statement of statements) {
+      const { name } = statement;
       try {
-        await client.query(`begin; prepare trial as ${sql}`);
-        const { rows } = await client.query(
-          "select unnest(parameter_types)::text as type from pg_prepared_statements where name = 'trial'",
-        );
+        const { sql, values } = await prepareTrial(client, statement, first.id);
         await client.query('deallocate trial');
-        const values = rows.map(({ type }, index) => sampleOf(type, names[index] as string, text, first.id));
-        await client.query({ name, text: sql, values });
+        await client.query({ name, text: sql, values: [...values] });
       } catch (thrown) {
         const { code = '', message } = thrown as { code?: string; message: string };
         // A key that the made-up values break is none of our business; on a worker it has the code of any error.
@@ -129,14 +122,3 @@ const REMINDERS = `
   create table closing (at bigint primary key);
   alter table account add column reminders_until bigint;
 `;
-
-/** A value of the type; a list of numbers, or one record with the columns that the text asks for. */
-function sampleOf(type: string, name: string, text: string, account: string): string {
-  if (type === 'json') {
-    const [, columns] = new RegExp(`\\{records :${name} ([^}]*)\\}`).exec(text) ?? [];
-    const record = columns?.split(',').map((column) => (column.trim().endsWith('text') ? 'x' : 1));
-    return record ? JSON.stringify([record]) : '[1,2]';
-  }
-  if (type !== 'bigint') return type === 'text' ? 'x' : '1';
-  return name === 'account' ? account : name.toLowerCase().includes('limit') ? '10' : '1';
-}

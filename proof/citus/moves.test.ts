@@ -1,15 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, type TestContext, test } from 'node:test';
-import { pino } from 'pino';
 import { systemClock } from '../../src/base/clock.ts';
-import { readConfig } from '../../src/config/settings.ts';
-import { createApp } from '../../src/serve/compose/contract.ts';
 import { distributePostgres } from '../../src/store/postgres/database.ts';
 import { type Server, serving } from '../../test/support/command.ts';
-import { adopt } from '../../test/support/contract-client.ts';
 import { until } from '../../test/support/postgres-engines.ts';
 import type { PostgresServer } from '../../test/support/postgres-server.ts';
-import { type CitusCluster, createCluster, onCitus } from './cluster.ts';
+import { addAccounts, type CitusCluster, createCluster, onCitus, userOf } from './cluster.ts';
 
 const NAME = 'moving';
 const CLIENTS = 8;
@@ -17,26 +13,6 @@ const MESSAGES = 1_000;
 /** Slow enough that nobody runs out of unread messages. */
 const PAUSE_MS = 100;
 const LONG = { timeout: 900_000 };
-const userOf = (client: number) => `user_id of client ${client}`;
-
-/** Accounts with unread messages. Returns their ids. */
-async function addAccounts(database: string): Promise<void> {
-  const app = await createApp(readConfig({ COLUMBA_DATABASE: database }), {
-    clock: { ...systemClock, sleep: async () => {} },
-    log: pino({ level: 'silent' }),
-  });
-  for (let client = 0; client < CLIENTS; client++) {
-    const inbox = Array.from({ length: MESSAGES }, (_, index) => ({
-      id: String(index + 1),
-      sender: '+27825550201',
-      message: `message ${index + 1}`,
-      timestamp: new Date(Date.UTC(2026, 0, 1) + index * 1_000).toISOString(),
-      read: false,
-    }));
-    await adopt(app, { userID: userOf(client), username: `client-${client}`, inbox });
-  }
-  await app.stop();
-}
 
 const call = (service: Server, client: number, operation: string, query = '') =>
   fetch(`${service.address}/api/inbox.asmx/${operation}?user_id=${encodeURIComponent(userOf(client))}${query}`);
@@ -95,7 +71,7 @@ onCitus('a cluster that is changed while clients poll and mark', () => {
   before(async () => {
     cluster = await createCluster();
     const database = await cluster.database(NAME);
-    await addAccounts(database);
+    await addAccounts(database, CLIENTS, MESSAGES);
     await distributePostgres({ url: database, connectionsMax: 1, timeoutMs: 60_000 }, systemClock);
     standby = await cluster.addStandby(cluster.workers[1] as PostgresServer);
     service = await serving(['--database', database, '--database-timeout-ms', '5000']);

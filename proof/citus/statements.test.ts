@@ -1,0 +1,226 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import pg from 'pg';
+import { cpuByPid, cpuSince } from '../../bench/proc.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import { VERSIONS } from '../../src/store/postgres/connection.ts';
+import { distributePostgres } from '../../src/store/postgres/database.ts';
+import { SESSION } from '../../src/store/postgres/pool.ts';
+import type { Statement } from '../../src/store/statement.ts';
+import { exchanges } from '../../test/support/cases.ts';
+import { serving } from '../../test/support/command.ts';
+import { importSample } from '../../test/support/postgres-engines.ts';
+import { exchangeBytes } from '../../test/support/socket.ts';
+import { allStatements } from '../../test/support/statement-plans.ts';
+import { type Span, startCollector } from '../../test/support/telemetry-output.ts';
+import { addAccounts, type CitusCluster, createCluster, onCitus, pidsOf } from './cluster.ts';
+import { prepareTrial } from './prepared.ts';
+
+/**
+ * How many nodes a statement asks. Citus says it in its plans: the tasks of a statement, one for each shard. Statements that
+ * ask all shards are named here with how often they run; docs/SCALING.md sums them up. A call of the contract runs none.
+ */
+const CLAIM = 'each claim, and each look for due messages: every second while nothing is sent';
+const COUNTS = 'the overview and metrics, at most every 10 s';
+const MAINTENANCE = 'maintenance, every 10 s in one process';
+const OPERATOR = 'when an operator asks for it';
+const RESTORE = 'once, after a restore';
+const MOVE = 'while accounts move from an old server';
+const ALL_SHARDS: Readonly<Record<string, string>> = {
+  'accounts.accountsAfter': 'a page of accounts: lists, an export',
+  'attempts.byAttemptId': 'an answer of a carrier that comes after its time-out',
+  'connectors.inUse': OPERATOR,
+  'counts.messages': COUNTS,
+  'counts.retriedByConnector': COUNTS,
+  'counts.scheduled': COUNTS,
+  'counts.sending': COUNTS,
+  'counts.submissionsBefore': COUNTS,
+  'counts.toPurge': COUNTS,
+  'counts.waitingByConnector': COUNTS,
+  'drafts.forget': 'retention',
+  'installation.skipIds': RESTORE,
+  'migrationTraffic.behindAccounts': MOVE,
+  'migrationTraffic.countWrites': MOVE,
+  'migrationTraffic.dueWriteAccounts': MOVE,
+  'purge.next': 'after an inbox was emptied, until its messages are deleted; the client has its answer already',
+  'queue.after': OPERATOR,
+  'queue.heldAfter': OPERATOR,
+  'queue.openAfter': OPERATOR,
+  'receipts.attemptsAfter': MAINTENANCE,
+  'receipts.heldByRestore': RESTORE,
+  'receipts.heldMatches': MAINTENANCE,
+  'receipts.matched': 'each batch of receipts: they name a submission and no account',
+  'receipts.passedTo': MAINTENANCE,
+  'receipts.removePassed': MAINTENANCE,
+  'receipts.unknownSubmissions': 'receipts that name no submission that is known',
+  'search.entriesEverywhere': OPERATOR,
+  'search.nextBackfill': 'the search index, every second',
+  'search.nextChanged': 'the search index, every second',
+  'senders.nextAccount': MAINTENANCE,
+  'sending.awaited': 'a connector that another way waits for',
+  'sending.dueAccounts': CLAIM,
+  'sending.dueOfWay': 'a way out that is down',
+  'sending.levels': CLAIM,
+  'sending.mayHaveLeft': RESTORE,
+  'sending.nextDue': CLAIM,
+  'sending.openAfter': MAINTENANCE,
+};
+/** It is below the span of the call that has emptied an inbox, which does not wait for it. */
+const NOT_AWAITED = ['purge.next'];
+
+const NAME = 'asked';
+const SHARDS = 4;
+const LONG = { timeout: 900_000 };
+const WARM = 20;
+const TIMES = 200;
+
+onCitus('the nodes that a statement asks', () => {
+  let cluster: CitusCluster;
+  let database: string;
+  let client: pg.Client;
+  let statements: readonly Statement<never>[];
+  let account: string;
+  before(async () => {
+    cluster = await createCluster();
+    database = await cluster.database(NAME);
+    await importSample(database);
+    await addAccounts(database, 8);
+    await distributePostgres({ url: database, connectionsMax: 1, timeoutMs: 60_000 }, systemClock);
+    client = new pg.Client({ connectionString: database });
+    await client.connect();
+    await client.query(SESSION);
+    account = (await client.query('select min(account_id)::text as id from account')).rows[0].id;
+    statements = await allStatements();
+  });
+  after(async () => {
+    await client?.end();
+    await cluster?.remove();
+  });
+
+  /** The most tasks of one step of its plan. */
+  async function tasksOf(statement: Statement<never>): Promise<number> {
+    const { sql, values, types } = await prepareTrial(client, statement, account);
+    const given = sql.replace(/\$(\d+)/g, (_, number) => {
+      const index = Number(number) - 1;
+      return `'${values[index]?.replaceAll("'", "''")}'::${types[index]}`;
+    });
+    await client.query('deallocate trial');
+    const { rows } = await client.query(`explain (costs off) ${given}`);
+    await client.query('rollback');
+    const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
+    return Math.max(0, ...[...plan.matchAll(/Task Count: (\d+)/g)].map(([, count]) => Number(count)));
+  }
+
+  test('the statements that ask all shards are those of the list, and all others ask one or none', async () => {
+    const asked = new Map<string, number>();
+    for (const each of statements) asked.set(each.name, await tasksOf(each));
+    const between = [...asked].filter(([, tasks]) => tasks > 1 && tasks < SHARDS);
+    assert.deepEqual(between, []);
+    const all = [...asked].filter(([, tasks]) => tasks === SHARDS).map(([name]) => name);
+    assert.deepEqual(all.sort(), Object.keys(ALL_SHARDS).sort());
+  });
+
+  test('no call of the contract runs one of them, in any of the 32 operations and four protocols', async (t) => {
+    const collector = await startCollector();
+    const service = await serving(['--database', database, '--web-port', 'off'], {
+      env: { OTEL_EXPORTER_OTLP_ENDPOINT: collector.address },
+    });
+    for (const { name, raw } of exchanges('ops')) {
+      const answer = (await exchangeBytes(service.address, raw)).toString('latin1');
+      assert.match(answer, /^HTTP\/1.1 200/, name);
+    }
+    service.child.kill('SIGTERM');
+    await service.ended;
+    const below = Map.groupBy(collector.spans(), ({ parentSpanId }) => parentSpanId);
+    const namesIn = ({ spanId }: Span): string[] =>
+      (below.get(spanId) ?? []).flatMap((span) => [span.name, ...namesIn(span)]);
+    const calls = collector.spans().filter(({ attributes }) => attributes['rpc.method'] !== undefined);
+    assert.equal(new Set(calls.map(({ name }) => name)).size, 32);
+    const run = new Set(calls.flatMap(namesIn));
+    t.diagnostic(`${calls.length} calls ran ${run.size} statements: ${[...run].sort().join(' ')}`);
+    assert.ok(run.size > 30);
+    assert.deepEqual(
+      [...run].filter((name) => Object.hasOwn(ALL_SHARDS, name) && !NOT_AWAITED.includes(name)),
+      [],
+    );
+  });
+
+  test('what they cost: CPU of the coordinator and of both workers, and how long they take', LONG, async (t) => {
+    const accounts = await accountsByNode();
+    const [[first = '', third = ''] = [], [second = ''] = []] = accounts;
+    const named = (name: string) => statements.find((each) => each.name === name) as Statement<never>;
+    const both = [first, second];
+    const mark = (id: string) => `update tally set version = version + 1 where account_id = ${id}`;
+    const work: [string, () => Promise<unknown>][] = [
+      ['who has this user_id', await prepared(named('accounts.identify'))],
+      ['version of one account', await prepared(named('accounts.version'))],
+      ['versions of 2 accounts, one on each worker', () => client.query({ ...VERSIONS, values: [`{${both}}`] })],
+      ['a page of unread messages', await prepared(named('inbox.unread'))],
+      ['account by its id', await prepared(named('accounts.accountByName'))],
+      ['lock of an account', () => client.query(`begin; ${mark(first)}; rollback`)],
+      ['a write of one account', () => client.query(mark(first))],
+      ['4 writes of 2 accounts on one worker, each committed alone', () => each([first, third, first, third], mark)],
+      ['4 writes of 2 accounts on one worker, in one transaction', () => together([first, third, first, third], mark)],
+      ['4 writes of 2 accounts on both workers, each committed alone', () => each([...both, ...both], mark)],
+      ['4 writes of 2 accounts on both workers, in one transaction', () => together([...both, ...both], mark)],
+    ];
+    for (const name of [
+      'sending.levels',
+      'sending.dueAccounts',
+      'sending.nextDue',
+      'receipts.matched',
+      'counts.messages',
+    ]) {
+      work.push([name, await prepared(named(name))]);
+    }
+    t.diagnostic(`of 2 workers with ${SHARDS} shards, ${TIMES} executions each after ${WARM}: CPU in µs, time in ms`);
+    t.diagnostic('| what | coordinator | workers | least | lower quartile |');
+    for (const [what, run] of work) {
+      const { coordinator, workers, least, quartile } = await measure(run);
+      t.diagnostic(`| ${what} | ${coordinator} | ${workers} | ${least} | ${quartile} |`);
+    }
+  });
+
+  const each = async (ids: readonly string[], sql: (id: string) => string) => {
+    for (const id of ids) await client.query(sql(id));
+  };
+  const together = (ids: readonly string[], sql: (id: string) => string) =>
+    each(['begin', ...ids, 'commit'], (id) => (/^\d/.test(id) ? sql(id) : id));
+
+  /** As the service sends it: named, so that its plan is kept. */
+  async function prepared(statement: Statement<never>): Promise<() => Promise<unknown>> {
+    const { sql, values } = await prepareTrial(client, statement, account);
+    await client.query('deallocate trial; rollback');
+    return () => client.query({ name: statement.name, text: sql, values: [...values] });
+  }
+
+  /** Accounts on each worker. */
+  async function accountsByNode(): Promise<string[][]> {
+    const ids = (await client.query('select account_id::text as id from account')).rows.map(({ id }) => id as string);
+    const placed = await client.query(
+      `select id, nodeport from unnest($1::bigint[]) as id
+       join pg_dist_placement on shardid = get_shard_id_for_distribution_column('account', id)
+       join pg_dist_node on pg_dist_node.groupid = pg_dist_placement.groupid`,
+      [ids],
+    );
+    return [...Map.groupBy(placed.rows, ({ nodeport }) => nodeport).values()]
+      .map((rows) => rows.map(({ id }) => String(id)))
+      .sort((one, other) => other.length - one.length);
+  }
+
+  async function measure(run: () => Promise<unknown>) {
+    for (let count = 0; count < WARM; count++) await run();
+    const pids = [pidsOf(cluster.coordinator), cluster.workers.flatMap(pidsOf)];
+    const before = pids.map(cpuByPid);
+    const times: number[] = [];
+    for (let count = 0; count < TIMES; count++) {
+      const since = performance.now();
+      await run();
+      times.push(performance.now() - since);
+    }
+    const cpu = before.map((each, index) => Math.round(cpuSince(each, pids[index] as number[]) / TIMES));
+    times.sort((one, other) => one - other);
+    const [least = 0, quartile = 0] = [times[0], times[TIMES / 4]];
+    return { coordinator: cpu[0], workers: cpu[1], least: least.toFixed(2), quartile: quartile.toFixed(2) };
+  }
+});
