@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemClock } from '../base/clock.ts';
+import { counted } from '../base/counted.ts';
 import { Problem } from '../base/problem.ts';
 import { sqlitePath } from '../config/database-name.ts';
 import type { Config } from '../config/settings.ts';
@@ -45,7 +46,7 @@ export async function runBackupList(config: Config, from: string | undefined): P
     const [first, last] = [usable.at(0), usable.at(-1)];
     const reach = first && last ? `${timeOf(first.at)} to ${timeOf(last.at)}` : `${timeOf(startedAt)}, not complete`;
     print(
-      `${isWhole ? reach : `${timeOf(startedAt)}, not complete`}  ${segments.length} segments  generation ${generation}`,
+      `${isWhole ? reach : `${timeOf(startedAt)}, not complete`}  ${counted(segments.length, 'segment')}  generation ${generation}`,
     );
   }
   if (chains.length === 0) print(`There is no backup in ${target.name}.`);
@@ -78,7 +79,7 @@ export async function runBackupVerify(config: Config, from: string | undefined, 
       print(`The backup can be restored. It reaches ${timeOf(last.at)}.`);
       print(`Size: ${formatBytes(bytes)}. Accounts: ${accounts.toLocaleString('en')}.`);
       if (discrepancies.length === 0) return 0;
-      remark(`columba: the credits of ${discrepancies.length} accounts do not add up`);
+      remark(`columba: the credits of ${counted(discrepancies.length, 'account')} do not add up`);
       return 1;
     } finally {
       await services.stop();

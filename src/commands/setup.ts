@@ -139,7 +139,9 @@ async function addAccount({ services, options, answer, config, asks }: Setup): P
   const credits = options.credits ?? (await answer('Credits to begin with', '100'));
   const body = { username, credits, ...(region && { region }) };
   const added = await act(services, 'account add', { body });
-  print(`Account: ${username} with ${credits} credits${region ? `, country ${region}` : ''}.`);
+  print(
+    `Account: ${username} with ${credits === '1' ? '1 credit' : `${credits} credits`}${region ? `, country ${region}` : ''}.`,
+  );
   if (!region)
     remark(`columba: ${username} has no region, so it sends only to numbers with a country code such as +27….`);
   return { username, userId: String(added?.userId) };

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { systemClock } from '../base/clock.ts';
+import { counted } from '../base/counted.ts';
 import { Problem } from '../base/problem.ts';
 import { databaseName, sqlitePath } from '../config/database-name.ts';
 import type { Config } from '../config/settings.ts';
@@ -29,15 +30,15 @@ export async function runUpgradeCheck(config: Config): Promise<void> {
   if (path === undefined) {
     const seconds = Math.max(1, Math.round(bytes / POSTGRES_BYTES_PER_SECOND));
     print(
-      `The first start of this version makes these ${steps.length} changes, in about ${duration(seconds * 1_000)}.`,
+      `The first start of this version makes ${counted(steps.length, 'change')}, in about ${duration(seconds * 1_000)}.`,
     );
     print('Before it, stop the service and keep a dump: pg_dump --format=custom --file=before-upgrade.dump DATABASE');
     return;
   }
   const ms = await tryOnCopy(path);
   print(
-    `The first start of this version makes these ${steps.length} changes, and keeps a copy of the database as it is now. ` +
-      `Tried on a copy just now, they took ${duration(ms)}.`,
+    `The first start of this version makes ${counted(steps.length, 'change')}, and keeps a copy of the database as it is now. ` +
+      `Tried on a copy just now, that took ${duration(ms)}.`,
   );
 }
 
@@ -95,7 +96,7 @@ export async function runWayBack(config: Config, dryRun: boolean): Promise<void>
   try {
     const leftOut = writeOlder({ copy: found.copy, newer: path, to: temporary });
     for (const [table, rows] of Object.entries(leftOut)) {
-      remark(`columba: ${rows} rows of ${table} do not fit into the table of the version before.`);
+      remark(`columba: ${counted(rows, 'row')} of ${table} cannot be stored in the table of the version before.`);
     }
     if (dryRun) return print(`Would give the database schema version ${found.version}. Nothing was changed.`);
     const now = systemClock.now();

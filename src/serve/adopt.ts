@@ -1,4 +1,5 @@
 import type { Clock } from '../base/clock.ts';
+import { counted } from '../base/counted.ts';
 import { newAttemptId } from '../carriers/submissions.ts';
 import { endAllSessions } from '../domain/access/sessions.ts';
 import { addAuditEntry } from '../domain/accounts/audit.ts';
@@ -58,7 +59,7 @@ export async function adopt(database: Database, adoption: Adoption): Promise<Ado
         address: null,
         action: 'restore',
         account: null,
-        target: `generation ${generation}, ${held} messages held${nothingLost ? ', nothing lost' : ''}`,
+        target: `generation ${generation}, ${counted(held, 'message')} held${nothingLost ? ', nothing lost' : ''}`,
         fields: [],
       });
       await emitEvent(queries, { type: 'service.restored', at, generation, held });

@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { Readable } from 'node:stream';
 import { CsvError, parse } from 'csv-parse';
+import { counted } from '../base/counted.ts';
 import { nextTurn } from '../base/event-loop.ts';
 import { type FieldError, Problem } from '../base/problem.ts';
 
@@ -69,7 +70,7 @@ export function checkWidth(row: number, record: readonly string[], width: number
   if (record.length <= width || record.slice(width).every((cell) => cell.trim() === '')) return;
   throw badRow(
     row,
-    `it has ${record.length} cells, and the header has ${width}; a text that contains the separator must be in quotes`,
+    `it has ${counted(record.length, 'cell')}, and the header has ${width}; a text that contains the separator must be in quotes`,
   );
 }
 
@@ -243,9 +244,12 @@ export function markedCharset(bytes: Uint8Array): string | undefined {
   if (first === 0xef && second === 0xbb && third === 0xbf) return 'utf-8';
   if (first === 0xff && second === 0xfe) return 'utf-16le';
   if (first === 0xfe && second === 0xff) return 'utf-16be';
-  const zeros = [0, 0];
-  for (const [index, byte] of bytes.subarray(0, 1_000).entries()) if (byte === 0) zeros[index % 2] = 1;
-  if (zeros[0] !== zeros[1]) return zeros[1] ? 'utf-16le' : 'utf-16be';
+  const sample = bytes.subarray(0, 1_000);
+  const zeros: [even: number, odd: number] = [0, 0];
+  for (const [index, byte] of sample.entries()) if (byte === 0) zeros[(index % 2) as 0 | 1] += 1;
+  // Of a file with numbers at least a quarter are digits and separators; a few NULs are damage.
+  const isWide = Math.max(...zeros) * 8 >= Math.max(1, sample.length);
+  if (isWide && Math.min(...zeros) === 0) return zeros[1] > 0 ? 'utf-16le' : 'utf-16be';
   return undefined;
 }
 

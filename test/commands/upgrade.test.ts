@@ -52,7 +52,7 @@ describe('an upgrade of a database of an older version', () => {
     const { code, stdout, stderr } = await columba(['upgrade', '--check', ...on]);
     assert.equal(code, 0, stderr);
     assert.match(stdout, /schema version 27\.\n28 {2}\S.*\n29 {2}\S/);
-    assert.match(stdout, /keeps a copy of the database as it is now\. Tried on a copy just now, they took \d+ s\.\n$/);
+    assert.match(stdout, /keeps a copy of the database as it is now\. Tried on a copy just now, that took \d+ s\.\n$/);
     assert.ok(readFileSync(path).equals(before));
     assert.deepEqual(readdirSync(folder), [basename(path)]);
   });

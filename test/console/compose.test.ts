@@ -288,7 +288,7 @@ onOneEngine('compose, check and send', (engine) => {
     await act(api, 'credits add', { params: { username: 'acme' }, body: { amount: '-30000', reason: 'test' } });
     const refused = await client.post('/console/compose/send', fieldsOf(page, '/console/compose/send'));
     assert.equal(refused.status, 400);
-    assert.match(refused.text, /role="alert".*1 credits.*>0825550201<\/textarea>.*>Kept text<\/textarea>/s);
+    assert.match(refused.text, /role="alert".*1 credit\..*>0825550201<\/textarea>.*>Kept text<\/textarea>/s);
     assert.deepEqual(await sent(api), []);
   });
 

@@ -101,7 +101,7 @@ onOneEngine('calls of an import', (engine) => {
     assert.equal(old.calls.get('account.FetchContactsByGroupId'), undefined);
     assert.equal(
       estimateOf(2_000, 11, 5),
-      '2000 accounts: at least 22000 calls to the old server, 74 min at --rate 5. Large inboxes take more.',
+      '2,000 accounts: at least 22,000 calls to the old server, 74 min at --rate 5. Large inboxes take more.',
     );
   });
 

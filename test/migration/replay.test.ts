@@ -132,11 +132,11 @@ test('writes are sent only with --copy, and left out with --reads-only', async (
   const templates = async () =>
     (await proxied.service.call('get', 'account', 'FetchSavedMessages', { user_id: ACME })).text;
   const refused = await replayed(proxied, file);
-  assert.deepEqual([refused.code, /1 calls change data/.test(refused.stderr)], [1, true]);
+  assert.deepEqual([refused.code, /1 call changes data/.test(refused.stderr)], [1, true]);
   assert.equal((await replayed(proxied, file, '--reads-only')).code, 0);
   assert.doesNotMatch(await templates(), /Again/);
   const dry = await replayed(proxied, file, '--copy', '--dry-run');
-  assert.match(dry.stdout, /13 exchanges, 1 of them change data/);
+  assert.match(dry.stdout, /13 exchanges; 1 change of data/);
   assert.equal((await replayed(proxied, file, '--copy')).code, 0);
   assert.match(await templates(), /Again &amp; again/);
 });

@@ -165,7 +165,7 @@ onEveryEngine('actions that send', (engine) => {
     const body = { recipients: ['0825550201', '0825550202'], text: 'hello' };
     const problem = await refusal('message send', { params: acme, body });
     assert.equal(problem.kind, 'conflict');
-    assert.match(problem.message, /1 are missing/);
+    assert.match(problem.message, /Missing: 1\./);
     assert.deepEqual((await of('acme', 'message list')).items, []);
   });
 

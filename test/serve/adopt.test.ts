@@ -344,7 +344,7 @@ onOneEngine('a restored backup', (engine) => {
         assert.deepEqual(counts, { sessions: 0n, claims: 0n, events: 1n });
         const { entries } = await auditEntries(two.database, ANY, 10, null);
         assert.equal(entries[0]?.action, 'restore');
-        assert.equal(entries[0]?.target, `generation ${generation}, 1 messages held`);
+        assert.equal(entries[0]?.target, `generation ${generation}, 1 message held`);
       },
     });
   });

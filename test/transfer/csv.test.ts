@@ -109,6 +109,11 @@ describe('readCsv', () => {
     ],
     'a workbook': ['PK\x03\x04\x14\0', null, /^file: it is an Excel workbook \(\.xlsx\).* save it as "CSV UTF-8"/],
     'a file with NUL bytes': ['\uFEFFmobile,name\r\n,\0\r\n', null, /^file: it contains NUL bytes/],
+    'a file with one NUL byte and no byte order mark': [
+      'mobile,name\n0825550301,A\0\n',
+      null,
+      /^file: it contains NUL bytes/,
+    ],
     'a row that is too long': [`mobile,name\n1,${'x'.repeat(70_000)}\n`, null, /^Row 2: it is too long\.$/],
   };
   for (const [name, [given, named, message]] of Object.entries(REFUSED)) {

@@ -1,3 +1,4 @@
+import { counted } from '../../base/counted.ts';
 import { createPauses, nextTurn } from '../../base/event-loop.ts';
 import { type FieldError, Problem } from '../../base/problem.ts';
 import type { Progress } from '../../base/progress.ts';
@@ -114,7 +115,9 @@ function refusal({ bad, faults, faultsLeftOut }: ContactImport): Problem {
     proposal,
   }));
   const more = faultsLeftOut > 0 ? ` Only the first ${faults.length} errors are listed.` : '';
-  return new Problem('bad-argument', `${bad} rows are wrong, and nothing was imported.${more}`, { errors });
+  return new Problem('bad-argument', `${counted(bad, 'row is', 'rows are')} wrong, and nothing was imported.${more}`, {
+    errors,
+  });
 }
 
 async function plan(

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { counted } from '../../base/counted.ts';
 import { isOfCountry } from '../../sms/numbers.ts';
 import { type AccountKey, accountIdOf } from '../../store/caller.ts';
 import type { Database, Queries } from '../../store/database.ts';
@@ -93,7 +94,7 @@ function ceilingsOf({ recipientDay, blockHour, creditsHour, creditsDay }: Guard)
       windowMs: DAY_MS,
       keyOf: hashed,
       amountOf: one,
-      detail: (limit) => `more than ${limit} messages to one recipient in a day`,
+      detail: (limit) => `more than ${counted(limit, 'message')} to one recipient in a day`,
     },
     {
       rule: 'block-hour',
@@ -101,7 +102,7 @@ function ceilingsOf({ recipientDay, blockHour, creditsHour, creditsDay }: Guard)
       windowMs: HOUR_MS,
       keyOf: (recipient) => hashed(recipient.slice(0, -BLOCK_DIGITS)),
       amountOf: one,
-      detail: (limit) => `more than ${limit} messages to one block of 1,000 numbers in an hour`,
+      detail: (limit) => `more than ${counted(limit, 'message')} to one block of 1,000 numbers in an hour`,
     },
     {
       rule: 'credits-hour',
@@ -109,7 +110,7 @@ function ceilingsOf({ recipientDay, blockHour, creditsHour, creditsDay }: Guard)
       windowMs: HOUR_MS,
       keyOf: () => '',
       amountOf: same,
-      detail: (limit) => `more than ${limit} credits in an hour`,
+      detail: (limit) => `more than ${counted(limit, 'credit')} in an hour`,
     },
     {
       rule: 'credits-day',
@@ -117,7 +118,7 @@ function ceilingsOf({ recipientDay, blockHour, creditsHour, creditsDay }: Guard)
       windowMs: DAY_MS,
       keyOf: () => '',
       amountOf: same,
-      detail: (limit) => `more than ${limit} credits in a day`,
+      detail: (limit) => `more than ${counted(limit, 'credit')} in a day`,
     },
   ];
   return ceilings.flatMap((each) => (each.limit === null ? [] : [{ ...each, limit: BigInt(each.limit) }]));

@@ -1,3 +1,4 @@
+import { counted } from '../../base/counted.ts';
 import { badField, conflict } from '../../base/problem.ts';
 import { type CarrierFields, storedFields } from '../../sms/carrier-fields.ts';
 import { impossibleDetail, writtenKey } from '../../sms/numbers.ts';
@@ -341,7 +342,7 @@ async function readRecipients(
 
 const notEnough = (needed: bigint, free: bigint) =>
   conflict(
-    `The messages cost ${needed} credits and ${free} are free: ${needed - (free < 0n ? 0n : free)} are missing.`,
+    `The messages cost ${counted(needed, 'credit')}. Free: ${free}. Missing: ${needed - (free < 0n ? 0n : free)}.`,
   );
 
 const routedOf = ({ route, way, credits, stop }: PlannedMessage): Pick<AcceptedMessage, 'routed' | 'heldBy'> => ({

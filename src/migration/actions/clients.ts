@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
+import { counted } from '../../base/counted.ts';
 import { badField, notFound } from '../../base/problem.ts';
 import { type Action, action, listAction, pageOf } from '../../operator/action.ts';
 import { instant, line, queryInteger, username } from '../../operator/schemas.ts';
@@ -55,7 +56,7 @@ const clientLines = ({ agent, address, account, silentDays, calls }: ClientOutpu
     protocol,
     String(callsPerDay),
     new Date(lastSeen).toISOString().slice(0, 16).replace('T', ' '),
-    silentDays >= SILENT_DAYS ? `not seen for ${silentDays} days` : '',
+    silentDays >= SILENT_DAYS ? `not seen for ${counted(silentDays, 'day')}` : '',
   ]);
 
 export const migrateClients = listAction({

@@ -1,5 +1,6 @@
 import { Argument, Command } from 'commander';
 import { systemClock } from '../../base/clock.ts';
+import { counted } from '../../base/counted.ts';
 import { Problem } from '../../base/problem.ts';
 import { harmless, print, remark } from '../../commands/output.ts';
 import { type Session, withSession } from '../../commands/session.ts';
@@ -41,7 +42,8 @@ async function runCheck(session: Session, users: Users, options: CheckOptions): 
   await createMigrationCounts(database, systemClock.now).setCheck(isEqual, isWhole); // for the verdict
   if (options.json) print(JSON.stringify({ isEqual, accounts: checked }, null, 2));
   else for (const line of checked.flatMap(checkLines)) print(harmless(line));
-  if (unread > 0) remark(`columba: ${unread} of ${checked.length} accounts could not be checked: see above.`);
+  if (unread > 0)
+    remark(`columba: Could not be checked: ${unread} of ${counted(checked.length, 'account')}, see above.`);
   return isEqual ? 0 : 1;
 }
 

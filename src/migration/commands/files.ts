@@ -1,5 +1,6 @@
 import { Argument, Command, InvalidArgumentError, Option } from 'commander';
 import { systemClock } from '../../base/clock.ts';
+import { counted } from '../../base/counted.ts';
 import { Problem } from '../../base/problem.ts';
 import { readEncoding, requireFile } from '../../commands/input-file.ts';
 import { harmless, print, progressLine, remark, remarkOnTerminal } from '../../commands/output.ts';
@@ -118,7 +119,8 @@ export async function runFile(kind: FileKind, file: string, flags: FilesFlags, c
     const show = progressLine();
     const report = await loadFile({ database, blacklist, regionOf, now: systemClock.now }, kind, csv.rows, {
       ...options,
-      progress: ({ rows, added, refused }) => show(() => `${rows} rows, ${added} added, ${refused} refused.`),
+      progress: ({ rows, added, refused }) =>
+        show(() => `${counted(rows, 'row')}, ${added} added, ${refused} refused.`),
     });
     if (flags.json) print(JSON.stringify(forPrograms(report, csv, options.dryRun)));
     else tell(kind, report, csv, { zone: config.timeZone, dryRun: options.dryRun });
@@ -182,16 +184,18 @@ function tell(kind: FileKind, report: FileReport, { encoding, delimiter }: CsvFi
     remark(`columba: ${harmless(stopped)} The rows after it were not read. Correct it, and run the command again.`);
   const mark = delimiter === '\t' ? 'tabs' : delimiter;
   const times = kind === 'sent' ? `, times without a zone as ${zone}` : '';
-  remarkOnTerminal(`${rows} rows, read as ${encoding}, separated by ${mark}${times}.`);
+  remarkOnTerminal(`${counted(rows, 'row')}, read as ${encoding}, separated by ${mark}${times}.`);
   if (kind === 'blacklist' && dryRun) {
-    print(`A dry run: ${rows - refused} of ${rows} rows can be added.`);
+    print(`A dry run: ${rows - refused} of ${counted(rows, 'row')} can be added.`);
     return;
   }
   const counts = [`Added ${added}`, ...(kind === 'contacts' ? [`filled ${filled}`] : []), `known before ${known}`];
   const more = [
     ...(refused > 0 ? [`Refused ${refused}.`] : []),
     ...(deleted > 0 ? [`Left out ${deleted} that clients have deleted in Columba.`] : []),
-    ...(differing > 0 ? [`${differing} rows differ from their contact, which stays as it is.`] : []),
+    ...(differing > 0
+      ? [`${counted(differing, 'row differs', 'rows differ')} from the contact, which stays as it is.`]
+      : []),
     ...(kind === 'blacklist' ? [`Cancelled scheduled messages: ${cancelled}.`] : []),
     ...(dryRun ? ['A dry run: nothing is written.'] : []),
   ];

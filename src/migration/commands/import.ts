@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { Argument, Command, Option } from 'commander';
 import { systemClock } from '../../base/clock.ts';
+import { counted } from '../../base/counted.ts';
 import { Problem } from '../../base/problem.ts';
 import { harmless, print, progressLine, remark } from '../../commands/output.ts';
 import { readSecret } from '../../commands/secret-input.ts';
@@ -185,14 +186,16 @@ function importLines(report: ImportReport, links: number, { links: file, dryRun 
     if (each.outcome === 'late' || each.outcome === 'left')
       return [`${name}: ${each.outcome}. ${each.remarks.join(' ')}`];
     const messages = `${each.read} read, ${each.unread} unread, ${each.sent} sent, ${each.scheduled} scheduled (held)`;
-    const rows = `${each.contacts} contacts in ${each.groups} groups, ${each.templates} templates`;
+    const rows = `${counted(each.contacts, 'contact')} in ${counted(each.groups, 'group')}, ${counted(each.templates, 'template')}`;
     return [`${name}: ${each.outcome}. ${messages}; ${rows}`, ...each.remarks.map((one) => `  ${one}`)];
   });
   const without = report.accounts.filter(({ hasPassword, outcome }) => !hasPassword && outcome === 'copied').length;
   if (file !== undefined && links > 0)
-    lines.push(`Wrote ${links} one-time links to ${file}. They are valid for 24 hours.`);
+    lines.push(`Wrote ${counted(links, 'one-time link')} to ${file}, valid for 24 hours.`);
   else if (without > 0)
-    lines.push(`${without} accounts show no password: use --links FILE, or columba account sign-in-link.`);
+    lines.push(
+      `${counted(without, 'account shows', 'accounts show')} no password: use --links FILE, or columba account sign-in-link.`,
+    );
   if (file !== undefined && links === 0) lines.push(`${file} was not written: ${dryRun ? DRY_LINKS : NO_LINKS}`);
   lines.push(`Calls to the old server: ${report.calls}.${dryRun ? ' A dry run: nothing is written.' : ''}`);
   lines.push('It cannot be proven that all sent messages were copied, because no operation counts them.');
@@ -224,8 +227,7 @@ async function linksFor(
 export function estimateOf(accounts: number, callsOfOne: number, rate: number): string {
   const calls = accounts * callsOfOne;
   const time = rate > 0 ? `, ${duration(calls / rate)} at --rate ${rate}` : '';
-  const many = accounts === 1 ? '1 account' : `${accounts} accounts`;
-  return `${many}: at least ${calls} calls to the old server${time}. Large inboxes take more.`;
+  return `${counted(accounts, 'account')}: at least ${counted(calls, 'call')} to the old server${time}. Large inboxes take more.`;
 }
 
 const duration = (seconds: number): string =>
@@ -240,9 +242,9 @@ function showProgress(): (progress: ImportProgress) => void {
   const startedAt = systemClock.now();
   return ({ done, total, username, received, calls }) =>
     show(() => {
-      const name = username === null ? '' : ` ${harmless(username)}: ${received} new messages.`;
+      const name = username === null ? '' : ` ${harmless(username)}: ${counted(received, 'new message')}.`;
       const seconds = done === 0 ? 0 : (((systemClock.now() - startedAt) / done) * (total - done)) / 1_000;
       const left = done === 0 ? '' : ` About ${duration(seconds)} left.`;
-      return `${done} of ${total} accounts, ${calls} calls.${name}${left}`;
+      return `${done} of ${counted(total, 'account')}, ${counted(calls, 'call')}.${name}${left}`;
     });
 }

@@ -2,6 +2,7 @@ import { existsSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { Command, Option } from 'commander';
 import { systemClock } from '../../base/clock.ts';
+import { counted } from '../../base/counted.ts';
 import { Problem } from '../../base/problem.ts';
 import { requireFile } from '../../commands/input-file.ts';
 import { formatBytes, harmless, print } from '../../commands/output.ts';
@@ -60,7 +61,7 @@ async function runHar(file: string, config: Config, command: Command): Promise<v
   const result = { entries, recorded: dryRun ? 0 : exchanges.length - lost, calls: exchanges.length, skipped };
   if (json) print(JSON.stringify(result));
   else {
-    print(`${result.calls} of ${entries} entries are of the contract, ${skipped} are not.`);
+    print(`Entries: ${entries}. Of the contract: ${result.calls}. Others: ${skipped}.`);
     print(dryRun ? 'A dry run: nothing is written.' : `Recorded ${result.recorded}.`);
   }
 }
@@ -188,13 +189,15 @@ async function runReplay(files: readonly string[], config: Config, command: Comm
     if (!dryRun) changes.see(exchange, old, compare);
   });
   if (dryRun) {
-    print(json ? JSON.stringify(found) : `${found.calls} exchanges, ${found.writes} of them change data.`);
+    print(
+      json ? JSON.stringify(found) : `${counted(found.calls, 'exchange')}; ${counted(found.writes, 'change')} of data.`,
+    );
     return 0;
   }
   if (found.writes > 0 && !readsOnly && !copy) {
     throw new Problem(
       'bad-argument',
-      `${found.writes} calls change data. Leave them out with --reads-only, or use --copy where the server has a copy of the data.`,
+      `${counted(found.writes, 'call changes', 'calls change')} data. Leave them out with --reads-only, or use --copy where the server has a copy of the data.`,
     );
   }
   const server = createUpstream({ name: 'the server', url: against, timeoutMs: 60_000 });

@@ -1,5 +1,6 @@
 import { Command, Option } from 'commander';
 import { systemClock } from '../../base/clock.ts';
+import { counted } from '../../base/counted.ts';
 import { type CommandDependencies, performForPeople } from '../../commands/action-command.ts';
 import { harmless, print } from '../../commands/output.ts';
 import { type Session, withSession } from '../../commands/session.ts';
@@ -106,19 +107,19 @@ function linesOf({ isSafe, rules, operations, unknown, examples, knownDifference
   const compared = operations.filter(({ calls, dropped }) => calls + dropped > 0);
   const others = operations.length - compared.length;
   return [
-    `${isSafe ? 'Safe' : 'Not safe yet'}, by the last ${days} days.`,
+    `${isSafe ? 'Safe' : 'Not safe yet'}, by the last ${counted(days, 'day')}.`,
     ...rules.map(({ name, isMet, detail }) => `${isMet ? 'yes' : 'NO '}  ${name.padEnd(10)}${detail}`),
     '',
     ...compared.map(
       (each) =>
-        `${each.operation} ${each.protocol}: ${each.calls} calls, ${each.different} different, ${each.failed} failed, ${each.lag} lag`,
+        `${each.operation} ${each.protocol}: ${counted(each.calls, 'call')}, ${each.different} different, ${each.failed} failed, ${each.lag} lag`,
     ),
     ...(others > 0
       ? [`${others} more ${others === 1 ? 'pair' : 'pairs'} of operation and protocol: recorded, and not compared yet.`]
       : []),
     ...unknown.map(
       ({ operation, calls, isAccepted }) =>
-        `Columba lacks ${operation}: ${calls} calls${isAccepted ? ', accepted' : `. Accept it with: columba migrate accept ${operation}`}`,
+        `Columba lacks ${operation}: ${counted(calls, 'call')}${isAccepted ? ', accepted' : `. Accept it with: columba migrate accept ${operation}`}`,
     ),
     ...examples.map(({ operation, protocol, name, example }) => `${name}: ${operation} ${protocol}: ${example}`),
     ...knownDifferences.map(({ name, total }) => `known difference ${name}: ${total}`),

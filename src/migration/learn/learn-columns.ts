@@ -1,6 +1,7 @@
 import type { Fields } from '../../asmx/contract/types.ts';
 import { COLUMN_TYPES, type ColumnType, type DataSetNames, type DialectColumn } from '../../asmx/dialect/dialect.ts';
 import { columnsOfOperation } from '../../asmx/dialect/dialect-check.ts';
+import { counted } from '../../base/counted.ts';
 import type { RawValue } from '../old-server/answer.ts';
 import type { RawColumn, RawDataSet } from '../old-server/answer-dataset.ts';
 import type { RawRecord } from '../old-server/answer-values.ts';
@@ -140,7 +141,7 @@ function learnColumns(operation: string, seen: DataSetStatistics): LearnedColumn
   const missing = Object.keys(ours).filter((field) => ![...assigned.values()].includes(field));
   const uncertain: Doubt[] = [
     ...(others.length > 0
-      ? [{ entry, reason: `${others.length} answers had other columns; look at the old server` }]
+      ? [{ entry, reason: `${counted(others.length, 'answer')} had other columns; look at the old server` }]
       : []),
     ...declared.flatMap(({ name, type }) => typeDoubt(entry, name, type)),
     ...columns.flatMap((column) => columnDoubt(entry, column, seen)),

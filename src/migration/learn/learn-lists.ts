@@ -1,4 +1,5 @@
 import { LIST_ORDERS, type ListOperation } from '../../asmx/dialect/list-orders.ts';
+import { counted } from '../../base/counted.ts';
 import { Counts, type Doubt, type Finding, type Learned, type Observation } from './learned.ts';
 
 /** Learns the orders and caps of lists from values, which have our names already. */
@@ -127,8 +128,12 @@ export class CapsLearner {
       const isLikely = answers >= CAP_ANSWERS_MIN && most % 10 === 0 && accounts.ranked.length > 1;
       if (proven === 0 && !isLikely) continue;
       caps[operation] = most;
-      findings.push({ entry, count: answers, text: `${most} rows where more were asked for` });
-      if (proven === 0) uncertain.push({ entry, reason: `${most} rows came ${answers} times; are there ever more?` });
+      findings.push({ entry, count: answers, text: `${counted(most, 'row')} where more were asked for` });
+      if (proven === 0)
+        uncertain.push({
+          entry,
+          reason: `${counted(most, 'row')} came ${counted(answers, 'time')}; are there ever more?`,
+        });
     }
     return { dialect: Object.keys(caps).length > 0 ? { caps } : {}, findings, uncertain };
   }

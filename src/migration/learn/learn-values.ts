@@ -1,5 +1,6 @@
 import type { Fields } from '../../asmx/contract/types.ts';
 import { booleanOfWord, type Dialect, GROUP_FIELD, NO_DIALECT } from '../../asmx/dialect/dialect.ts';
+import { counted } from '../../base/counted.ts';
 import { operationOf } from '../old-server/answer.ts';
 import type { RawDataSet } from '../old-server/answer-dataset.ts';
 import { DatesLearner } from './learn-dates.ts';
@@ -56,7 +57,7 @@ export class ValuesLearner {
 
   learned(): Learned {
     return merged([
-      usual('namespace', this.#namespaces.ranked, (other, times) => `${times} answers had ${other}`),
+      usual('namespace', this.#namespaces.ranked, (other, times) => `${counted(times, 'answer')} had ${other}`),
       this.#dates(),
       this.#emptyStrings(),
       this.#groupId(),
@@ -90,7 +91,7 @@ export class ValuesLearner {
   #groupId(): Learned {
     const none = this.#groups.ranked.filter(([kind]) => kind !== 'group');
     if (none.length === 0 && this.#groups.total > 0) return onlyDoubt('groupId', 'no contact without a group was seen');
-    return usual('groupId', none, (kind, times) => `${times} contacts had it ${kind}`);
+    return usual('groupId', none, (kind, times) => `${counted(times, 'contact')} had it ${kind}`);
   }
 
   #faultCode(): Learned {

@@ -1,3 +1,4 @@
+import { counted } from '../../base/counted.ts';
 import type { ReceivedMessage } from '../../domain/messages/received.ts';
 import type { RawDataSet } from './answer-dataset.ts';
 import type { ValueRecord } from './answer-values.ts';
@@ -55,7 +56,7 @@ export async function* readWindows(
 
 const tooManyCalls = (calls: number, found: number): CopyProblem =>
   new CopyProblem(
-    `Read was called ${calls} times for ${found} messages, because its answers seem to end at a cap. ` +
+    `Read was called ${counted(calls, 'time')} for ${counted(found, 'message')}, because its answers seem to end at a cap. ` +
       'Name the cap of inbox.Read in the caps of the dialect.',
   );
 
@@ -110,7 +111,7 @@ async function unreadOfDataSet(from: OldAccount, expected: number): Promise<Unre
 
 const cannotTell = (expected: number): CopyProblem =>
   new CopyProblem(
-    `${expected} messages are unread, and it cannot be seen which ones without marking them: Unread marks or returns fewer, ` +
+    `${counted(expected, 'message is', 'messages are')} unread, and it cannot be seen which without marking them: Unread marks or returns fewer, ` +
       'and InboxDS has no column that is mapped to "read".',
   );
 

@@ -52,8 +52,8 @@ import { findings } from './findings.ts';
 const texts = {
   title: 'Migration',
   lead: 'Moving accounts from an old server, account by account. Until the last stage every step can be taken back.',
-  safe: (days: number) => `Safe: every rule is met by the last ${days} days.`,
-  unsafe: (days: number) => `Not safe yet, by the last ${days} days.`,
+  safe: (days: number) => `Safe: every rule is met by the last ${counted(days, 'day')}.`,
+  unsafe: (days: number) => `Not safe yet, by the last ${counted(days, 'day')}.`,
   next: 'Next step',
   ready: 'Ready',
   notYet: 'Not yet',

@@ -1,3 +1,4 @@
+import { counted } from '../../base/counted.ts';
 import { type Html, html } from '../../base/html.ts';
 import type { Acceptance } from './counts.ts';
 import type { AccountPlan, MigrationPlan } from './plan.ts';
@@ -43,7 +44,7 @@ export function decisionLines(plan: MigrationPlan, report: MigrationReport): str
   const { clients, accounts } = plan;
   const inStages = STAGES.map((stage) => `${plan.accountsInStage[stage]} in ${stage}`).join(', ');
   return [
-    `Migration report, ${instantOf(report.at)}. ${report.isSafe ? 'Safe' : 'Not safe yet'}, by the last ${report.days} days.`,
+    `Migration report, ${instantOf(report.at)}. ${report.isSafe ? 'Safe' : 'Not safe yet'}, by the last ${counted(report.days, 'day')}.`,
     '',
     `What is next: ${plan.title}: ${plan.isReady ? 'ready' : 'not yet'}`,
     ...plan.blocks.map((block) => `  ${block}`),

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { contract } from '../../asmx/contract/contract.ts';
+import { counted } from '../../base/counted.ts';
 import { type Html, html } from '../../base/html.ts';
 import type { Database } from '../../store/database.ts';
 import { type Acceptance, createMigrationCounts, DAY_MS } from './counts.ts';
@@ -65,7 +66,7 @@ const shownMs = (ms: number | null): string => (ms === null ? '–' : ms.toFixed
  * in print, the details begin on the next page.
  */
 export const reportMain = (report: MigrationReport, decision: Html = html``): Html => html`<h1>Migration report</h1>
-<p class="lead"><strong>${report.isSafe ? 'Safe' : 'Not safe yet'}</strong> by the last ${report.days} days, at ${instantOf(report.at)}.
+<p class="lead"><strong>${report.isSafe ? 'Safe' : 'Not safe yet'}</strong> by the last ${counted(report.days, 'day')}, at ${instantOf(report.at)}.
 Default stage: ${report.defaultStage}. Writes that wait for one of the servers: ${report.waitingWrites.total}.</p>
 ${decision}
 <h2 class="details">Rules</h2>
@@ -81,7 +82,7 @@ ${
     ? html`<p>No client called one.</p>`
     : html`<ul>${report.unknown.map(
         ({ operation, calls, isAccepted }) =>
-          html`<li><code>${operation}</code>: ${calls.toLocaleString('en')} calls, ${isAccepted ? 'accepted' : 'not accepted'}</li>`,
+          html`<li><code>${operation}</code>: ${counted(calls, 'call')}, ${isAccepted ? 'accepted' : 'not accepted'}</li>`,
       )}</ul>`
 }
 <h2>Differences</h2>

@@ -1,3 +1,4 @@
+import { counted } from '../../base/counted.ts';
 import {
   type Acceptance,
   type CheckState,
@@ -151,14 +152,18 @@ function rulesOf(found: Found, { check, since }: VerdictInput, callsMin: number)
         'none is open',
       ),
     },
-    { name: 'different', isMet: different === 0, detail: `${different} of ${compared} answers` },
-    { name: 'failed', isMet: failed === 0, detail: `${failed} errors of Columba in ${compared} calls` },
+    { name: 'different', isMet: different === 0, detail: `${different} of ${counted(compared, 'answer')}` },
+    {
+      name: 'failed',
+      isMet: failed === 0,
+      detail: `${counted(failed, 'error')} of Columba in ${counted(compared, 'call')}`,
+    },
     {
       name: 'lag',
       isMet: lagShare < LAG_SHARE_MAX,
       detail: `${(lagShare * 100).toFixed(2)} % of the answers were equal only after a sync`,
     },
-    { name: 'dropped', isMet: dropped === 0, detail: `${dropped} calls were not compared` },
+    { name: 'dropped', isMet: dropped === 0, detail: `not compared: ${counted(dropped, 'call')}` },
     { name: 'check', isMet: check?.isEqual === true && check.at >= since, detail: checkDetail(check, since) },
     {
       name: 'latency',

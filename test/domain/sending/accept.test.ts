@@ -63,7 +63,7 @@ onEveryEngine('accepting', (engine) => {
     const given = message({ to: ['+27825550201', '+27825550202'], text: 'x'.repeat(161) });
     await assert.rejects(sending.accept(account, given), {
       kind: 'conflict',
-      message: /cost 4 credits and 2 are free: 2 are missing/,
+      message: /cost 4 credits\. Free: 2\. Missing: 2\./,
     });
     assert.deepEqual(await sending.ledger.balances(account), { free: 2n, held: 0n, used: 0n });
     assert.deepEqual(await sending.claim(), []);

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { counted } from '../../../base/counted.ts';
 import type { PersonCounts, PersonOfAccount } from '../../../domain/privacy/persons.ts';
 import { type Action, action } from '../../action.ts';
 import { domainOf } from '../../domain.ts';
@@ -126,10 +127,14 @@ const shownCounts = (found: PersonCounts, dryRun: boolean): z.output<typeof coun
 function said({ dryRun, profiles, blacklist, creditsReturned, accounts, ...rows }: z.output<typeof counts>): string {
   const told = Object.entries(rows).map(([kind, count]) => `${kind} ${count}`);
   const heading = dryRun ? 'This would be erased' : 'Erased';
-  const lines = [`${heading} from ${accounts} accounts: ${told.join(', ')}. Credits returned: ${creditsReturned}.`];
+  const lines = [
+    `${heading} from ${counted(accounts, 'account')}: ${told.join(', ')}. Credits returned: ${creditsReturned}.`,
+  ];
   if (blacklist > 0)
-    lines.push(`Blacklist: ${blacklist} entries. A hash stays, so that nothing is sent to the number.`);
-  if (profiles > 0) lines.push(`The profiles of ${profiles} accounts have this number, and keep it.`);
+    lines.push(
+      `Blacklist: ${counted(blacklist, 'entry', 'entries')}. A hash stays, so that nothing is sent to the number.`,
+    );
+  if (profiles > 0) lines.push(`Profiles that have this number, and keep it: ${profiles}.`);
   return lines.join('\n');
 }
 

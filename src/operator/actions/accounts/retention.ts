@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { counted } from '../../../base/counted.ts';
 import { DAYS_MAX, RETENTION_KINDS } from '../../../domain/privacy/retention.ts';
 import { type Action, action } from '../../action.ts';
 import { domainOf } from '../../domain.ts';
@@ -24,7 +25,9 @@ type Kept = z.output<typeof output>;
 /** A line for each kind. */
 const said = ({ days: kept, older }: Kept): string =>
   RETENTION_KINDS.map((kind) =>
-    kept[kind] === null ? `${kind}: kept for ever` : `${kind}: kept for ${kept[kind]} days, older now: ${older[kind]}`,
+    kept[kind] === null
+      ? `${kind}: kept for ever`
+      : `${kind}: kept for ${counted(kept[kind] ?? 0, 'day')}, older now: ${older[kind]}`,
   ).join('\n');
 
 export const retentionShow = action({

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { counted } from '../../../base/counted.ts';
 import { accountId } from '../../../domain/accounts/accounts.ts';
 import { decideMany, type QueuedMessage, queuedMessages } from '../../../domain/queue/queue.ts';
 import { DECISIONS } from '../../../domain/sending/decide.ts';
@@ -87,7 +88,7 @@ export const queueDecide = action({
   output: z.strictObject({ decided: z.int(), isMoreLeft: z.boolean() }),
   problems: ['not-found'],
   example: { body: { decision: 'submitted', restored: true }, output: { decided: 12, isMoreLeft: false } },
-  target: ({ body }, { decided }) => `${decided} messages: ${body.decision}`,
+  target: ({ body }, { decided }) => `${counted(decided, 'message')}: ${body.decision}`,
   command: {
     arguments: ['decision'],
     say: ({ decided, isMoreLeft }) =>

@@ -104,7 +104,7 @@ export const groupRemove = accountAction({
   output: z.strictObject({ id: rowId, contacts: z.int().describe('Number of contacts that have no group now.') }),
   problems: ['not-found'],
   example: { params: { username: 'acme', id: '3' }, output: { id: '3', contacts: 40 } },
-  command: { say: ({ id, contacts }) => `Removed the group ${id}. Its ${contacts} contacts have no group now.` },
+  command: { say: ({ id, contacts }) => `Removed the group ${id}. Contacts that have no group now: ${contacts}.` },
   run: async (services, { params: { id } }) => ({
     id,
     contacts: await domainOf(services).contacts.deleteGroup(services.account.id, id),

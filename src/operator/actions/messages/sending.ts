@@ -270,7 +270,7 @@ export const messageSend = accountAction({
           ),
         ...refused.map((each) => `  ${refusedLine(each)}`),
         ...(isPast ? ['  sendAt has passed already, so the messages are due now'] : []),
-        ...(creditsMissing > 0n ? [`  ${creditsMissing} credits are missing`] : []),
+        ...(creditsMissing > 0n ? [`  credits are missing: ${creditsMissing}`] : []),
       ].join('\n'),
   },
   run: async (services, { query, body }) => {
