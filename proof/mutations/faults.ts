@@ -187,7 +187,7 @@ const operator: readonly PlantedFault[] = [
   ),
   fault(
     'operator/actions/access/tokens.ts',
-    'owner === undefined ? scopes : accountScopes;',
+    'customer === undefined ? scopes : accountScopes;',
     'scopes;',
     'operator/rights',
     'operator/api',

@@ -123,7 +123,7 @@ export const faultsAround: readonly PlantedFault[] = [
   fault(
     'an idempotency key is released after success',
     'src/domain/accounts/idempotency.ts',
-    'found.status === null && (age >= CLAIM_MS || isHolderGone(found.claim))',
+    'found.status === null && (age >= CLAIM_MS || isProcessGone(found.claim))',
     'true',
   ),
   fault(

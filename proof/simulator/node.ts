@@ -196,7 +196,7 @@ const compiledEndpoint = (config: Config): Handler =>
     dates: () => ({ now: datesOf?.clock.now() ?? 0, zone: config.timeZone }),
     limits: config,
     operations: (call, request) => (request as RequestOf).serving.operations(call, request),
-    ownerOf: accountIdOf,
+    receiverOf: accountIdOf,
     responseCache: {
       find: (request: RequestOf, body: Uint8Array) => request.serving.cache.find(request, body),
       store: (request: RequestOf, ...rest: [never, never]) => request.serving.cache.store(request, ...rest),

@@ -43,9 +43,9 @@ export interface EndpointSettings {
   /** Called when the body turned out to be a call of an account. */
   readonly readingSucceeded?: (client: string, bytes: number) => void;
   /** The id of an account: the bytes that wait to be sent to one account's clients are bounded. */
-  readonly ownerOf?: (account: unknown) => bigint | undefined;
+  readonly receiverOf?: (account: unknown) => bigint | undefined;
   /** Throws a Problem where no room is left for a streamed reply. */
-  readonly admitPieces?: (owner: bigint | undefined) => void;
+  readonly admitPieces?: (receiver: bigint | undefined) => void;
   /** Without it, every response is made anew. */
   readonly responseCache?: ResponseCache;
   readonly pages?: PageSettings;
@@ -173,7 +173,7 @@ class RequestHandling {
       const { value, account } = await this.#settings.operations(call, request);
       this.#settings.readingSucceeded?.(request.client, body.length);
       const reply = this.#withReports(message, inBytes(message.encode(call, value)), call, account);
-      if (!isWhole(reply.body)) this.#settings.admitPieces?.(reply.owner);
+      if (!isWhole(reply.body)) this.#settings.admitPieces?.(reply.receiver);
       this.#settings.responseCache?.store(request, body, { protocol, group, operation, account, reply });
       return this.#observed(reply, 'ok', { protocol, group, operation, account, call });
     } catch (thrown) {
@@ -199,11 +199,11 @@ class RequestHandling {
   #withReports(message: Message, reply: Reply, call: Call, account: unknown): Reply {
     const { body } = reply;
     if (isWhole(body)) return reply;
-    const { report, ownerOf } = this.#settings;
+    const { report, receiverOf } = this.#settings;
     const reference = randomUuid();
     return {
       ...reply,
-      owner: ownerOf?.(account),
+      receiver: receiverOf?.(account),
       body: reporting(body, (thrown) => report(toProblem(thrown, reference), reference, this.#request, call)),
       failed: (thrown) => message.encodeProblem(toProblem(thrown, reference)),
     };

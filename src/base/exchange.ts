@@ -44,7 +44,7 @@ export interface Reply {
   /** The connection is closed after this response, with `Connection: close`. */
   readonly closes?: boolean | undefined;
   /** The account that receives a streamed body, whose unsent bytes are limited. */
-  readonly owner?: bigint | undefined;
+  readonly receiver?: bigint | undefined;
   /** The response to send instead if the first piece fails. */
   readonly failed?: (thrown: unknown) => Reply;
 }

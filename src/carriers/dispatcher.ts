@@ -140,10 +140,10 @@ function createClaims(parts: DispatcherParts, { record, outage, submitting }: Cl
     const outageMs = outage.remainingMs();
     if (outageMs > 0) return { room: 0, waitMs: Math.min(outageMs, settings.pollMs) };
     if (ratePerSecond === null) return { room: wanted, waitMs: 0 };
-    // To take slots and give them back are two writes, which a look without work has no use for.
+    // To take permits and give them back are two writes, which a look without work has no use for.
     if (!(await claiming.isAnythingDue(shareNow()))) return { room: 0, waitMs: await untilDueMs() };
-    const slots = await connectors.takeSlots(connector.name, ratePerSecond, wanted);
-    return { room: slots, waitMs: slots > 0 ? 0 : Math.ceil(1_000 / ratePerSecond) };
+    const permits = await connectors.takePermits(connector.name, ratePerSecond, wanted);
+    return { room: permits, waitMs: permits > 0 ? 0 : Math.ceil(1_000 / ratePerSecond) };
   }
 
   const shareNow = () => ({
@@ -168,7 +168,7 @@ function createClaims(parts: DispatcherParts, { record, outage, submitting }: Cl
     const { ratePerSecond } = record();
     if (ratePerSecond !== null) {
       const used = claimed.reduce((sum, message) => sum + partsSubmitted(message), 0);
-      await connectors.moveSlots(connector.name, ratePerSecond, used - room);
+      await connectors.correctPermits(connector.name, ratePerSecond, used - room);
     }
     return claimed.length > 0 ? 0 : untilDueMs();
   }

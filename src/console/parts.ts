@@ -120,14 +120,14 @@ export const facts = (rows: readonly (Html | string)[]): Html => html`<dl class=
 export interface Tile {
   readonly key: string;
   readonly label: string;
-  readonly figure: string;
+  readonly value: string;
   readonly href?: string;
   readonly more?: Html | string;
 }
 
-/** A count in large figures, which leads to the list that it counts. */
-export function tile({ key, label, figure, href, more = '' }: Tile): Html {
-  const shown = html`<span class="label">${label}</span><span class="figure${figure.length > 9 ? ' long' : ''}">${figure}</span>${more === '' ? '' : html`<span class="small quiet">${more}</span>`}`;
+/** A count in large digits, which leads to the list that it counts. */
+export function tile({ key, label, value, href, more = '' }: Tile): Html {
+  const shown = html`<span class="label">${label}</span><span class="value${value.length > 9 ? ' long' : ''}">${value}</span>${more === '' ? '' : html`<span class="small quiet">${more}</span>`}`;
   return html`<li data-key="${key}">${href === undefined ? shown : html`<a href="${href}">${shown}</a>`}</li>`;
 }
 

@@ -27,7 +27,7 @@ export function createResponseCollector(unsent: Unsent) {
    * Throws what the pieces throw, and Problem `too-many` if there are too many unsent bytes.
    */
   async function collect(reply: Reply, pieces: Pieces, isAborted: () => boolean): Promise<CollectedBody | undefined> {
-    const holding = unsent.hold(reply.owner, 'Content-Encoding' in reply.headers);
+    const holding = unsent.hold(reply.receiver, 'Content-Encoding' in reply.headers);
     const source = pieces[Symbol.asyncIterator]();
     const parts: Buffer[] = [];
     let length = 0;

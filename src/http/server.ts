@@ -42,7 +42,7 @@ export interface HttpServer {
   /** For work that comes after all requests. */
   readonly load: Load;
   /** Throws Problem `too-many` if there is no room for another streamed answer. */
-  admitPieces(owner: bigint | undefined): void;
+  admitPieces(receiver: bigint | undefined): void;
   /**
    * Accepts no more connections. Answers every request that still arrives on open ones, with
    * `Connection: close`. Idle connections are closed after the drain time-out. Resolves when no

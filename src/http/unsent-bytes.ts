@@ -7,9 +7,9 @@ import { Problem } from '../base/problem.ts';
  */
 export interface Unsent {
   /** Throws the same as `hold`, before an answer is called a success in logs. */
-  admit(owner: Owner): void;
+  admit(receiver: Receiver): void;
   /** Reserves room for a new answer. Throws Problem `too-many` if there is none. */
-  hold(owner: Owner, isCompressed: boolean): Holding;
+  hold(receiver: Receiver, isCompressed: boolean): Holding;
   /** The bytes of all answers that are being sent. */
   readonly bytes: number;
   /** Number of answers since the start for which there was no room. */
@@ -17,7 +17,7 @@ export interface Unsent {
 }
 
 /** An account or a client address. */
-type Owner = bigint | string | undefined;
+type Receiver = bigint | string | undefined;
 
 export interface Holding {
   /** This many bytes were produced or, if negative, read by the client. */
@@ -50,33 +50,33 @@ export function createUnsent(bytesMax: number): Unsent {
   let bytes = 0;
   let refused = 0;
 
-  const ofAccount = (owner: Owner) => (owner === undefined ? 0 : (ofAccounts.get(owner) ?? 0));
+  const ofAccount = (receiver: Receiver) => (receiver === undefined ? 0 : (ofAccounts.get(receiver) ?? 0));
 
-  function count(owner: Owner, change: number): void {
+  function count(receiver: Receiver, change: number): void {
     bytes += change;
-    if (owner === undefined) return;
-    const left = ofAccount(owner) + change;
-    if (left > 0) ofAccounts.set(owner, left);
-    else ofAccounts.delete(owner);
+    if (receiver === undefined) return;
+    const left = ofAccount(receiver) + change;
+    if (left > 0) ofAccounts.set(receiver, left);
+    else ofAccounts.delete(receiver);
   }
 
-  function check(owner: Owner, least: number): void {
-    const own = owner === undefined ? 0 : ofAccount(owner) + least;
+  function check(receiver: Receiver, least: number): void {
+    const own = receiver === undefined ? 0 : ofAccount(receiver) + least;
     if (bytes + least <= bytesMax && own <= accountBytesMax) return;
     refused += 1;
     throw crowded();
   }
 
   return {
-    admit: (owner) => check(owner, ANSWER_BYTES),
-    hold(owner, isCompressed) {
+    admit: (receiver) => check(receiver, ANSWER_BYTES),
+    hold(receiver, isCompressed) {
       const least = ANSWER_BYTES + (isCompressed ? COMPRESSION_BYTES : 0);
-      check(owner, least);
+      check(receiver, least);
       let made = 0;
       let counted = least;
-      count(owner, counted);
+      count(receiver, counted);
       const recount = (now: number) => {
-        count(owner, now - counted);
+        count(receiver, now - counted);
         counted = now;
       };
       return {
@@ -85,7 +85,7 @@ export function createUnsent(bytesMax: number): Unsent {
           if (counted > 0) recount(Math.max(made, least));
         },
         get mayCollect() {
-          return 2 * bytes <= bytesMax && 2 * ofAccount(owner) <= accountBytesMax;
+          return 2 * bytes <= bytesMax && 2 * ofAccount(receiver) <= accountBytesMax;
         },
         release: () => recount(0),
       };

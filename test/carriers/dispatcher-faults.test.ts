@@ -94,9 +94,9 @@ onEveryEngine('faults of a dispatcher', (engine) => {
   });
 
   test('claimed messages are submitted although the database fails after the claim', async (t) => {
-    const moveSlots = () => Promise.reject(new Error('no answer'));
+    const correctPermits = () => Promise.reject(new Error('no answer'));
     const rate = { ratePerSecond: 1_000 };
-    const { clock, submitted, send } = await opened(engine, t, () => TAKEN, rate, { moveSlots });
+    const { clock, submitted, send } = await opened(engine, t, () => TAKEN, rate, { correctPermits });
     await send(1);
     await until('it is submitted', () => {
       clock.now += 100; // its share of the rate comes with time
@@ -140,7 +140,7 @@ onEveryEngine('faults of a dispatcher', (engine) => {
     let looks = 0;
     const rate = { ratePerSecond: 1_000 };
     const faults = {
-      takeSlots: async () => {
+      takePermits: async () => {
         takes += 1;
         return 10;
       },

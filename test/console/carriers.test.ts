@@ -42,7 +42,7 @@ onOneEngine("the operator's carriers", (engine) => {
     const { sending } = await act<{ sending: { waiting: number; oldestDueSeconds: number } }>(api, 'status', {});
     assert.deepEqual([sending.waiting, sending.oldestDueSeconds], [2, 3_600]);
     const { text } = await (await signedIn(api, { operator: 'bob' })).get('/console/');
-    assert.match(text, /data-key="waiting">.*?<span class="figure">2</s);
+    assert.match(text, /data-key="waiting">.*?<span class="value">2</s);
     assert.match(text, /The oldest was due 60 min ago\./);
   });
 

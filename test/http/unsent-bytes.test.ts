@@ -14,11 +14,11 @@ const KIB = 1_024;
 const MIB = 1_024 * KIB;
 
 /** As many as there is room for. */
-function fill(unsent: Unsent, owner: bigint | undefined, isCompressed = false) {
+function fill(unsent: Unsent, receiver: bigint | undefined, isCompressed = false) {
   const all = [];
   for (;;) {
     try {
-      all.push(unsent.hold(owner, isCompressed));
+      all.push(unsent.hold(receiver, isCompressed));
     } catch (thrown) {
       assert.ok(thrown instanceof Problem);
       assert.deepEqual([thrown.kind, thrown.details.retryAfterSeconds], ['too-many', 1]);
@@ -37,9 +37,9 @@ describe('unsent bytes', () => {
 
   test('an account may use a quarter of the limit of a process, and all accounts together no more than the limit', () => {
     const unsent = createUnsent(64 * MIB);
-    for (const owner of [1n, 2n, 3n, 4n]) {
-      assert.equal(fill(unsent, owner).length, 85);
-      assert.equal(unsent.bytes, Number(owner) * 85 * 192 * KIB);
+    for (const receiver of [1n, 2n, 3n, 4n]) {
+      assert.equal(fill(unsent, receiver).length, 85);
+      assert.equal(unsent.bytes, Number(receiver) * 85 * 192 * KIB);
     }
     assert.equal(fill(unsent, 5n).length, 1);
     assert.equal(fill(unsent, undefined).length, 0);
@@ -63,25 +63,25 @@ describe('unsent bytes', () => {
 
   test('answers are collected as long as half of the room is free, of their account and of the process', () => {
     const unsent = createUnsent(64 * MIB);
-    const [first, second, stranger] = [1n, 1n, 2n].map((owner) => unsent.hold(owner, false));
+    const [first, second, stranger] = [1n, 1n, 2n].map((receiver) => unsent.hold(receiver, false));
     assert.equal(first?.mayCollect, true);
     first?.add(8 * MIB);
     assert.deepEqual([first?.mayCollect, second?.mayCollect, stranger?.mayCollect], [false, false, true]);
     first?.release();
     assert.equal(second?.mayCollect, true);
-    for (const owner of [3n, 4n, undefined]) fill(unsent, owner);
+    for (const receiver of [3n, 4n, undefined]) fill(unsent, receiver);
     assert.deepEqual([second?.mayCollect, stranger?.mayCollect], [false, false]);
   });
 
   test('while a client that reads nothing uses up the limit of its account, another client of it gets 429, and other accounts are served', async (t) => {
     const endless = createPieces(10_000, text); // more than any system holds
     const failed = (thrown: unknown) => ({ status: 429, headers: {}, body: (thrown as Problem).message });
-    const own = (owner: bigint) => ({ ...createPieces(40, text).reply, owner, failed });
+    const own = (receiver: bigint) => ({ ...createPieces(40, text).reply, receiver, failed });
     const replies = { '/refused': own(1n), '/other': own(2n), '/again': own(1n) };
     // For each account room for one, and for none that is collected.
     const server = await start(
       t,
-      { ...replies, '/endless': { ...endless.reply, owner: 1n, failed } },
+      { ...replies, '/endless': { ...endless.reply, receiver: 1n, failed } },
       { unsentBytesMax: 4 * 300 * KIB },
     );
     const deaf = openReceiver(server.address);

@@ -132,7 +132,7 @@ test('odd answers of the old server reach the client unchanged, are counted, and
   t.after(() => client.close());
   for (const [name, answer] of Object.entries(ODD)) {
     odd.answer = answer;
-    const before = migration.pendingCounts.totals.get(answer.outcome) ?? 0;
+    const before = migration.pendingCounts.sinceStart.get(answer.outcome) ?? 0;
     for (const protocol of ['get', 'soap11', 'soap12'] as const) {
       const { method, path, query, headers, bytes } = requestOf(protocol, 'inbox', 'Unread', {
         user_id: ACME,
@@ -146,9 +146,9 @@ test('odd answers of the old server reach the client unchanged, are counted, and
     await send(address, 'post', 'account', 'SaveMessageTemplate', { user_id: ACME, message: name }).catch(() => {});
     await migration.settled();
     assert.equal(
-      (migration.pendingCounts.totals.get(answer.outcome) ?? 0) - before,
+      (migration.pendingCounts.sinceStart.get(answer.outcome) ?? 0) - before,
       name.includes('pause') ? 4 : 3,
-      `${name}: ${JSON.stringify([...migration.pendingCounts.totals])}`,
+      `${name}: ${JSON.stringify([...migration.pendingCounts.sinceStart])}`,
     );
     const report = await importAccounts({ database, old: client, dialect: {}, effects: {}, now }, [
       { line: 1, userId: 'new-user' },
@@ -174,17 +174,17 @@ test('a request and an answer that are too long to compare are passed on whole, 
   odd.answer = { status: 200, type: XML, body: Buffer.from(text), outcome: 'different' };
   assert.equal((await call('get', 'inbox', 'Unread', { user_id: ACME, max_count: 5 })).text, text);
   await migration.settled();
-  assert.equal(migration.pendingCounts.totals.get('dropped'), 1);
+  assert.equal(migration.pendingCounts.sinceStart.get('dropped'), 1);
   const message = 'm'.repeat(3_000_000);
   for (const protocol of ['soap11', 'soap12', 'post'] as const) {
     await call(protocol, 'account', 'SaveMessageTemplate', { user_id: ACME, message });
   }
   // They are counted when the client has its answer.
-  for (let tries = 0; tries < 500 && migration.pendingCounts.totals.get('dropped') !== 4; tries++) {
+  for (let tries = 0; tries < 500 && migration.pendingCounts.sinceStart.get('dropped') !== 4; tries++) {
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
-  assert.equal(migration.pendingCounts.totals.get('dropped'), 4);
-  assert.deepEqual([migration.pendingCounts.totals.get('different'), failures], [undefined, []]);
+  assert.equal(migration.pendingCounts.sinceStart.get('dropped'), 4);
+  assert.deepEqual([migration.pendingCounts.sinceStart.get('different'), failures], [undefined, []]);
 });
 
 test('100 clients at once get the answers of the old server, and every call is counted once', async (t) => {
@@ -203,10 +203,10 @@ test('100 clients at once get the answers of the old server, and every call is c
   await Promise.all(Array.from({ length: 100 }, client));
   await migration.settled();
   // On a busy machine Columba refuses some, which is a failure and no difference.
-  const counted = ['equal', 'dropped', 'failed'].map((name) => migration.pendingCounts.totals.get(name) ?? 0);
+  const counted = ['equal', 'dropped', 'failed'].map((name) => migration.pendingCounts.sinceStart.get(name) ?? 0);
   assert.equal(
     counted.reduce((sum, count) => sum + count, 0),
     200,
   );
-  assert.equal(migration.pendingCounts.totals.get('different'), undefined);
+  assert.equal(migration.pendingCounts.sinceStart.get('different'), undefined);
 });

@@ -47,7 +47,7 @@ onOneEngine('a whole move', (engine) => {
     await move.stage('compare');
     const calls = await readAll(move);
     await move.migration.settled();
-    const { totals } = move.migration.pendingCounts;
+    const { sinceStart: totals } = move.migration.pendingCounts;
     await move.migration.pendingCounts.flush();
     const { database } = move.service.app;
     const now = () => move.service.clock.now;

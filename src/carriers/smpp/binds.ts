@@ -37,7 +37,7 @@ const GOOD_MS = 60_000;
 /** Wrong credentials are not tried often: some SMSCs lock an account that does. */
 const CREDENTIALS_MS = 5 * 60_000;
 
-interface Slot {
+interface Bind {
   readonly kind: BindKind;
   session: Session | null;
   fault: string;
@@ -47,11 +47,11 @@ export function createBinds(parts: BindsParts): Binds {
   const { name, config, deps, onReady } = parts;
   const { clock, log } = deps;
   const stopping = new AbortController();
-  const slots: Slot[] = kindsOf(config).map((kind) => ({ kind, session: null, fault: 'not bound yet' }));
+  const binds: Bind[] = kindsOf(config).map((kind) => ({ kind, session: null, fault: 'not bound yet' }));
   let running: Promise<unknown> = Promise.resolve();
 
-  function open(slot: Slot, onTried: () => void): Session {
-    const { kind } = slot;
+  function open(bind: Bind, onTried: () => void): Session {
+    const { kind } = bind;
     const trace = (direction: 'in' | 'out', frame: Buffer) =>
       log.info({ connector: name, direction, octets: frame.length, ...headerOf(frame) }, 'smpp: a PDU');
     return openSession({
@@ -71,30 +71,30 @@ export function createBinds(parts: BindsParts): Binds {
     });
   }
 
-  async function keepBound(slot: Slot, onTried: () => void): Promise<void> {
+  async function keepBound(bind: Bind, onTried: () => void): Promise<void> {
     const backOff = createBackOff(BACK_OFF_FIRST_MS, BACK_OFF_LAST_MS);
     while (!stopping.signal.aborted) {
-      slot.session = open(slot, onTried);
-      const end = await slot.session.ended;
-      slot.session = null;
-      slot.fault = faultOf(config, slot.kind, end);
+      bind.session = open(bind, onTried);
+      const end = await bind.session.ended;
+      bind.session = null;
+      bind.fault = faultOf(config, bind.kind, end);
       onTried();
       if (stopping.signal.aborted) return;
       if ((end.boundMs ?? 0) >= GOOD_MS) backOff.reset();
       if (config.quirks.unbindOnIdle && end.isIdle && end.boundMs !== null) continue;
       const waitMs = isOfCredentials(end) ? CREDENTIALS_MS : backOff.next() * (0.8 + 0.4 * clock.random());
-      log.warn({ connector: name, bind: slot.kind, reason: end.reason, waitMs }, 'smpp: not bound');
+      log.warn({ connector: name, bind: bind.kind, reason: end.reason, waitMs }, 'smpp: not bound');
       await clock.sleep(waitMs, stopping.signal);
     }
   }
 
-  const ready = (): Session[] => slots.flatMap(({ session }) => (session?.isBound ? [session] : []));
+  const ready = (): Session[] => binds.flatMap(({ session }) => (session?.isBound ? [session] : []));
 
   return {
     async start() {
-      const tried = slots.map((slot) => {
+      const tried = binds.map((bind) => {
         const { promise, resolve } = Promise.withResolvers<void>();
-        return { promise, kept: keepBound(slot, resolve) };
+        return { promise, kept: keepBound(bind, resolve) };
       });
       running = Promise.all(tried.map(({ kept }) => kept));
       await Promise.all(tried.map(({ promise }) => promise));
@@ -102,14 +102,14 @@ export function createBinds(parts: BindsParts): Binds {
     ready,
     fault() {
       if (ready().length > 0) return null;
-      return slots.find(({ kind }) => kind !== 'receiver')?.fault ?? null;
+      return binds.find(({ kind }) => kind !== 'receiver')?.fault ?? null;
     },
     get isStopped() {
       return stopping.signal.aborted;
     },
     async stop() {
       stopping.abort();
-      await Promise.all(slots.map(({ session }) => session?.unbind()));
+      await Promise.all(binds.map(({ session }) => session?.unbind()));
       await running;
     },
   };

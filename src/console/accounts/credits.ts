@@ -103,7 +103,7 @@ ${isWrong ? note('bad', texts.wrong) : ''}${filter}${listPanel({ ...texts, title
 };
 
 const tiles = ({ free, held, used }: { free: bigint; held: bigint; used: bigint }) =>
-  html`${tile({ key: 'free', label: texts.free, figure: grouped(free) })}${tile({ key: 'held', label: texts.held, figure: grouped(held) })}${tile({ key: 'used', label: texts.used, figure: grouped(used) })}`;
+  html`${tile({ key: 'free', label: texts.free, value: grouped(free) })}${tile({ key: 'held', label: texts.held, value: grouped(held) })}${tile({ key: 'used', label: texts.used, value: grouped(used) })}`;
 
 async function* lines({ domain, account, query, signal }: PageRequest): AsyncGenerator<string> {
   const wanted = query.get('kind') ?? '';

@@ -71,7 +71,7 @@ const texts = {
   backedUp: (snapshot: string | null, verified: string | null) =>
     `last snapshot ${snapshot ?? 'never'}, last verified ${verified ?? 'never'}`,
   chart: 'Parts of all connectors, last 14 days',
-  figures: 'Now',
+  tilesName: 'Now',
   none: '–',
   bytes: (bytes: number) => `${grouped(Math.round(bytes / 1_048_576))} MiB`,
 } as const;
@@ -140,7 +140,7 @@ const backupTile = ({ lagSeconds, snapshotAt, verifiedAt }: Backup): Html =>
   tile({
     key: 'backup',
     label: texts.backup,
-    figure: texts.behind(lagSeconds),
+    value: texts.behind(lagSeconds),
     more: texts.backedUp(minuteOf(snapshotAt), minuteOf(verifiedAt)),
   });
 
@@ -168,27 +168,27 @@ type Hours = Output<typeof connectorCounts>['items'];
 function tiles({ sending, database, backup }: Status, day: Hours): Html {
   const accepted = day.reduce((sum, hour) => sum + hour.accepted, 0);
   const oldest = sending.waiting === 0 ? texts.none : durationSaid(sending.oldestDueSeconds * 1_000);
-  const figures = [
+  const tiles = [
     tile({
       key: 'waiting',
       label: texts.waiting,
-      figure: grouped(sending.waiting),
+      value: grouped(sending.waiting),
       href: '/console/queue',
       more: texts.waitingMore,
     }),
-    tile({ key: 'oldest', label: texts.oldest, figure: oldest, more: texts.oldestMore }),
-    tile({ key: 'sent', label: texts.sent, figure: grouped(accepted), more: texts.sentMore }),
-    tile({ key: 'failed', label: texts.failed, figure: failureRate(day) ?? texts.none, more: texts.failedMore }),
+    tile({ key: 'oldest', label: texts.oldest, value: oldest, more: texts.oldestMore }),
+    tile({ key: 'sent', label: texts.sent, value: grouped(accepted), more: texts.sentMore }),
+    tile({ key: 'failed', label: texts.failed, value: failureRate(day) ?? texts.none, more: texts.failedMore }),
     tile({
       key: 'submitting',
       label: texts.submitting,
-      figure: grouped(sending.submitting),
+      value: grouped(sending.submitting),
       href: '/console/queue?show=claimed',
     }),
-    tile({ key: 'database', label: texts.database, figure: texts.bytes(database.bytes), more: database.engine }),
+    tile({ key: 'database', label: texts.database, value: texts.bytes(database.bytes), more: database.engine }),
     ...(backup ? [backupTile(backup)] : []),
   ];
-  return html`<ul class="tiles" aria-label="${texts.figures}">${figures}</ul>`;
+  return html`<ul class="tiles" aria-label="${texts.tilesName}">${tiles}</ul>`;
 }
 
 /** The parts that carriers accepted or refused, for the chart. */

@@ -19,7 +19,7 @@ import { customerNeeds } from './overview-needs.ts';
 
 const texts = {
   title: 'Overview',
-  figures: 'Now',
+  tilesName: 'Now',
   unread: 'Unread messages',
   failed: 'Failed today',
   scheduled: 'Scheduled, next 24 hours',
@@ -81,11 +81,11 @@ async function tiles(request: PageRequest, { free, held }: Balances) {
   );
   const atLeast = (count: number) => `${grouped(count)}${count >= COUNTED_MAX ? '+' : ''}`;
   const failures = `${grouped(failed.rows.length)}${failed.isCut ? '+' : ''}`;
-  return html`<ul class="tiles" aria-label="${texts.figures}">${[
-    tile({ key: 'unread', label: texts.unread, figure: grouped(unread), href: `${base}/inbox?state=unread` }),
-    tile({ key: 'failed', label: texts.failed, figure: failures, href: `${base}/sent?state=failed` }),
-    tile({ key: 'scheduled', label: texts.scheduled, figure: atLeast(soon.length), href: `${base}/scheduled` }),
-    tile({ key: 'free', label: texts.free, figure: grouped(free), href: `${base}/credits`, more: texts.held(held) }),
+  return html`<ul class="tiles" aria-label="${texts.tilesName}">${[
+    tile({ key: 'unread', label: texts.unread, value: grouped(unread), href: `${base}/inbox?state=unread` }),
+    tile({ key: 'failed', label: texts.failed, value: failures, href: `${base}/sent?state=failed` }),
+    tile({ key: 'scheduled', label: texts.scheduled, value: atLeast(soon.length), href: `${base}/scheduled` }),
+    tile({ key: 'free', label: texts.free, value: grouped(free), href: `${base}/credits`, more: texts.held(held) }),
   ]}</ul>`;
 }
 
@@ -153,7 +153,7 @@ const hoursOf = ({ services, account, now }: PageRequest): Promise<HourCounts[]>
   hourCountsOf(services.database, account.id, now - CHART_HOURS * HOUR_MS);
 const HOUR_MS = 3_600_000;
 
-/** What needs the customer, and the figures. */
+/** What needs the customer, and its counts. */
 async function counts(request: PageRequest, hours: readonly HourCounts[]): Promise<Html> {
   const balances = await request.domain.ledger.balances(request.account.id);
   return html`${await customerNeeds(request, balances.free, hours)}${await tiles(request, balances)}`;

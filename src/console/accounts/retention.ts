@@ -66,7 +66,7 @@ const LABELS = { ...Object.fromEntries(DAYS), number: texts.number, username: te
 
 /** The numbers of rows that are too old, which shrink while the service removes them. */
 const tooOld = (older: Output<typeof retentionShow>['older']): Html =>
-  html`${RETENTION_KINDS.map((kind) => tile({ key: kind, label: texts.kinds[kind], figure: grouped(older[kind]) }))}`;
+  html`${RETENTION_KINDS.map((kind) => tile({ key: kind, label: texts.kinds[kind], value: grouped(older[kind]) }))}`;
 
 const show = async (request: PageRequest, problem: Problem | null = null): Promise<View> => {
   const { act, form, query } = request;

@@ -32,7 +32,7 @@ const texts = {
   save: 'Save',
   saveLead: 'Every process takes a change over within a second. What is on its way is not lost.',
   ofFile: 'This connector is configured in the connector file. Change it there.',
-  figures: 'Now',
+  tilesName: 'Now',
   waiting: 'Waiting',
   oldest: (time: string) => `the oldest for ${time}`,
   lastMinute: 'Last minute',
@@ -163,24 +163,24 @@ function stateNote(connector: Connector, zone: string): Html {
   );
 }
 
-function figures(connector: Connector, now: number): Html {
+function tiles(connector: Connector, now: number): Html {
   const { waiting, oldestDueAt, lastMinute, ratePerSecond, permanent, temporary, unknownOutcome, receiptLagMs } =
     connector;
   const oldest = oldestDueAt === null ? '' : texts.oldest(durationSaid(Math.max(0, now - Date.parse(oldestDueAt))));
-  return html`<ul class="tiles" aria-label="${texts.figures}">${[
-    tile({ key: 'waiting', label: texts.waiting, figure: grouped(waiting), more: oldest }),
-    tile({ key: 'rate', label: texts.lastMinute, figure: grouped(lastMinute), more: texts.limit(ratePerSecond) }),
-    tile({ key: 'accepted', label: texts.accepted, figure: grouped(connector.accepted), more: texts.allTime }),
+  return html`<ul class="tiles" aria-label="${texts.tilesName}">${[
+    tile({ key: 'waiting', label: texts.waiting, value: grouped(waiting), more: oldest }),
+    tile({ key: 'rate', label: texts.lastMinute, value: grouped(lastMinute), more: texts.limit(ratePerSecond) }),
+    tile({ key: 'accepted', label: texts.accepted, value: grouped(connector.accepted), more: texts.allTime }),
     tile({
       key: 'refused',
       label: texts.refused,
-      figure: grouped(permanent),
+      value: grouped(permanent),
       more: texts.others(temporary, unknownOutcome),
     }),
     tile({
       key: 'lag',
       label: texts.lag,
-      figure: receiptLagMs === null ? texts.none : durationSaid(receiptLagMs),
+      value: receiptLagMs === null ? texts.none : durationSaid(receiptLagMs),
       more: texts.half,
     }),
   ]}</ul>`;
@@ -219,7 +219,7 @@ async function show(request: PageRequest, { problem = null, tested = html`` }: S
           submit: texts.save,
           isPrimary: true,
         });
-  const main = html`${backLink(HERE, listTexts.title)}${head(name, lead, toggle)}${noticeOf(request, texts.notices)}${problemNote(problem, labelsOf(kind.fields))}${tested}${stateNote(connector, zone)}${figures(connector, now)}
+  const main = html`${backLink(HERE, listTexts.title)}${head(name, lead, toggle)}${noticeOf(request, texts.notices)}${problemNote(problem, labelsOf(kind.fields))}${tested}${stateNote(connector, zone)}${tiles(connector, now)}
 <div class="cols"><div class="stack">${settings}${panel({ title: texts.chart(name), content: dayChart(texts.chart(name), hours, now, zone) })}</div><div class="stack">${testPanels(request, connector)}${lastPanel(connector, zone)}${connector.origin === 'file' ? '' : removePanel(here)}</div></div>`;
   return screen(name, 'connectors', main, problem);
 }
@@ -253,7 +253,7 @@ function lastPanel(
           title: texts.unread,
           content: html`<p>${texts.unreadLead} ${time(unreadAnswerAt, zone)}</p><pre><code>${unreadAnswer}</code></pre>`,
         });
-  return html`${panel({ title: texts.figures, content: facts(rows) })}${unread}`;
+  return html`${panel({ title: texts.tilesName, content: facts(rows) })}${unread}`;
 }
 
 const removePanel = (here: string): Html =>

@@ -256,7 +256,7 @@ const columnName = (index: number, example: string): string => {
 
 function countsOf(name: string, found: Found): Html {
   const names = ['added', 'changed', 'unchanged', 'duplicates', 'bad', 'groupsAdded'] as const;
-  return html`<p>${texts.counts(name, found.rows)}</p><ul class="tiles" aria-label="${texts.counted}">${names.map((each) => tile({ key: each, label: texts[each], figure: grouped(found[each]) }))}</ul>`;
+  return html`<p>${texts.counts(name, found.rows)}</p><ul class="tiles" aria-label="${texts.counted}">${names.map((each) => tile({ key: each, label: texts[each], value: grouped(found[each]) }))}</ul>`;
 }
 
 interface FaultRow extends Row {

@@ -22,7 +22,7 @@ import { statusCell } from './status-cell.ts';
 const texts = {
   title: 'Sent together',
   lists: { sent: 'Sent', scheduled: 'Scheduled' },
-  figures: 'What became of it',
+  tilesName: 'What became of it',
   tiles: {
     delivered: 'Delivered',
     failed: 'Not delivered',
@@ -152,19 +152,19 @@ function summaryOf({ zone, base }: PageRequest, batch: Batch, forecast: Forecast
   const to = (state: string) => `${base}/batches/${batchId}?state=${state}`;
   const waiting = waitingOf(batch);
   const ended = accepted - waiting - submitted - unknown;
-  const figures = [
-    tile({ key: 'delivered', label: texts.tiles.delivered, figure: grouped(delivered), href: to('delivered') }),
-    tile({ key: 'failed', label: texts.tiles.failed, figure: grouped(failed + resent), href: to('failed') }),
-    tile({ key: 'onWay', label: texts.tiles.onWay, figure: grouped(submitted), href: to('submitted') }),
+  const tiles = [
+    tile({ key: 'delivered', label: texts.tiles.delivered, value: grouped(delivered), href: to('delivered') }),
+    tile({ key: 'failed', label: texts.tiles.failed, value: grouped(failed + resent), href: to('failed') }),
+    tile({ key: 'onWay', label: texts.tiles.onWay, value: grouped(submitted), href: to('submitted') }),
     tile({
       key: 'waiting',
       label: texts.tiles.waiting,
-      figure: grouped(waiting),
+      value: grouped(waiting),
       href: to(batch.inSchedule > 0 ? 'scheduled' : 'queued'),
     }),
-    tile({ key: 'cost', label: texts.tiles.cost, figure: grouped(used), more: texts.costSaid(used, credits) }),
+    tile({ key: 'cost', label: texts.tiles.cost, value: grouped(used), more: texts.costSaid(used, credits) }),
   ];
-  return html`<ul class="tiles" aria-label="${texts.figures}">${figures}</ul>
+  return html`<ul class="tiles" aria-label="${texts.tilesName}">${tiles}</ul>
 <div class="stack tight">${meter(batch)}<p class="small">${texts.progress(ended, accepted)}. ${countsSaid(batch)}</p></div>
 ${forecast === null ? '' : forecastSaid(forecast, batch, zone)}`;
 }

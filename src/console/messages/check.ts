@@ -36,7 +36,7 @@ import { type Recipient, type Recipients, readLine, readRecipients } from './rec
 const texts = {
   title: 'Check before sending',
   steps: ['Write', 'Check', 'Sent'],
-  figures: 'What will happen',
+  tilesName: 'What will happen',
   willGo: 'Will go',
   willNotGo: 'Will not go',
   texts: 'Text',
@@ -257,7 +257,7 @@ async function checkPage(request: PageRequest, key: string, written: Written, ch
 ${sentBefore === null ? '' : note('bad', html`<p>${texts.before} ${time(sentBefore, zone)}</p>`)}
 ${left < 0n ? note('bad', texts.missing(-left)) : ''}
 ${checked.isPast ? note('wait', texts.past) : ''}${checked.isShifted ? note('wait', html`<p>${texts.shifted} ${time(checked.dueAt, zone)}</p>`) : ''}
-<ul class="tiles" aria-label="${texts.figures}">${tile({ key: 'goes', label: texts.willGo, figure: grouped(checked.accepted) })}${tile({ key: 'refused', label: texts.willNotGo, figure: grouped(checked.refused.length) })}${tile({ key: 'cost', label: texts.cost, figure: grouped(checked.credits), more: `${texts.costSaid(checked.credits, checked.parts)}. ${afterwards}` })}</ul>
+<ul class="tiles" aria-label="${texts.tilesName}">${tile({ key: 'goes', label: texts.willGo, value: grouped(checked.accepted) })}${tile({ key: 'refused', label: texts.willNotGo, value: grouped(checked.refused.length) })}${tile({ key: 'cost', label: texts.cost, value: grouped(checked.credits), more: `${texts.costSaid(checked.credits, checked.parts)}. ${afterwards}` })}</ul>
 ${written.duplicates > 0 ? note('', texts.duplicates(written.duplicates)) : ''}
 ${missingNote(checked.refused)}
 ${panel({ title: hasFields(form.raw('text')) ? texts.asRead : texts.texts, content: html`${previews}` })}

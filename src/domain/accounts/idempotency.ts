@@ -36,13 +36,13 @@ export async function claimKey(
   now: number,
   token: bigint | null = null,
 ): Promise<Claim | StoredAnswer> {
-  const claim = `${holderName()} ${randomUuid()}`;
+  const claim = `${processName()} ${randomUuid()}`;
   await database.run(sql.forgetAnswers, { before: now - KEPT_MS, limit: FORGOTTEN_AT_ONCE });
   if ((await database.run(sql.claimKey, { key, fingerprint, claim, claimedAt: now, token })) > 0) return { key, claim };
   const found = await database.first(sql.answerOf, { key });
   if (!found) throw inProgress(0); // released meanwhile
   const age = now - Number(found.claimed_at);
-  const isFree = found.status === null && (age >= CLAIM_MS || isHolderGone(found.claim));
+  const isFree = found.status === null && (age >= CLAIM_MS || isProcessGone(found.claim));
   if (age >= KEPT_MS || isFree) {
     const change = { key, fingerprint, claim, claimedAt: now, oldClaim: found.claim };
     if ((await database.run(sql.takeOverKey, change)) > 0) return { key, claim };
@@ -61,16 +61,16 @@ export async function claimKey(
  * process ids are reused. With it, the claims of a process that has died are free at once. A wrong
  * guess does no harm, because the result of a claim that was taken over is not stored.
  */
-const holderName = (): string => {
+const processName = (): string => {
   ownName ??= [hostname().replaceAll(' ', ''), process.pid, startOf(process.pid) ?? ''].join(' ');
   return ownName;
 };
 let ownName: string | undefined;
 
 /** Returns false for a process that may be on another machine. */
-function isHolderGone(holder: string): boolean {
-  const [host = '', pid = '', start = ''] = holder.split(' ');
-  if (`${host} ${pid} ${start}` === holderName() || host !== hostname().replaceAll(' ', '')) return false;
+function isProcessGone(name: string): boolean {
+  const [host = '', pid = '', start = ''] = name.split(' ');
+  if (`${host} ${pid} ${start}` === processName() || host !== hostname().replaceAll(' ', '')) return false;
   if (!/^[1-9]\d{0,9}$/.test(pid)) return false;
   try {
     process.kill(Number(pid), 0);

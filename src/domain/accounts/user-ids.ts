@@ -9,7 +9,7 @@ export type Credential = sql.Credential;
 export type UserId = sql.UserId;
 
 /** The account that has this user_id, even if it is revoked. */
-export const ownerOfUserId = async (queries: Queries, hash: string): Promise<bigint | null> =>
+export const accountOfUserId = async (queries: Queries, hash: string): Promise<bigint | null> =>
   (await queries.first(sql.credentialOwner, { hash }))?.account_id ?? null;
 
 export const credentialsOf = async (queries: Queries, account: bigint): Promise<Credential[]> =>
@@ -22,7 +22,7 @@ export async function addCredentials(
   credentials: readonly Credential[],
 ): Promise<void> {
   for (const credential of credentials) {
-    const owner = await ownerOfUserId(queries, credential.hash);
+    const owner = await accountOfUserId(queries, credential.hash);
     if (owner === account) continue;
     if (owner !== null) throw conflict('userID: another account has this user_id');
     await queries.run(sql.addCredential, { account, ...credential });
@@ -52,7 +52,7 @@ export async function addUserId(
   const userId = given.userId ?? newUserId();
   const hash = hashUserId(userId);
   return database.transaction(account, async (queries) => {
-    if ((await ownerOfUserId(queries, hash)) !== null) {
+    if ((await accountOfUserId(queries, hash)) !== null) {
       throw conflict('userId: this user_id exists already. Choose another.');
     }
     await queries.run(sql.addCredential, { account, hash, createdAt: now, revokedAt: null });

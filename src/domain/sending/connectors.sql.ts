@@ -133,18 +133,18 @@ export const setSendsReceipts = statement<One & { sendsReceipts: number }>(
   { affects },
 );
 /**
- * Takes slots for submissions from the rate that all processes share; no row if the last
+ * Takes permits for submissions from the rate that all processes share; no row if the last
  * submissions have used it up. A time far ahead comes from a clock that was put back since.
  */
-export const takeSlots = statement<One & { now: number; until: number; farAhead: number }, { next_slot_at: bigint }>(
-  'connectors.takeSlots',
+export const takePermits = statement<One & { now: number; until: number; farAhead: number }, { next_slot_at: bigint }>(
+  'connectors.takePermits',
   `update carrier_connector set next_slot_at = :until
    where name = :name and (next_slot_at <= :now or next_slot_at > :farAhead) returning next_slot_at`,
   { affects },
 );
-/** Corrects the rate if more or fewer parts were submitted than slots were taken. */
-export const moveSlots = statement<One & { ms: number }>(
-  'connectors.moveSlots',
+/** Corrects the rate if more or fewer parts were submitted than permits were taken. */
+export const correctPermits = statement<One & { ms: number }>(
+  'connectors.correctPermits',
   'update carrier_connector set next_slot_at = next_slot_at + :ms where name = :name',
   { affects },
 );

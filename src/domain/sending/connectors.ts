@@ -151,7 +151,7 @@ async function refuseIfRouted(database: Database, now: () => number, name: strin
 const noDefault = () =>
   conflict('This is the default connector, which accounts use that name no other. Make another one the default first.');
 
-/** What dispatchers write about connectors: outages, counts, and slots of the rate. */
+/** What dispatchers write about connectors: outages, counts, and permits of the rate. */
 function createConnectorState(database: Database, now: () => number) {
   return {
     /** Only the process that notices an outage first emits the event; likewise for its end. */
@@ -185,18 +185,18 @@ function createConnectorState(database: Database, now: () => number) {
       await database.run(sql.setUnreadAnswer, { name, answer, at: now() });
     },
 
-    /** Takes slots for at most `wanted` submissions at this rate; 0 if none are free now. */
-    async takeSlots(name: string, ratePerSecond: number, wanted: number): Promise<number> {
+    /** Takes permits for at most `wanted` submissions at this rate; 0 if none are free now. */
+    async takePermits(name: string, ratePerSecond: number, wanted: number): Promise<number> {
       const at = now();
-      // A tenth of a second at once, so that slots of all processes alternate.
+      // A tenth of a second at once, so that the permits of all processes alternate.
       const count = Math.min(wanted, Math.max(1, Math.floor(ratePerSecond / 10)));
-      const until = at + slotsMs(count, ratePerSecond);
-      const row = await database.first(sql.takeSlots, { name, now: at, until, farAhead: at + FAR_AHEAD_MS });
+      const until = at + permitsMs(count, ratePerSecond);
+      const row = await database.first(sql.takePermits, { name, now: at, until, farAhead: at + FAR_AHEAD_MS });
       return row ? count : 0;
     },
-    /** Corrects the rate by the parts beyond the taken slots (below 0 for unused slots). */
-    async moveSlots(name: string, ratePerSecond: number, parts: number): Promise<void> {
-      if (parts !== 0) await database.run(sql.moveSlots, { name, ms: slotsMs(parts, ratePerSecond) });
+    /** Corrects the rate by the parts beyond the taken permits (below 0 for unused ones). */
+    async correctPermits(name: string, ratePerSecond: number, parts: number): Promise<void> {
+      if (parts !== 0) await database.run(sql.correctPermits, { name, ms: permitsMs(parts, ratePerSecond) });
     },
   };
 }
@@ -246,10 +246,10 @@ const isSame = (known: ConnectorRecord, given: NewConnector): boolean =>
   known.submissionsMax === given.submissionsMax &&
   known.ratePerSecond === given.ratePerSecond;
 
-// Longer than the slots of one claim can take: 255 s for a message of 255 parts at 1 part a second.
+// Longer than the permits of one claim can take: 255 s for 255 parts at 1 part a second.
 const FAR_AHEAD_MS = 10 * 60_000;
 
-const slotsMs = (count: number, ratePerSecond: number): number => Math.ceil((count * 1_000) / ratePerSecond);
+const permitsMs = (count: number, ratePerSecond: number): number => Math.ceil((count * 1_000) / ratePerSecond);
 
 function toRecord(row: sql.ConnectorRow): ConnectorRecord {
   const { accepted, temporary, permanent, unknownOutcome, ...values } = sql.connectorColumns.read(row);

@@ -169,8 +169,8 @@ const RULE_EXAMPLE = {
 };
 const HEADER = /^([^:\s]+):\s*(\S.*)$/;
 
-const shownRule = ({ name, stage: reads, address, header, username: owner }: z.output<typeof rule>): string =>
-  `${name}: ${reads} for ${[address, header, owner].filter((each) => each !== null).join(', ')}`;
+const shownRule = ({ name, stage: reads, address, header, username: customer }: z.output<typeof rule>): string =>
+  `${name}: ${reads} for ${[address, header, customer].filter((each) => each !== null).join(', ')}`;
 
 export const migrateClientRules = action({
   name: 'migrate client-rules',
@@ -187,12 +187,12 @@ export const migrateClientRules = action({
   run: async ({ database, now }) => {
     const rules = await createMigrationStages(database, now).rules();
     return {
-      rules: rules.map(({ name, stage, network, header, username: owner, changedAt }) => ({
+      rules: rules.map(({ name, stage, network, header, username: customer, changedAt }) => ({
         name,
         stage,
         address: network,
         header: header && `${header.name}: ${header.value}`,
-        username: owner,
+        username: customer,
         changedAt,
       })),
     };

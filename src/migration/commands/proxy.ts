@@ -119,7 +119,7 @@ async function runProxy(session: Session, command: Command): Promise<number> {
   const told = createRepeat({
     clock: systemClock,
     everyMs: 60_000,
-    work: async () => log.info(Object.fromEntries(created.pendingCounts.totals), 'calls so far'),
+    work: async () => log.info(Object.fromEntries(created.pendingCounts.sinceStart), 'calls so far'),
     failed: () => {},
   });
   told.start();

@@ -177,7 +177,7 @@ export const replayCommand = (): Command =>
 
 async function runReplay(files: readonly string[], config: Config, command: Command): Promise<number> {
   const { against, users, readsOnly, copy, dryRun, json } = command.opts();
-  const { CLASSES, totalsOf, isReplayEqual, newReport, replayOne, userIdsOf } = await import('../compare/replay.ts');
+  const { CLASSES, countsOf, isReplayEqual, newReport, replayOne, userIdsOf } = await import('../compare/replay.ts');
   const { readRecording } = await import('../compare/recording.ts');
   const { createOldServer } = await import('../old-server/old-server.ts');
   const { createArrivals } = await import('../copy/arrivals.ts');
@@ -222,9 +222,9 @@ async function runReplay(files: readonly string[], config: Config, command: Comm
     server.close();
     calls.close();
   }
-  const totals = totalsOf(report);
-  if (json) print(JSON.stringify(plain(report, totals)));
-  else for (const line of linesOf(report, totals, CLASSES)) print(harmless(line));
+  const counts = countsOf(report);
+  if (json) print(JSON.stringify(plain(report, counts)));
+  else for (const line of linesOf(report, counts, CLASSES)) print(harmless(line));
   return isReplayEqual(report) ? 0 : 1;
 }
 
@@ -251,9 +251,10 @@ function showProgress(sent: number, all: number): void {
   if (process.stderr.isTTY && sent % 25 === 0) process.stderr.write(`\r${sent} of ${all}…\u001b[K\r`);
 }
 
-const plain = ({ sent, left, rows, knownDifferences, differences }: ReplayReport, totals: Totals) => ({
+const plain = ({ sent, left, rows, knownDifferences, differences }: ReplayReport, all: Counts) => ({
   sent,
-  totals: Object.fromEntries(totals),
+  counts: Object.fromEntries(all),
+  totals: Object.fromEntries(all), // the former name
   leftOut: Object.fromEntries(left),
   operations: [...rows.values()].map(({ operation, protocol, counts }) => ({
     operation,
@@ -264,15 +265,15 @@ const plain = ({ sent, left, rows, knownDifferences, differences }: ReplayReport
   differences,
 });
 
-type Totals = ReadonlyMap<string, number>;
+type Counts = ReadonlyMap<string, number>;
 
-function linesOf(report: ReplayReport, totals: Totals, classes: Readonly<Record<string, string>>): string[] {
+function linesOf(report: ReplayReport, all: Counts, classes: Readonly<Record<string, string>>): string[] {
   const { sent, left, rows, knownDifferences, differences } = report;
   const counted = (counts: ReadonlyMap<string, number>) =>
     [...counts].map(([name, total]) => `${total} ${name}`).join(', ');
   return [
     `Sent ${sent}.${left.size > 0 ? ` Left out: ${counted(left)}.` : ''}`,
-    ...[...totals].map(([name, total]) => `${String(total).padStart(7)}  ${name.padEnd(18)}  ${classes[name]}`),
+    ...[...all].map(([name, total]) => `${String(total).padStart(7)}  ${name.padEnd(18)}  ${classes[name]}`),
     '',
     ...[...rows.values()].map(({ operation, protocol, counts }) => `${operation} ${protocol}: ${counted(counts)}`),
     ...[...knownDifferences].map(

@@ -57,15 +57,15 @@ export const CLASSES: Readonly<Record<string, string>> = {
 };
 
 /** The counts of all operations together. */
-export function totalsOf({ rows }: ReplayReport): Map<string, number> {
+export function countsOf({ rows }: ReplayReport): Map<string, number> {
   const of = (name: string): number => [...rows.values()].reduce((sum, { counts }) => sum + (counts.get(name) ?? 0), 0);
   return new Map(Object.keys(CLASSES).map((name) => [name, of(name)]));
 }
 
 /** Whether every compared answer equals the recorded one. */
 export const isReplayEqual = (report: ReplayReport): boolean => {
-  const totals = totalsOf(report);
-  return report.sent > 0 && totals.get('different') === 0 && totals.get('failed') === 0;
+  const counts = countsOf(report);
+  return report.sent > 0 && counts.get('different') === 0 && counts.get('failed') === 0;
 };
 
 /** The user_ids of accounts, by their names in recordings. */

@@ -2,7 +2,7 @@ import { conflict } from '../../base/problem.ts';
 import { type Account, addAccount, findAccountNamed, setProfile } from '../../domain/accounts/accounts.ts';
 import { snapshotOf } from '../../domain/accounts/ids.ts';
 import { balancesOf, move, type NewMovement, type Side } from '../../domain/accounts/ledger.ts';
-import { addCredentials, type Credential, ownerOfUserId } from '../../domain/accounts/user-ids.ts';
+import { accountOfUserId, addCredentials, type Credential } from '../../domain/accounts/user-ids.ts';
 import { allContacts, type Contact, deleteContacts, putContacts, withKey } from '../../domain/contacts/contacts.ts';
 import { allGroups, deleteGroups, putGroups } from '../../domain/contacts/groups.ts';
 import { allTemplates, replaceTemplates } from '../../domain/contacts/templates.ts';
@@ -70,11 +70,11 @@ export async function copyAccount(
 }
 
 async function targetOf(database: Database, username: string, hash: string): Promise<bigint | null> {
-  const owner = await ownerOfUserId(database, hash);
+  const known = await accountOfUserId(database, hash);
   const named = (await findAccountNamed(database, username))?.id ?? null;
-  const found = owner ?? named;
+  const found = known ?? named;
   if (found === null) return null;
-  if (owner !== null && named !== owner) {
+  if (known !== null && named !== known) {
     throw conflict(`username: the user_id belongs to another account of Columba than ${username}`);
   }
   if (!(await copyProgress(database, found))) {

@@ -100,11 +100,11 @@ const COUNTED_BY: Readonly<Record<string, string>> = {
 export class CapsLearner {
   readonly #seen = new Map<string, CapStatistics>();
   /** The last count by list and account. */
-  readonly #totals = new Map<string, number>();
+  readonly #counts = new Map<string, number>();
 
   see({ name, account, texts }: Observation, value: unknown): void {
     const listed = COUNTED_BY[name];
-    if (listed !== undefined) this.#totals.set(`${listed} ${account}`, Number(value));
+    if (listed !== undefined) this.#counts.set(`${listed} ${account}`, Number(value));
     const asked = Number(texts.max_count?.[0] ?? texts.max?.[0] ?? Number.NaN);
     if (!Object.hasOwn(LIST_ORDERS, name) || !Array.isArray(value) || !Number.isFinite(asked)) return;
     const rows = value.length;
@@ -115,7 +115,7 @@ export class CapsLearner {
     if (asked <= rows) return;
     seen.answers += 1;
     seen.accounts.add(String(account));
-    if ((this.#totals.get(`${name} ${account}`) ?? 0) > rows) seen.proven += 1;
+    if ((this.#counts.get(`${name} ${account}`) ?? 0) > rows) seen.proven += 1;
   }
 
   /** A cap is certain if a count showed more rows, and likely if several accounts got it. */

@@ -117,14 +117,14 @@ async function readContacts(from: OldAccount, remarks: string[]): Promise<{ grou
   return { groups, contacts: uniqueBy(contacts, ({ id }) => id, 'contact', remarks) };
 }
 
-/** Whether the totals of groups follow from the contacts, so that no list of a group is needed. */
+/** Whether the sizes of groups follow from the contacts, so that no list of a group is needed. */
 function isInOneGroup(groups: readonly ValueRecord[], contacts: readonly ValueRecord[]): boolean {
-  const totals = new Map<string, number>();
+  const counts = new Map<string, number>();
   for (const { groupid } of contacts) {
     const group = String(groupid ?? '').trim();
-    totals.set(group, (totals.get(group) ?? 0) + 1);
+    counts.set(group, (counts.get(group) ?? 0) + 1);
   }
-  return groups.every(({ id, total }) => (totals.get(String(id)) ?? 0) === total);
+  return groups.every(({ id, total }) => (counts.get(String(id)) ?? 0) === total);
 }
 
 async function readTemplates(from: OldAccount, remarks: string[]): Promise<string[]> {

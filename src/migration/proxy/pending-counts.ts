@@ -25,8 +25,8 @@ export interface PendingCounts {
   addLatency(key: OperationKey, side: 'old' | 'our', ms: number): void;
   /** Writes the counts since the last time. If that fails, they stay for the next time. */
   flush(): Promise<void>;
-  /** The totals of this process since its start, by name. */
-  readonly totals: ReadonlyMap<string, number>;
+  /** The counts of this process since its start, by name. */
+  readonly sinceStart: ReadonlyMap<string, number>;
 }
 
 /** 32 operations in 4 protocols, with outcomes, known differences and latencies. */
@@ -38,7 +38,7 @@ export function createPendingCounts(
 ): PendingCounts {
   let counts = new Map<string, { -readonly [K in keyof Counted]: Counted[K] }>();
   let examples = new Map<string, Example[]>();
-  const totals = new Map<string, number>();
+  const sinceStart = new Map<string, number>();
 
   function add({ operation, protocol }: OperationKey, name: string, total: number): string {
     const key = `${operation}\n${protocol}\n${name}`;
@@ -49,10 +49,10 @@ export function createPendingCounts(
   }
 
   return {
-    totals,
+    sinceStart,
     add({ operation, protocol }, name, example) {
       const key = add({ operation, protocol }, name, 1);
-      totals.set(name, (totals.get(name) ?? 0) + 1);
+      sinceStart.set(name, (sinceStart.get(name) ?? 0) + 1);
       if (example === undefined) return;
       const kept = examples.get(key) ?? [];
       if (kept.length < EXAMPLES_MAX) examples.set(key, [...kept, { operation, protocol, name, example, at: now() }]);

@@ -105,7 +105,7 @@ ${noticeOf(request, texts.notices)}${problemNote(problem, LABELS)}${filter}${lis
 
 function cellsOf({ zone }: PageRequest, client: Client): Html[] {
   const { agent, address, account, isKnown, calls, silentDays } = client;
-  const owner = isKnown
+  const customer = isKnown
     ? html`<a href="/console/accounts/${encodeURIComponent(account)}">${account}</a>`
     : account === ''
       ? html`<span class="quiet">${texts.noAccount}</span>`
@@ -114,7 +114,7 @@ function cellsOf({ zone }: PageRequest, client: Client): Html[] {
   return [
     html`<bdi>${agent === '' ? texts.noAgent : agent}</bdi>`,
     html`<code class="num">${address}</code>`,
-    owner,
+    customer,
     num(client.callsPerDay),
     html`${time(client.lastSeen, zone)}${silence}`,
     callList(calls),

@@ -53,14 +53,14 @@ export async function putClientRule(
 ): Promise<void> {
   checkRule(rule);
   const { name, username, network, header, stage } = rule;
-  const owner = username === null ? null : await accountId(database, username);
+  const customer = username === null ? null : await accountId(database, username);
   const known = await clientRules(database);
   if (known.length >= CLIENT_RULES_MAX && !known.some((each) => each.name === name)) {
     throw conflict(`There are ${CLIENT_RULES_MAX} rules already. Remove one first.`);
   }
   await database.run(sql.putClientRule, {
     name,
-    owner,
+    customer,
     network: network ?? '',
     header: header?.name.toLowerCase() ?? '',
     headerValue: header?.value ?? '',

@@ -106,9 +106,9 @@ export const summary = statement<
 >(
   'migrationClients.summary',
   `select count(*) as clients, cast(coalesce(sum(case when last_at < :silentBefore then 1 else 0 end), 0) as bigint) as silent,
-     count(distinct case when hash is not null and owner is null and last_at >= :since then account_name end) as unknown,
+     count(distinct case when hash is not null and customer is null and last_at >= :since then account_name end) as unknown,
      min(first_at) as first_at, max(last_at) as last_at
-   from (select account_name, max(migration_client.user_id_hash) as hash, max(credential.account_id) as owner,
+   from (select account_name, max(migration_client.user_id_hash) as hash, max(credential.account_id) as customer,
        min(first_at) as first_at, max(last_at) as last_at
      from migration_client left join credential on credential.user_id_hash = migration_client.user_id_hash
      group by account_name, agent, address) as counted`,

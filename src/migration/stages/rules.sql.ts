@@ -21,7 +21,7 @@ export const clientRules = statement<{ limit: number }, ClientRuleRow>(
 );
 export const putClientRule = statement<{
   name: string;
-  owner: bigint | null;
+  customer: bigint | null;
   network: string;
   header: string;
   headerValue: string;
@@ -30,7 +30,7 @@ export const putClientRule = statement<{
 }>(
   'migrationRules.put',
   `insert into migration_client_rule (name, account_id, network, header, header_value, stage, changed_at)
-   values (:name, :owner, :network, :header, :headerValue, :stage, :at)
+   values (:name, :customer, :network, :header, :headerValue, :stage, :at)
    on conflict (name) do update set account_id = excluded.account_id, network = excluded.network,
      header = excluded.header, header_value = excluded.header_value, stage = excluded.stage, changed_at = excluded.changed_at`,
   { affects: 'none' },

@@ -42,7 +42,7 @@ const ONE_WAY =
 
 const LEAD_FIRST =
   'The stage alone has no way back without loss, and is reached from lead: move each account to lead first, and stay ' +
-  'there until its owner sees no difference. Force it if you accept the loss.';
+  'there until its customer sees no difference. Force it if you accept the loss.';
 
 export interface StageOfUserId {
   readonly account: bigint;

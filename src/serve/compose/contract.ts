@@ -107,8 +107,8 @@ export async function createApp(config: Config, deps: AppDependencies) {
     admitCachedAccount: (account) => admission.admitAccount(account as Caller),
     admitReading: admission.admitReading,
     readingSucceeded: admission.readingSucceeded,
-    admitPieces: (owner) => server?.admitPieces(owner),
-    ownerOf: accountIdOf,
+    admitPieces: (receiver) => server?.admitPieces(receiver),
+    receiverOf: accountIdOf,
     responseCache,
     ...(pages && { pages }),
     observe(exchange) {

@@ -65,7 +65,7 @@ export function createMetrics(sources: Sources, version: string): Metrics {
     ),
     failuresMetric(() => [denials, ...(sources.webFailures?.() ?? [])]),
     odditiesMetric(() => sources.oddities?.() ?? []),
-    ...totalsOf(sources),
+    ...countersOf(sources),
   ]) {
     registry.registerMetric(metric);
   }
@@ -90,7 +90,7 @@ export function createMetrics(sources: Sources, version: string): Metrics {
 }
 
 /** What other parts of the process have counted since its start. */
-const totalsOf = (sources: Sources) => [
+const countersOf = (sources: Sources) => [
   ...total(
     'columba_response_bytes_total',
     'Bytes of responses, as they were sent.',

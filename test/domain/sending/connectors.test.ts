@@ -15,17 +15,17 @@ onEveryEngine('connectors', (engine) => {
     const { database, now, clock } = await openSending(engine, t);
     const [one, other] = [createConnectors(database, now), createConnectors(database, now)];
     await one.put(LOOPBACK);
-    assert.equal(await one.takeSlots('loopback', 20, 10), 2, 'a tenth of a second at once');
-    assert.equal(await other.takeSlots('loopback', 20, 10), 0);
+    assert.equal(await one.takePermits('loopback', 20, 10), 2, 'a tenth of a second at once');
+    assert.equal(await other.takePermits('loopback', 20, 10), 0);
     clock.now += 99;
-    assert.equal(await other.takeSlots('loopback', 20, 10), 0);
+    assert.equal(await other.takePermits('loopback', 20, 10), 0);
     clock.now += 1;
-    assert.equal(await other.takeSlots('loopback', 20, 10), 2);
-    await other.moveSlots('loopback', 20, -2);
-    assert.equal(await one.takeSlots('loopback', 1, 10), 1, 'slots that were not used are free again');
-    assert.equal(await one.takeSlots('loopback', 1, 10), 0);
+    assert.equal(await other.takePermits('loopback', 20, 10), 2);
+    await other.correctPermits('loopback', 20, -2);
+    assert.equal(await one.takePermits('loopback', 1, 10), 1, 'permits that were not used are free again');
+    assert.equal(await one.takePermits('loopback', 1, 10), 0);
     clock.now -= 3_600_000;
-    assert.equal(await one.takeSlots('loopback', 1, 10), 1, 'a clock that was put back does not stop it');
+    assert.equal(await one.takePermits('loopback', 1, 10), 1, 'a clock that was put back does not stop it');
   });
 
   test('processes that start at once do not make each other restart the built-in connector', async (t) => {

@@ -94,14 +94,14 @@ export const tokenAdd = action({
     say: ({ name, token }) => `Added the token ${name}, which cannot be shown again:\n${token}`,
   },
   run: async ({ database, now }, { body }, { expiresAt: ends = null }) => {
-    const { name, scopes: given, username: owner, expiresAt = ends } = body;
+    const { name, scopes: given, username: customer, expiresAt = ends } = body;
     if (ends !== null && (expiresAt ?? ends) > ends)
       throw badField('expiresAt', 'the token that you use expires before that');
-    const allowed: readonly Scope[] = owner === undefined ? scopes : accountScopes;
+    const allowed: readonly Scope[] = customer === undefined ? scopes : accountScopes;
     const tooMuch = given.find((each) => !allowed.includes(each));
     if (tooMuch) throw badField('scopes', `a token of an account cannot have the scope ${tooMuch}`);
     if (expiresAt !== null && expiresAt <= now()) throw badField('expiresAt', 'expected an instant in the future');
-    const account = owner === undefined ? null : await accountId(database, owner);
+    const account = customer === undefined ? null : await accountId(database, customer);
     const wanted = { name, account, scopes: [...new Set(given)], expiresAt };
     const { token, secret } = await addToken(database, wanted, now());
     return { token: secret, ...shown(token) };

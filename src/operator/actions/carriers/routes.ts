@@ -88,10 +88,10 @@ export const routePut = action({
     body: { username: 'acme', destination: '31234', keyword: 'WIN', priority: 10 },
     output: EXAMPLE,
   },
-  command: { say: ({ name: made, username: owner }) => `The route ${made} leads to ${owner}.` },
+  command: { say: ({ name: made, username: customer }) => `The route ${made} leads to ${customer}.` },
   run: async (services, { params, body }) => {
-    const { username: owner, destination = null, keyword: word = null, priority = 0, sharedOptOut = false } = body;
-    const given = { name: params.name, destination, keyword: word, priority, username: owner, sharedOptOut };
+    const { username: customer, destination = null, keyword: word = null, priority = 0, sharedOptOut = false } = body;
+    const given = { name: params.name, destination, keyword: word, priority, username: customer, sharedOptOut };
     const { route: made, isNew } = await domainOf(services).routing.put(given);
     return isNew ? withStatus(201, shown(made)) : shown(made);
   },

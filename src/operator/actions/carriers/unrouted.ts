@@ -96,8 +96,8 @@ export const unroutedAssign = action({
     say: (output) => `The message is in the inbox of ${output.username} as ${output.id}.`,
   },
   run: async (services, input) => {
-    const { username: owner } = input.body;
-    return { username: owner, id: await domainOf(services).unrouted.assign(input.params.id, owner) };
+    const { username: customer } = input.body;
+    return { username: customer, id: await domainOf(services).unrouted.assign(input.params.id, customer) };
   },
 });
 
