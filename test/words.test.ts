@@ -76,7 +76,7 @@ describe('words', () => {
   const ACCEPTING = [
     'src/config/settings.ts',
     'src/domain/accounts/events.ts',
-    'src/operator/actions/{accounts/{accounts,service},carriers/connectors,messages/sending}.ts',
+    'src/operator/actions/{accounts/{account-fields,service},carriers/connectors,messages/sending}.ts',
     'src/serve/telemetry/sending-metrics.ts',
     'src/store/schema/{migrations,operator,sending}.ts',
     'src/store/sqlite/older-schema.ts',
