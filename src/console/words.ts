@@ -49,6 +49,26 @@ export function time(at: number | string | null, zone: string): Cell {
   return { ...html`<time datetime="${rfc3339(date)}">${day}, ${clockOf(local)}</time>`, kind: 'time' };
 }
 
+/** An instant in other words than its whole time, which the script puts into the title. */
+export const timeAs = (at: number, words: string): Html =>
+  html`<time class="time" datetime="${rfc3339(new Date(at))}">${words}</time>`;
+
+const localDate = (at: number, zone: string): Date => new Date(at + offsetOf(at, zone));
+
+/** An instant on a day that is known, as `14:05`. */
+export function clockTime(at: number, zone: string): Html {
+  const local = localDate(at, zone);
+  return timeAs(at, `${two(local.getUTCHours())}:${two(local.getUTCMinutes())}`);
+}
+
+/** An instant where there is little room: the clock if it is today, else the day. */
+export function listTime(at: number, zone: string, now: number): Html {
+  const [local, today] = [localDate(at, zone), localDate(now, zone)];
+  if (local.toISOString().slice(0, 10) === today.toISOString().slice(0, 10)) return clockTime(at, zone);
+  const year = local.getUTCFullYear() === today.getUTCFullYear() ? '' : ` ${local.getUTCFullYear()}`;
+  return timeAs(at, `${local.getUTCDate()} ${MONTHS[local.getUTCMonth()] ?? ''}${year}`);
+}
+
 const clockOf = (date: Date): string =>
   `${two(date.getUTCHours())}:${two(date.getUTCMinutes())}:${two(date.getUTCSeconds())}`;
 

@@ -38,6 +38,57 @@ onEveryEngine('conversations of the console', (engine) => {
     assert.doesNotMatch((await client.get('/console/conversations')).text, /class="fresh"/, 'a reply marks as read');
   });
 
+  test('the tabs of the list show unread, unanswered and failed conversations, and a button marks one as read', async (t) => {
+    const api = await startOperatorApi(engine, 'empty');
+    t.after(() => api.stop());
+    await act(api, 'account add', { body: { ...params, region: 'ZA', credits: '9' } });
+    const receive = (sender: string, text: string) => act(api, 'inbox receive', { params, body: { sender, text } });
+    const record = (recipient: string, status: string) =>
+      act(api, 'message record', { params, body: { recipient, text: `it is ${status}`, status } });
+    await receive('+27825550201', 'first question');
+    await receive('+27825550202', 'answered');
+    await record('+27825550202', 'DELIVERED');
+    await record('+27825550203', 'UNDELIVERABLE');
+    const client = await signedIn(api, params);
+    const shown = async (show: string) => {
+      const { text } = await client.get(`/console/conversations?show=${show}`);
+      return [...text.matchAll(/<li data-key="\+2782555020(\d)"/g)].map((match) => match[1]).sort();
+    };
+    assert.deepEqual(await shown('unread'), ['1', '2']);
+    assert.deepEqual(await shown('unanswered'), ['1']);
+    assert.deepEqual(await shown('failed'), ['3']);
+    assert.deepEqual(await shown(''), ['1', '2', '3']);
+    const path = '/console/conversation?with=%2B27825550201';
+    assert.match((await client.get(path)).text, /<span class="badge">1 new<\/span>.*Mark as read.*first question/s);
+    assert.deepEqual(await shown('unread'), ['1', '2'], 'a look changes nothing');
+    await client.post('/console/conversation', { with: '+27825550201', act: 'read' });
+    assert.deepEqual(await shown('unread'), ['2']);
+    assert.doesNotMatch((await client.get(path)).text, /Mark as read/);
+    assert.match((await client.get('/console/conversations?show=failed&list=0.x')).text, /No last message/);
+  });
+
+  test('beside a conversation stand the group, what is scheduled next, and whether the number is on the blacklist', async (t) => {
+    const api = await startOperatorApi(engine, 'empty');
+    t.after(() => api.stop());
+    await act(api, 'account add', { body: { ...params, region: 'ZA', credits: '9' } });
+    const { id: groupId } = await act<{ id: string }>(api, 'group add', { params, body: { name: 'Patients' } });
+    await act(api, 'contact add', { params, body: { mobile: '0825550201', name: 'Thandi', groupId } });
+    const later = { recipients: ['+27825550201'], text: 'See you tomorrow', sendAt: '2031-01-01T10:00:00Z' };
+    await act(api, 'message send', { params, body: later });
+    await act(api, 'inbox receive', { params, body: { sender: '+27825550201', text: 'hello' } });
+    const client = await signedIn(api, params);
+    const path = '/console/conversation?with=%2B27825550201';
+    const { text } = await client.get(path);
+    assert.match(text, /<bdi>Patients<\/bdi>.*See you tomorrow.*1 Jan 2031.*1 scheduled message would be cancelled/s);
+    assert.match(text, /id="reply-form"/);
+    await act(api, 'blacklist add', { params, body: { number: '082 555 0201' } });
+    const blocked = (await client.get(path)).text;
+    assert.doesNotMatch(blocked, /id="reply-form"/);
+    assert.match(blocked, /This number is on the blacklist, so nothing is sent to it/);
+    assert.doesNotMatch(blocked, /See you tomorrow/);
+    assert.match((await client.get('/console/blacklist')).text, /<bdi>Thandi<\/bdi>/);
+  });
+
   test('a reply that is refused says why and keeps the text', async (t) => {
     const api = await startOperatorApi(engine, 'empty');
     t.after(() => api.stop());

@@ -96,7 +96,7 @@ async function unanswered(request: PageRequest): Promise<Html[]> {
   const name = (await contactNames(request, [longest.number]))(longest.number);
   const waited = durationSaid(now - longest.lastAt);
   const why = html`${texts.unansweredWhy(name ?? longest.number, waited)} <span class="quiet">${messageText(longest.last?.text ?? null, 80)}</span>`;
-  const to = { href: `${base}/conversations`, act: texts.answer };
+  const to = { href: `${base}/conversations?show=unread`, act: texts.answer };
   return [line('wait', 'chat', texts.unanswered(waiting.length, isAtLeast), why, to)];
 }
 

@@ -14,12 +14,25 @@ const zoned = (options) => {
   }
 };
 const MINUTE = { hour: '2-digit', minute: '2-digit' };
+const DAY = { day: 'numeric', month: 'short' };
+const YEAR = { year: 'numeric' };
+const whole = zoned({ dateStyle: 'long', timeStyle: 'medium' });
 const clock = zoned(MINUTE);
-const calendar = zoned({ year: 'numeric', month: 'numeric', day: 'numeric' });
-const dayAndTime = zoned({ day: 'numeric', month: 'short', ...MINUTE });
-const yearAndTime = zoned({ day: 'numeric', month: 'short', year: 'numeric', ...MINUTE });
-const yearOf = zoned({ year: 'numeric' });
+const calendar = zoned({ ...YEAR, month: 'numeric', day: 'numeric' });
+const yearOf = zoned(YEAR);
 const relative = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto' });
+/** Each way to write a time: today, in this week, in this year, and before. */
+const WAYS = {
+  row: [clock, zoned({ ...DAY, ...MINUTE }), zoned({ ...DAY, ...MINUTE }), zoned({ ...DAY, ...YEAR, ...MINUTE })],
+  list: [clock, zoned({ weekday: 'short' }), zoned(DAY), zoned({ ...DAY, ...YEAR })],
+  day: [null, null, null, zoned({ weekday: 'short', day: 'numeric', month: 'long', ...YEAR })],
+  thread: [clock, clock, clock, clock],
+};
+WAYS.day[1] = WAYS.day[2] = zoned({ weekday: 'short', day: 'numeric', month: 'long' });
+const wayOf = (time) =>
+  WAYS[
+    time.closest('.day') ? 'day' : time.closest('.thread') ? 'thread' : time.closest('.list, .about') ? 'list' : 'row'
+  ];
 
 /**
  * Times in the way of the browser's language, without what goes without saying: the day if it is
@@ -36,10 +49,13 @@ function shortTimes(within) {
         : Math.abs(seconds) < 86_400
           ? [seconds / 3600, 'hour']
           : [seconds / 86_400, 'day'];
-    time.title = `${time.textContent}, ${relative.format(Math.round(value), unit)}`;
+    time.title = `${whole.format(at)}, ${relative.format(Math.round(value), unit)}`;
+    const isThisYear = yearOf.format(at) === yearOf.format(now);
+    const isThisWeek = isThisYear && seconds <= 0 && seconds > -6 * 86_400;
     const isToday = calendar.format(at) === calendar.format(now);
-    const format = isToday ? clock : yearOf.format(at) === yearOf.format(now) ? dayAndTime : yearAndTime;
-    if (!time.closest('.timeline')) time.textContent = format.format(at);
+    const format = wayOf(time)[isToday ? 0 : isThisWeek ? 1 : isThisYear ? 2 : 3];
+    if (time.closest('.timeline')) time.textContent = whole.format(at);
+    else time.textContent = format ? format.format(at) : relative.format(0, 'day');
   }
 }
 

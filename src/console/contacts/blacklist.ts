@@ -14,8 +14,9 @@ import {
   screen,
 } from '../lists.ts';
 import { get, noticed, type PageRequest, post, type View } from '../page-request.ts';
-import { button, formPanel, head, linkButton, named } from '../parts.ts';
+import { acts, button, formPanel, head, linkButton, named, person } from '../parts.ts';
 import { clamped, time } from '../words.ts';
+import { contactNames } from './contact-names.ts';
 
 /** Numbers to which nothing is sent, with the reason. */
 
@@ -51,18 +52,22 @@ const show = async (request: PageRequest, problem: Problem | null = null): Promi
     params: { username: account.username },
     query: pageQuery(request),
   });
+  const names = await contactNames(
+    request,
+    items.map(({ number }) => number),
+  );
   const rows = items.map(({ number, origin, evidence, blockedAt }, index) => ({
     key: number ?? `erased-${index}`,
     cells: [
-      named(
-        number === null ? html`<span class="quiet">${texts.erased}</span>` : html`<span class="tel">${number}</span>`,
-      ),
+      number === null ? named(html`<span class="quiet">${texts.erased}</span>`) : person(number, names(number), null),
       html`${texts.origins[origin] ?? origin}`,
       evidence === null ? html`` : clamped(evidence, 200),
       time(blockedAt, zone),
       number === null
         ? html``
-        : html`<form method="post" action="${base}/blacklist/remove">${hidden({ number })}${button(texts.removeAct, { look: 's', label: `${texts.remove} ${number}` })}</form>`,
+        : acts(
+            html`<form method="post" action="${base}/blacklist/remove">${hidden({ number })}${button(texts.removeAct, { look: 's', label: `${texts.remove} ${number}` })}</form>`,
+          ),
     ],
   }));
   const value = form.text('number') || (query.get('number') ?? '');

@@ -39,6 +39,13 @@ export function createBlacklist(database: Database, regionOfAccount: (account: A
       );
     },
 
+    /** Whether nothing is sent to the number, in whatever notation it is on the blacklist. */
+    async holds(account: AccountKey, number: string): Promise<boolean> {
+      const seenFrom = await regionOfAccount(account);
+      const key = numberKey(number, seenFrom);
+      return (await blacklistedOf(database, account, [key], seenFrom)).has(key);
+    },
+
     /**
      * Removes the entries of the number, in any notation, for which `isWanted` holds. Returns how
      * many those were.

@@ -24,12 +24,16 @@ export interface ConversationPosition {
 export interface Conversations {
   readonly conversations: readonly Conversation[];
   readonly next: ConversationPosition | null;
+  /** Whether it stopped at its limit, before it had a page of wanted ones or reached the end. */
+  readonly isCut: boolean;
   /** Whether some messages that are unread for long are not counted. */
   readonly isUnreadCut: boolean;
 }
 export interface Thread {
   /** The newest messages before the position, oldest first. */
   readonly messages: readonly FoundMessage[];
+  /** What is scheduled for the number, the latest first, if the newest messages were asked for. */
+  readonly scheduled: readonly FoundMessage[];
   /** Where earlier messages are; null if these are all. */
   readonly earlier: Position | null;
 }
@@ -39,11 +43,20 @@ const FIRST_PAGE: ConversationPosition = { at: LAST.at, number: '' };
 const UNREAD_COUNTED_MAX = 1_000;
 /** Numbers that end in the same 6 digits are read too, so a page may take several reads. */
 const READS_MAX = 20;
+/** A list of some of the conversations looks at so many, which takes about 10 ms. */
+export const LOOKED_AT_MAX = 1_000;
+const LOOKED_AT_ONCE = 200;
 
 export function createConversations(database: Database, regionOf: RegionOf) {
   return {
-    /** The conversations with the newest messages first. */
-    async list(account: AccountKey, limit: number, after: ConversationPosition = FIRST_PAGE): Promise<Conversations> {
+    /** The conversations with the newest messages first, all of them or those that are wanted. */
+    async list(
+      account: AccountKey,
+      limit: number,
+      after: ConversationPosition = FIRST_PAGE,
+      isWanted?: (conversation: Conversation) => boolean,
+    ): Promise<Conversations> {
+      if (isWanted) return wantedOf((from) => this.list(account, LOOKED_AT_ONCE, from), limit, after, isWanted);
       const rows = await database.all(sql.conversationsBefore, { account, ...after, limit: limit + 1 });
       const shown = rows.slice(0, limit);
       const positions = shown.map(positionOf);
@@ -59,6 +72,7 @@ export function createConversations(database: Database, regionOf: RegionOf) {
           unread: unread.counts.get(row.number) ?? 0,
         })),
         next: rows.length > limit && last ? { at: Number(last.last_at), number: last.number } : null,
+        isCut: false,
         isUnreadCut: unread.isCut,
       };
     },
@@ -71,20 +85,21 @@ export function createConversations(database: Database, regionOf: RegionOf) {
       const isSame = (other: string | null) =>
         other !== null && (other === number || (same.ends.includes(numberEnd(other)) && same.matches(other)));
       const messages: FoundMessage[] = [];
+      const scheduled: FoundMessage[] = [];
       let position: Position | null = before;
       for (let reads = 0; position !== null && messages.length <= limit && reads < READS_MAX; reads += 1) {
         const entries = await entriesOf(database, account, same.ends.map(numberToken), position, limit + 1);
         const found = await load(database, account, entries);
         for (const entry of entries) {
           const message = found.get(keyOf(entry));
-          if (message && message.kind !== 'scheduled' && isSame(message.number)) messages.push(message);
+          if (message && isSame(message.number)) (message.kind === 'scheduled' ? scheduled : messages).push(message);
         }
         position = entries.length > limit ? (entries.at(-1) ?? null) : null;
       }
       const shown = messages.slice(0, limit);
       const oldest = shown.at(-1);
       const rest = messages.length > limit && oldest ? placeOf(oldest) : position;
-      return { messages: shown.reverse(), earlier: rest };
+      return { messages: shown.reverse(), scheduled, earlier: rest };
     },
 
     /** The number as the list of conversations has it. */
@@ -100,6 +115,30 @@ export function createConversations(database: Database, regionOf: RegionOf) {
       return unread.filter(({ sender }) => isSame(sender)).map(({ id }) => id);
     },
   };
+}
+
+async function wantedOf(
+  read: (after: ConversationPosition) => Promise<Conversations>,
+  limit: number,
+  after: ConversationPosition,
+  isWanted: (conversation: Conversation) => boolean,
+): Promise<Conversations> {
+  const found: Conversation[] = [];
+  let position = after;
+  for (let looked = 0; looked < LOOKED_AT_MAX; looked += LOOKED_AT_ONCE) {
+    const { conversations, next, isUnreadCut } = await read(position);
+    for (const each of conversations.filter(isWanted)) {
+      const last = found.at(-1);
+      if (found.length === limit && last) {
+        const { lastAt: at, number } = last;
+        return { conversations: found, next: { at, number }, isCut: false, isUnreadCut };
+      }
+      found.push(each);
+    }
+    if (next === null) return { conversations: found, next, isCut: false, isUnreadCut };
+    position = next;
+  }
+  return { conversations: found, next: position, isCut: true, isUnreadCut: false };
 }
 
 const KINDS = { received: 1, sent: 2, scheduled: SCHEDULED } as const;
