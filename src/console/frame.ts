@@ -91,7 +91,7 @@ function frame({ title, viewer, current, layout }: Omit<FramedPage, 'main'>, mai
       html` data-zone="${viewer?.zone ?? 'UTC'}"`,
     ],
     skip: texts.skip,
-    header: html`${spriteOf(text === null ? null : before.html + text + after.html)}${before}${layout === undefined ? '' : viewed}`,
+    header: html`${spriteOf(text === null ? null : html`${before}${viewed}`.html + text + after.html)}${before}${layout === undefined ? '' : viewed}`,
     mainAttributes: html`${viewer ? html` class="${layout ?? 'main'}"` : ''} tabindex="-1"`,
     main: html`${layout === undefined ? viewed : ''}${main}${layout === undefined ? zone : ''}`,
     end: html`${after}<p id="live" role="status" aria-live="polite"></p>${viewer ? keysDialog(viewer) : ''}`,

@@ -68,17 +68,19 @@ const changedSaid = ({ changes, fields }: Entry): string => {
 const show = async (request: PageRequest): Promise<View> => {
   const { query, zone } = request;
   const { items, next } = await pageOf(request, PAGE_ROWS, query.get('after'));
-  const rows = items.map((entry) => ({
-    key: entry.id,
-    cells: [
-      named(html`<bdi>${entry.actorName}</bdi>`, texts.kinds[entry.actorKind] ?? entry.actorKind),
-      html`${entry.action}`,
-      html`<bdi>${entry.target}</bdi>`,
-      html`<bdi>${changedSaid(entry)}</bdi>`,
-      html`<span class="num">${entry.address ?? ''}</span>`,
-      time(entry.at, zone),
-    ],
-  }));
+  const rows = items
+    .map((entry) => ({ entry, changed: changedSaid(entry) }))
+    .map(({ entry, changed }) => ({
+      key: entry.id,
+      cells: [
+        named(html`<bdi>${entry.actorName}</bdi>`, texts.kinds[entry.actorKind] ?? entry.actorKind),
+        html`${entry.action}`,
+        html`<bdi>${entry.target}</bdi>`,
+        changed === '' ? html`` : html`<bdi>${changed}</bdi>`,
+        entry.address === null ? html`` : html`<span class="num">${entry.address}</span>`,
+        time(entry.at, zone),
+      ],
+    }));
   const isFiltered = isFilteredBy(request, ...FIELDS);
   const list = listPanel(texts, rows, isFiltered);
   const fields = [

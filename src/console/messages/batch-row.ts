@@ -1,4 +1,4 @@
-import { counted, grouped } from '../../base/counted.ts';
+import { grouped } from '../../base/counted.ts';
 import { type Html, html } from '../../base/html.ts';
 import { type Batch, firstTexts, leftOf, waitingOf, withdrawnOf } from '../../domain/messages/batches.ts';
 import { icon } from '../icons.ts';
@@ -91,10 +91,10 @@ export const firstTextsOf = (
     batches.map(({ batchId }) => batchId),
   );
 
-const whoCell = ({ base }: PageRequest, batch: Batch, text: string | undefined): Cell =>
+const whoCell = ({ base }: PageRequest, batch: Batch, text: string | undefined, people: number): Cell =>
   named(
     html`<a class="open" href="${base}/batches/${String(batch.batchId)}">${icon('people')} ${batchName(batch, text)}</a>`,
-    texts.people(batch.accepted),
+    texts.people(people),
   );
 
 /** For the list of sent messages. */
@@ -102,7 +102,7 @@ export const sentRow = (request: PageRequest, batch: Batch, text: string | undef
   key: `b${batch.batchId}`,
   isFixed: true,
   cells: [
-    whoCell(request, batch, text),
+    whoCell(request, batch, text, batch.accepted),
     wide(html`${meter(batch)}<span class="small">${countsSaid(batch)}</span>`),
     batchChip(batch),
     html``,
@@ -116,9 +116,9 @@ export const scheduledRow = (request: PageRequest, batch: Batch, text: string | 
   key: `b${batch.batchId}`,
   isFixed: true,
   cells: [
-    whoCell(request, batch, text),
+    whoCell(request, batch, text, batch.inSchedule),
     clamped(text ?? null),
-    html`<span class="num">${counted(batch.inSchedule, 'message')}</span>`,
+    html``,
     num(batch.credits - batch.used),
     time(batch.dueAt, request.zone),
   ],
