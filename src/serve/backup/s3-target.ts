@@ -5,7 +5,7 @@ import { backOffMs, spread } from '../../base/back-off.ts';
 import type { Clock } from '../../base/clock.ts';
 import { callHttp, type HttpCall, type HttpOutcome, peerOf } from '../../base/http-client.ts';
 import { problemOf } from './s3-problem.ts';
-import { requestTarget, type SigningKey, signedHeaders } from './signature-v4.ts';
+import { type SigningKey, signed } from './signature-v4.ts';
 import { type BackupTarget, KEY, TargetProblem } from './target.ts';
 
 /**
@@ -65,8 +65,7 @@ export function s3Target(settings: S3Settings, { clock, signal }: S3Dependencies
     const stop = signal?.();
     return callHttp(clock, peerOf(url), {
       method,
-      path: requestTarget(url),
-      headers: signedHeaders({ method, url, body }, settings, clock.now()),
+      ...signed({ method, url, body }, settings, clock.now()),
       body,
       agent,
       timeoutMs: TIMEOUT_MS + Math.ceil(bytes / BYTES_PER_SECOND_MIN) * 1_000,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import { type Clock, systemClock } from '../../../src/base/clock.ts';
 import { type S3Settings, s3Target } from '../../../src/serve/backup/s3-target.ts';
-import { signedHeaders } from '../../../src/serve/backup/signature-v4.ts';
+import { signed } from '../../../src/serve/backup/signature-v4.ts';
 import type { TargetProblem } from '../../../src/serve/backup/target.ts';
 import { ACCESS_KEY, BUCKET, REGION, refuse, SECRET_KEY, startS3Store } from '../../support/s3-store.ts';
 
@@ -26,23 +26,15 @@ const EXAMPLE = {
 };
 
 describe('a signature of version 4', () => {
-  for (const [method, path, headers, body, signature] of [
-    ['GET', 'test.txt', { Range: 'bytes=0-9' }, '', 'f0e8bdb87c964420e857bd35b5d6ed310bd44f0170aba48dd91039c6036bdb41'],
-    [
-      'PUT',
-      'test$file.text',
-      { Date: 'Fri, 24 May 2013 00:00:00 GMT', 'x-amz-storage-class': 'REDUCED_REDUNDANCY' },
-      'Welcome to Amazon S3.',
-      '98ad721746da40c64f1a55b78f14c238d841ea1380cd77a1b5971af0ece108bd',
-    ],
-    ['GET', '?lifecycle', {}, '', 'fea454ca298b7da1c68078a5d1bdbfbbe0d65c699e0f91ac7a200a0136783543'],
-    ['GET', '?max-keys=2&prefix=J', {}, '', '34b48302e7b5fa45bde8084f4b7868a86f0a534bc59db6670ed5711ef69dc6f7'],
+  for (const [query, signature] of [
+    ['lifecycle', 'fea454ca298b7da1c68078a5d1bdbfbbe0d65c699e0f91ac7a200a0136783543'],
+    ['max-keys=2&prefix=J', '34b48302e7b5fa45bde8084f4b7868a86f0a534bc59db6670ed5711ef69dc6f7'],
   ] as const) {
-    test(`${method} /${path} has the signature of Amazon's published example`, () => {
-      const url = new URL(`https://examplebucket.s3.amazonaws.com/${path}`);
+    test(`GET /?${query} has the signature of Amazon's published example`, () => {
+      const url = new URL(`https://examplebucket.s3.amazonaws.com/?${query}`);
       const at = Date.parse('2013-05-24T00:00:00Z');
-      const { authorization } = signedHeaders({ method, url, headers, body: Buffer.from(body) }, EXAMPLE, at);
-      assert.ok(authorization?.endsWith(`Signature=${signature}`), authorization);
+      const { Authorization } = signed({ method: 'GET', url, body: Buffer.alloc(0) }, EXAMPLE, at).headers;
+      assert.ok(Authorization?.endsWith(`Signature=${signature}`), Authorization);
     });
   }
 });
