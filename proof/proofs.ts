@@ -135,7 +135,8 @@ export const proofs: Readonly<Record<string, Proof>> = {
     slice: ['proof/bench'],
   },
   simulator: {
-    proves: 'Simulated days with deaths at any statement, wrong clocks and a failing disk break no promise.',
+    proves:
+      'Simulated days with deaths at any statement, wrong clocks and a failing disk break no promise, nor do broken connections and a failover of PostgreSQL.',
     slice: ['proof/simulator'],
     campaign: 'proof/simulator/run.ts',
   },

@@ -18,15 +18,26 @@ export interface DiskEvents {
   readonly after: (owner: Owner, statement: SeenStatement) => void;
   /** Runs work of the owner in a later step. */
   readonly post: (owner: Owner, work: () => void) => void;
+  /** Runs work of nobody after this time. */
+  readonly later: (ms: number, work: () => void) => void;
 }
 export interface SeenStatement {
   readonly text: string;
   readonly writes: boolean;
   readonly values: readonly unknown[];
   readonly inTransaction: boolean;
+  /** What the transaction under way on this connection has done, for whoever looks at commits. */
+  readonly done: Done;
   /** As SQLite does after some errors. */
   readonly rollBack: () => void;
 }
+export interface Done {
+  /** Attempts that it has written. */
+  claims: { readonly account: bigint; readonly attemptId: string; readonly at: number }[];
+  /** Whether it has changed the queue. */
+  hasQueued: boolean;
+}
+export const nothingDone = (): Done => ({ claims: [], hasQueued: false });
 
 /** The owner is dead: nothing that it does has an effect. */
 export class Dead extends Error {}
@@ -36,7 +47,10 @@ interface Handle {
   readonly prepared: Map<string, StatementSync>;
   owner: Owner | undefined;
   isConfigured: boolean;
+  done: Done;
 }
+
+export const CODES = { busy: 5, readonly: 8, io: 10, full: 13 } as const;
 
 let events: DiskEvents | undefined;
 let isSynced = true;
@@ -60,7 +74,8 @@ class SimulatedDatabase extends Original {
   constructor(path: string, options: { readOnly?: boolean } = {}) {
     super(path, { ...options, timeout: 0 }); // a wait would block the whole world
     this.#key = keyOf(path, options);
-    handles.set(this, { database: this, prepared: new Map(), owner: events?.current(), isConfigured: false });
+    const own = { owner: events?.current(), isConfigured: false, done: nothingDone() };
+    handles.set(this, { database: this, prepared: new Map(), ...own });
   }
 
   override exec(text: string): void {
@@ -116,6 +131,7 @@ class SimulatedDatabase extends Original {
     handles.delete(this);
     if (this.isTransaction) super.exec('rollback');
     handle.owner = undefined;
+    handle.done = nothingDone();
     const free = idle.get(this.#key) ?? [];
     free.push(handle);
     idle.set(this.#key, free);
@@ -171,6 +187,7 @@ function seen<T>(
     writes,
     values,
     inTransaction: database.isTransaction,
+    done: handle.done,
     rollBack: () => {
       if (database.isTransaction) database.reallyExec('rollback');
     },

@@ -1,6 +1,6 @@
-import type { DatabaseSync } from 'node:sqlite';
 import type { Event } from '../checker/history.ts';
 import { tokenOf } from './carrier.ts';
+import type { Observer } from './storage.ts';
 import { TIMES } from './times.ts';
 
 /**
@@ -8,7 +8,7 @@ import { TIMES } from './times.ts';
  * long, or is shown to an operator for no reason, has often found its right end by then.
  */
 export interface InvariantParts {
-  readonly observer: () => DatabaseSync;
+  readonly observer: () => Observer;
   readonly record: (event: Event) => void;
 }
 export type Invariants = ReturnType<typeof createInvariants>;

@@ -2,11 +2,13 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { added, isReached, keep, type Options, openCampaign, summaryOf } from './campaign.ts';
 import { folderOf } from './lay-disk.ts';
+import { planOf, planOnPostgres } from './plan.ts';
 import { jsonOf } from './recorder.ts';
 import { seeds as keptSeeds } from './seeds.ts';
 import { makeTemplate } from './setup.ts';
 import { shrink } from './shrink.ts';
 import { type Simulation, type SimulationOptions, simulate } from './simulate.ts';
+import { type Storage, sqliteStorage } from './storage.ts';
 
 /** The options of run.ts. */
 export interface Values {
@@ -24,6 +26,8 @@ export interface Values {
   readonly shrink: boolean;
   readonly tries: string;
   readonly quiet: boolean;
+  readonly postgres: boolean;
+  readonly failover: boolean;
   readonly kept: boolean;
   readonly 'until-fault': boolean;
 }
@@ -33,9 +37,7 @@ const print = (line: string) => void process.stdout.write(`${line}\n`);
 const QUIET_EVERY = 50;
 
 export async function main(values: Values): Promise<void> {
-  const folder = mkdtempSync(join(folderOf(), 'columba-template-'));
-  process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
-  const template = await makeTemplate(folder);
+  const storages = await storagesOf(values);
   const first = Number(values.seed ?? Date.now() % 1_000_000_000);
   const { campaign } = values;
   const given = optionsOf(values);
@@ -44,7 +46,9 @@ export async function main(values: Values): Promise<void> {
   const isOver = () => campaign !== undefined && isReached(sums);
   if (sums.seeds > 0) print(`continues: ${summaryOf(sums)}`);
   for (const world of worldsOf(values, sums.nextSeed, isOver)) {
-    const options = { ...given, ...world, template };
+    const planned = { ...given, ...world };
+    const plan = values.postgres || values.failover ? planOnPostgres(planned, values.failover) : planOf(planned);
+    const options = { ...planned, plan, lay: () => storages.lay(world.seed) };
     const startedAt = process.cpuUsage();
     const result = await simulate(options);
     const { user, system } = process.cpuUsage(startedAt);
@@ -59,6 +63,21 @@ export async function main(values: Values): Promise<void> {
     if (result.faults.length > 0 && values['until-fault']) break;
   }
   if (sums.seeds > 1) print(summaryOf(sums));
+  await storages.remove();
+}
+
+interface Storages {
+  lay(seed: number): Storage | Promise<Storage>;
+  remove(): void | Promise<void>;
+}
+
+async function storagesOf({ postgres, failover }: Values): Promise<Storages> {
+  if (postgres || failover) return (await import('./postgres/storage.ts')).createServers(failover);
+  const folder = mkdtempSync(join(folderOf(), 'columba-template-'));
+  const remove = () => rmSync(folder, { recursive: true, force: true });
+  process.once('exit', remove);
+  const template = await makeTemplate(folder);
+  return { lay: () => sqliteStorage(template), remove };
 }
 
 const numberOf = (text: string | undefined): number | undefined => (text === undefined ? undefined : Number(text));
@@ -92,10 +111,10 @@ function* worldsOf(
 }
 
 const lineOf = (
-  { seed, hash, hours, messages, deaths, requests, commits, steps, faults }: Simulation,
+  { seed, hash, hours, messages, deaths, requests, commits, steps, faults, notes }: Simulation,
   cpu: number,
 ): string =>
-  `seed ${seed}: ${hash}, ${hours.toFixed(0)} hours, ${messages} messages, ${deaths} deaths, ${requests} requests, ${commits} commits, ${steps} steps, ${cpu.toFixed(2)} s CPU, ${faults.length} faults`;
+  `seed ${seed}: ${hash}, ${hours.toFixed(0)} hours, ${messages} messages, ${deaths} deaths, ${requests} requests, ${commits} commits, ${steps} steps, ${cpu.toFixed(2)} s CPU, ${faults.length} faults${notes === undefined ? '' : `; ${notes}`}`;
 
 /** What repeats this world. */
 const commandOf = ({ seed, hours, nodes, bursts, crashes }: SimulationOptions): string =>
@@ -107,7 +126,7 @@ const commandOf = ({ seed, hours, nodes, bursts, crashes }: SimulationOptions): 
 
 async function tell(result: Simulation, options: SimulationOptions, values: Values): Promise<void> {
   for (const { rule, text } of result.faults.slice(0, 10)) print(`  ${rule}: ${text}`);
-  const again = `${commandOf(options)} --shrink`;
+  const again = `${commandOf(options)}${values.failover ? ' --failover' : values.postgres ? ' --postgres' : ''} --shrink`;
   if (result.faults.length > 0 && !values.shrink) print(`  To see what is needed for it: ${again}`);
   if (values.history) tellHistory(result);
   const [fault] = result.faults;

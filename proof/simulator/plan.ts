@@ -23,7 +23,9 @@ export type EntryKind =
   | 'disk'
   | 'outage'
   | 'backup'
-  | 'restore';
+  | 'restore'
+  | 'commit'
+  | 'failover';
 
 export interface PlanOptions {
   readonly seed: number;
@@ -66,6 +68,22 @@ function addRestore(entries: Omit<PlanEntry, 'id'>[], random: Random, lengthMs: 
   const others = entries.filter(({ kind }) => kind !== 'skew');
   entries.splice(0, entries.length, ...others, { at, kind: 'backup' }, { at: restoredAt, kind: 'restore' });
 }
+
+/**
+ * The same on a real PostgreSQL, which is restored by its own tools: see proof/disasters. Connections break
+ * at commits beside acts. Where there is a standby, the server dies in the middle of a burst.
+ */
+export function planOnPostgres(options: PlanOptions, hasFailover: boolean): PlanEntry[] {
+  const random = createRandom('postgres', options.seed);
+  const entries = planOf(options).filter(({ kind }) => kind !== 'backup' && kind !== 'restore');
+  const acts = entries.filter(({ kind }) => kind === 'act');
+  const broken = acts.filter(() => random.chance(BROKEN_COMMITS)).map(({ at }) => ({ at, kind: 'commit' as const }));
+  const died = hasFailover ? [{ at: random.pick(acts).at, kind: 'failover' as const }] : [];
+  const kept = hasFailover ? entries.filter(({ kind }) => kind !== 'power') : entries; // its standby is the last server
+  return [...kept, ...[...broken, ...died].map((entry, place) => ({ ...entry, id: FIRST_ID_ON_POSTGRES + place }))];
+}
+const BROKEN_COMMITS = 0.3;
+const FIRST_ID_ON_POSTGRES = 1_000_000;
 
 /** Much happens at once, and then nothing for a while: an idle hour costs little. */
 function addBurst(entries: Omit<PlanEntry, 'id'>[], random: Random, begin: number, crashes: number): void {

@@ -24,6 +24,8 @@ const { values, positionals } = parseArgs({
     tries: { type: 'string', default: '300' },
     'until-fault': { type: 'boolean', default: false },
     quiet: { type: 'boolean', default: false },
+    postgres: { type: 'boolean', default: false },
+    failover: { type: 'boolean', default: false },
     kept: { type: 'boolean', default: false },
     planted: { type: 'boolean', default: false },
     from: { type: 'string', default: '1' },
@@ -37,6 +39,8 @@ const HELP = `npm run simulate -- [--seed N] [--seeds COUNT] [--hours H] [--node
   --bursts B      times at which much happens at once; without it 14 a day
   --crashes C     nodes that crash 5 to 30 times in a row, for each burst
   --minutes M     goes on with further seeds for so long
+  --postgres      keeps the data in a real PostgreSQL, whose connections break, and which is killed
+  --failover      the same with a standby, which takes the place of the server once: one world
   --kept          runs the seeds of proof/simulator/seeds.ts
   --until-fault   ends at the first seed with a fault
   --history       prints what happened

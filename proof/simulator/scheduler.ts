@@ -53,7 +53,13 @@ export interface Waiting {
   readonly isSomethingDue: boolean;
 }
 
-export function createScheduler(seed: number, start: number, waitingFor: (owner: Owner) => Waiting) {
+/** `settled` resolves when nothing is under way outside of the world, where something can be. */
+export function createScheduler(
+  seed: number,
+  start: number,
+  waitingFor: (owner: Owner) => Waiting,
+  settled?: () => Promise<void>,
+) {
   const random: Random = createRandom('schedule', seed);
   const timers = createHeap();
   const owners = new Set<Owner>();
@@ -138,6 +144,7 @@ export function createScheduler(seed: number, start: number, waitingFor: (owner:
     steps += 1;
     work();
     await rest();
+    if (settled) await settled();
     current = undefined;
     // Work takes time. Mostly less than a millisecond, and rarely much.
     if (random.chance(0.05)) now += random.below(20) === 0 ? random.between(20, 400) : random.between(1, 8);

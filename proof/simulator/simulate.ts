@@ -6,6 +6,7 @@ import { applyFault } from './disturbances.ts';
 import { historyOf } from './observe.ts';
 import { type PlanEntry, type PlanOptions, planOf } from './plan.ts';
 import { setUp } from './setup.ts';
+import type { Storage } from './storage.ts';
 import { createWorld } from './world.ts';
 
 /** One simulated world from its seed to its end, and what the checker says about it. */
@@ -21,10 +22,12 @@ export interface Simulation {
   readonly steps: number;
   readonly requests: number;
   readonly commits: number;
+  readonly notes?: string | undefined;
 }
 export interface SimulationOptions extends PlanOptions {
   readonly nodes: number;
-  readonly template: string;
+  /** A new one for each world. */
+  readonly lay: () => Storage | Promise<Storage>;
   /** In place of the plan of the seed: a part of it. */
   readonly plan?: readonly PlanEntry[];
 }
@@ -38,15 +41,17 @@ const startOf = (seed: number): number => {
 /** Retries end after 48 hours, and the wait for receipts after 72. */
 const SETTLE_HOURS = 60;
 const SETTLE_HOURS_MAX = 200;
-/** Ten times as many as a world takes. */
-const STEPS_MAX = 40_000;
+/** Ten times as many as a world takes. On PostgreSQL each answer is a step. */
+const STEPS_MAX = { sqlite: 40_000, postgres: 400_000 };
 const STEPS_PER_HOUR = 4_000;
 const UNTOLD = 'select count(*) as count from webhook_delivery where due_at is not null';
 
 export async function simulate(options: SimulationOptions): Promise<Simulation> {
-  const { seed, hours, nodes, template, plan = planOf(options) } = options;
+  const { seed, hours, nodes, lay, plan = planOf(options) } = options;
   const start = startOf(seed);
-  const world = await createWorld({ seed, nodes, template, start });
+  const storage = await lay();
+  const stepsMax = (storage.settled ? STEPS_MAX.postgres : STEPS_MAX.sqlite) + hours * STEPS_PER_HOUR;
+  const world = await createWorld({ seed, nodes, storage, start });
   const { scheduler, outside, recorder } = world;
   try {
     // Where the file is locked when a process starts, it starts again some minutes later.
@@ -61,7 +66,7 @@ export async function simulate(options: SimulationOptions): Promise<Simulation> 
         else applyFault(world, entry);
       });
     }
-    const isEndless = () => scheduler.steps() > STEPS_MAX + hours * STEPS_PER_HOUR;
+    const isEndless = () => scheduler.steps() > stepsMax;
     await world.runUntil(begin + hours * HOUR, isEndless);
     world.heal();
     const isTold = () => world.observer().prepare(UNTOLD).get()?.count === 0n;
@@ -96,6 +101,7 @@ export async function simulate(options: SimulationOptions): Promise<Simulation> 
       steps,
       requests,
       commits,
+      notes: world.notes(),
     };
   } finally {
     world.close();

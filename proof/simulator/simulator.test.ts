@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { planOf } from './plan.ts';
+import { freshSeed, run, simulated } from './runner.ts';
 
 /**
  * Half of the worlds are the same every time, so that a change is judged by what it changes. The others follow from the
@@ -10,37 +9,17 @@ import { planOf } from './plan.ts';
  * tries others, as `npm run simulate` does.
  */
 const WORLDS = '6';
-const HEX_DIGITS = 7; // a number of at most nine digits
-
-function freshSeed(): string {
-  const { status, stdout } = spawnSync('git', ['rev-parse', 'HEAD'], { cwd: import.meta.dirname, encoding: 'utf8' });
-  const day = new Date().toISOString().slice(0, 10).replaceAll('-', '');
-  return status === 0 ? String(Number.parseInt(stdout.slice(0, HEX_DIGITS), 16)) : day;
-}
-
-function run(...options: string[]): { status: number | null; output: string } {
-  const file = fileURLToPath(new URL('run.ts', import.meta.url));
-  const { status, stdout, stderr } = spawnSync(
-    process.execPath,
-    ['--disable-warning=ExperimentalWarning', file, ...options],
-    { encoding: 'utf8' },
-  );
-  return { status, output: `${stdout}${stderr}` };
-}
-
-function simulated(...options: string[]): void {
-  const { status, output } = run('--until-fault', ...options);
-  assert.equal(status, 0, output);
-}
 
 const hashOf = (output: string, seed: number): string | undefined =>
   new RegExp(`^seed ${seed}: (\\w+)`, 'm').exec(output)?.[1];
 
-test('worlds that once broke a promise break none', () => simulated('--kept'));
+test('worlds that once broke a promise break none', () => {
+  simulated('--kept');
+});
 
 for (const [which, first] of [
   ['the same', '1'],
-  ['fresh', process.env.SEED ?? freshSeed()],
+  ['fresh', freshSeed()],
 ] as const) {
   test(`${WORLDS} simulated worlds with ${which} seeds break no promise (from ${first})`, () => {
     process.stdout.write(`npm run simulate -- --seed ${first} --seeds ${WORLDS} --hours 4\n`);

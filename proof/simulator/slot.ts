@@ -20,10 +20,6 @@ export interface Slot {
   readonly unanswered: Set<() => void>;
   /** Answers of carriers that it has heard and not written. */
   readonly unsettled: Map<string, SubmittedEvent>;
-  /** Attempts of the transaction under way. */
-  claims: { account: bigint; attemptId: string; at: number }[];
-  /** Whether the transaction under way has changed the queue. */
-  hasQueued: boolean;
   incarnations: number;
 }
 
@@ -37,8 +33,6 @@ export const emptySlot = (index: number): Slot => ({
   refusal: undefined,
   unanswered: new Set(),
   unsettled: new Map(),
-  claims: [],
-  hasQueued: false,
   incarnations: 0,
 });
 
@@ -48,6 +42,8 @@ export const ACTIVE =
 /** Every process sees within a second that a connector was paused or resumed. */
 export const SEEN_BY_ALL = /^\s*update carrier_connector set paused_at/i;
 export const CLAIM = /^\s*insert into attempt /i;
+/** Of each row: account_id, message_id, attempt, part, attempt_id, connector and submitted_at. */
+export const CLAIM_VALUES = 7;
 /** What the invariants of the queue depend on. */
 export const QUEUE = /^\s*(?:insert into (?:dispatch|blocked_number|attempt)|update (?:dispatch|attempt) set)/i;
 /** What waits for a look, see DUE in world.ts. */

@@ -1,21 +1,20 @@
-import type { DatabaseSync } from 'node:sqlite';
 import { replaceTurns } from '../../src/base/event-loop.ts';
 import { isUnavailable, Problem } from '../../src/base/problem.ts';
 import { replaceRandomness } from '../../src/base/random.ts';
 import { createRandom } from '../../test/support/random.ts';
-import { adoptCopy, hasBackup, putBack, takeBackup } from './backup.ts';
 import { type Carrier, createCarrier } from './carrier.ts';
-import { closeOf, Dead, losePower, openObserver, replaceDisk, type SeenStatement } from './disk.ts';
+import { createCommits } from './commits.ts';
+import { CODES, Dead, type SeenStatement } from './disk.ts';
 import { createInvariants } from './invariants.ts';
-import { layDisk } from './lay-disk.ts';
 import { type SimulatedNode, startNode } from './node.ts';
 import { createNodeClock } from './node-clock.ts';
 import { createReceivers, type Receivers } from './receivers.ts';
 import { createRecorder, type Recorder } from './recorder.ts';
 import { createOwner, createScheduler, type Owner, type Scheduler, type Waiting } from './scheduler.ts';
-import { ACTIVE, type Answer, CLAIM, emptySlot, QUEUE, SEEN_BY_ALL, type Slot, WAITS } from './slot.ts';
+import { ACTIVE, type Answer, emptySlot, SEEN_BY_ALL, type Slot, WAITS } from './slot.ts';
+import type { Observer, Storage } from './storage.ts';
 
-/** Several nodes on one disk, with carriers and webhooks around them, under one scheduler. */
+/** Several nodes on one database, with carriers and webhooks around them, under one scheduler. */
 
 export interface World {
   readonly seed: number;
@@ -25,7 +24,7 @@ export interface World {
   readonly slots: readonly Slot[];
   readonly carrier: Carrier;
   readonly receivers: Receivers;
-  readonly observer: () => DatabaseSync;
+  readonly observer: () => Observer;
   /** Asks a node; any that serves where none is named. Lost where it dies before it answers. */
   ask<T>(work: (node: SimulatedNode, slot: Slot) => Promise<T>, index?: number): Promise<Answer<T>>;
   kill(slot: Slot): void;
@@ -34,20 +33,24 @@ export interface World {
   /** The service is started on the backup, if there is one. */
   restore(onRestored: () => void): void;
   restores(): number;
+  /** The server of the database dies, if it has a standby, which takes its place after so long. */
+  failOver(afterMs: number): void;
   /** The disk refuses every write until then. */
   refuseWrites(code: number, untilMs: number): void;
   /** Every node runs, and nothing goes wrong any more. */
   heal(): void;
   runUntil(at: number, isOver?: () => boolean): Promise<void>;
   counts(): { deaths: number; steps: number; requests: number; commits: number };
+  /** What else is to be told of the run. */
+  notes(): string | undefined;
   close(): void;
 }
 
 export interface WorldOptions {
   readonly seed: number;
   readonly nodes: number;
-  /** A database with all tables and nothing in it. */
-  readonly template: string;
+  /** With all tables and nothing in them. */
+  readonly storage: Storage;
   readonly start: number;
 }
 
@@ -58,36 +61,33 @@ const RESTARTS_OF_CRASHES = [1, 50, 1_000];
 const PAUSES = 0.08;
 /** When there is work that a look finds. */
 const DUE = `select next_due_at as at from dispatch_account
-  union select max(due_at, lease_until) from webhook_delivery where due_at is not null order by at`;
-export const CODES = { busy: 5, readonly: 8, io: 10, full: 13 } as const;
+  union select case when due_at > lease_until then due_at else lease_until end from webhook_delivery where due_at is not null order by at`;
 
-export async function createWorld({ seed, nodes, template, start }: WorldOptions): Promise<World> {
-  const scheduler = createScheduler(seed, start, (owner) => waitingFor(slotOf(owner)?.skewMs ?? 0));
+export async function createWorld({ seed, nodes, storage, start }: WorldOptions): Promise<World> {
+  const scheduler = createScheduler(seed, start, (owner) => waitingFor(slotOf(owner)?.skewMs ?? 0), storage.settled);
   const outside = createOwner('outside');
   const recorder = createRecorder(scheduler.now);
   const { record } = recorder;
-  const path = layDisk(template);
   const ids = createRandom('ids', seed);
   const pauses = createRandom('pauses', seed);
   const choices = createRandom('choices', seed);
   const slots: Slot[] = Array.from({ length: nodes }, (_, index) => emptySlot(index));
-  const counts = { deaths: 0, requests: 0, commits: 0, restores: 0 };
-  let observer: DatabaseSync | undefined;
+  const counts = { deaths: 0, requests: 0, restores: 0 };
   let refusedUntil = 0;
   let refusalCode: number = CODES.full;
   let isHealed = false;
   let isRestoring = false;
   const dead: Owner[] = [];
-  const usernames = new Map<bigint, string>();
   const slotOf = (owner: Owner): Slot | undefined => slots.find((slot) => slot.owner === owner);
-  const observed = (): DatabaseSync => {
-    observer ??= openObserver(path);
-    return observer;
-  };
-
-  const invariants = createInvariants({ observer: observed, record });
+  const { observer } = storage;
+  const invariants = createInvariants({ observer, record });
   /** The clock that was ever farthest ahead. */
   let fastest = 0;
+  const latest = () => {
+    fastest = Math.max(fastest, ...slots.map(({ skewMs }) => skewMs));
+    return scheduler.now() + fastest + 1_000;
+  };
+  const commits = createCommits({ recorder, invariants, observer, latest });
 
   const restoreRandom = replaceRandomness((length) => ids.bytes(length));
   const restoreTurns = replaceTurns({
@@ -103,10 +103,16 @@ export async function createWorld({ seed, nodes, template, start }: WorldOptions
       return new Promise<void>((resolve) => scheduler.post(owner, resolve));
     },
   });
-  const restoreDisk = replaceDisk({ current: scheduler.current, before, after, post: scheduler.post });
+  const unwatch = storage.watch({
+    current: scheduler.current,
+    before,
+    after,
+    post: scheduler.post,
+    later: (ms, work) => scheduler.after(outside, ms, work),
+  });
 
   function waitingFor(skewMs: number): Waiting {
-    due ??= observed()
+    due ??= observer()
       .prepare(DUE)
       .all()
       .map(({ at }) => Number(at));
@@ -134,8 +140,7 @@ export async function createWorld({ seed, nodes, template, start }: WorldOptions
     slot.refusal.in -= 1;
     if (slot.refusal.in >= 0) return;
     const { code } = slot.refusal;
-    // A statement inside of a transaction that has the lock is never told that it is locked.
-    if (code === CODES.busy && statement.text !== 'begin immediate') return;
+    if (!storage.canRefuse(code, statement.text)) return;
     slot.refusal = undefined;
     refuse(statement, code);
   }
@@ -150,51 +155,19 @@ export async function createWorld({ seed, nodes, template, start }: WorldOptions
     throw new Dead('the node is dead');
   }
 
-  function after(owner: Owner, { text, values, writes, inTransaction }: SeenStatement): void {
+  function after(owner: Owner, statement: SeenStatement): void {
     const slot = slotOf(owner);
     if (!slot) return;
+    const { text, writes, inTransaction } = statement;
     if (ACTIVE.test(text)) scheduler.busy(owner);
     if (SEEN_BY_ALL.test(text)) scheduler.alert();
-    if (QUEUE.test(text)) slot.hasQueued = true;
     if (writes && WAITS.test(text)) hasWaitingChanged = true;
     if (hasWaitingChanged && (text === 'commit' || !inTransaction)) {
       due = undefined;
       hasWaitingChanged = false;
     }
-    if (CLAIM.test(text))
-      slot.claims.push({ account: values[0] as bigint, attemptId: values[4] as string, at: Number(values[6]) });
-    if (text === 'commit') onCommit(slot);
-    if (text === 'rollback') {
-      slot.claims = [];
-      slot.hasQueued = false;
-    }
+    commits.note(slot, statement);
     if (isItsTime(slot)) dieWithin(slot);
-  }
-
-  function onCommit(slot: Slot): void {
-    counts.commits += 1;
-    for (const { account, attemptId, at: nodeAt } of slot.claims) {
-      record({ kind: 'claimed', account: usernameOf(account), attemptId, nodeAt });
-    }
-    slot.claims = [];
-    fastest = Math.max(fastest, ...slots.map(({ skewMs }) => skewMs));
-    if (slot.hasQueued) invariants.check(scheduler.now() + fastest + 1_000);
-    slot.hasQueued = false;
-    for (const [attemptId, event] of slot.unsettled) {
-      const row = observed().prepare('select state from attempt where attempt_id = ?').get(attemptId);
-      if (row?.state === (event.taken === 'yes' ? 'accepted' : 'refused')) {
-        (event as { settledAt?: number }).settledAt = recorder.events.length;
-        slot.unsettled.delete(attemptId);
-      }
-    }
-  }
-
-  function usernameOf(account: bigint): string {
-    const known = usernames.get(account);
-    if (known !== undefined) return known;
-    const row = observed().prepare('select username from account where account_id = ?').get(account);
-    usernames.set(account, String(row?.username));
-    return String(row?.username);
   }
 
   function kill(slot: Slot): void {
@@ -203,7 +176,6 @@ export async function createWorld({ seed, nodes, template, start }: WorldOptions
     slot.node = undefined;
     slot.deathIn = undefined;
     slot.refusal = undefined;
-    slot.claims = [];
     slot.unsettled.clear();
     dead.push(slot.owner);
     counts.deaths += 1;
@@ -218,14 +190,13 @@ export async function createWorld({ seed, nodes, template, start }: WorldOptions
   function endAll(): void {
     for (const slot of slots) kill(slot);
     dead.length = 0;
-    observer?.close();
-    observer = undefined;
+    storage.closeObserver();
     due = undefined;
   }
 
   /** After the step in which it died. */
   function closeDead(): void {
-    for (const owner of dead.splice(0)) closeOf(owner);
+    for (const owner of dead.splice(0)) storage.closeOf(owner);
   }
 
   function boot(slot: Slot): void {
@@ -243,7 +214,7 @@ export async function createWorld({ seed, nodes, template, start }: WorldOptions
     const clock = createNodeClock(scheduler, owner, random, () => slot.skewMs);
     const start = () =>
       startNode({
-        databaseUrl: `sqlite:${path}`,
+        databaseUrl: storage.databaseUrl,
         clock,
         connector: (name) => carrier.connectorOf(owner, name),
         send: (...event) => receivers.send(owner, ...event),
@@ -265,9 +236,7 @@ export async function createWorld({ seed, nodes, template, start }: WorldOptions
     if (!owner.isAlive || isDead(thrown) || isUnavailable(thrown)) return;
     const text = thrown instanceof Problem ? `${thrown.kind}: ${thrown.message}` : String(thrown);
     record({ kind: 'internal-error', text: `${what}: ${text}` });
-    failures.push({ what, thrown });
   }
-  const failures: { what: string; thrown: unknown }[] = [];
 
   const serving = () => slots.filter(({ node, owner }) => node && owner.isAlive);
   function ask<T>(work: (node: SimulatedNode, slot: Slot) => Promise<T>, index?: number): Promise<Answer<T>> {
@@ -324,40 +293,47 @@ export async function createWorld({ seed, nodes, template, start }: WorldOptions
     slots,
     carrier,
     receivers,
-    observer: observed,
+    observer,
     ask,
     kill,
     losePower() {
       endAll();
-      losePower(path);
+      storage.losePower();
       record({ kind: 'killed', what: 'the power' });
     },
     takeBackup() {
       if (counts.restores > 0) return;
-      takeBackup(path);
+      storage.backup?.take();
       record({ kind: 'backup-taken' });
     },
     restore(onRestored) {
-      if (!hasBackup(path) || counts.restores > 0) return;
+      const { backup } = storage;
+      if (!backup?.exists() || counts.restores > 0) return;
       isRestoring = true;
       endAll();
-      putBack(path);
+      backup.putBack();
       counts.restores += 1;
       invariants.forget();
       record({ kind: 'restored' });
       const owner = createOwner('restore');
       const clock = createNodeClock(scheduler, owner, createRandom('restore', seed), () => 0);
       const adopted = () => {
-        closeOf(owner);
+        storage.closeOf(owner);
         isRestoring = false;
         onRestored();
       };
       scheduler.post(
         owner,
-        () => void adoptCopy(path, clock).then(adopted, (thrown) => noteFailure(owner, thrown, 'the restore failed')),
+        () => void backup.adopt(clock).then(adopted, (thrown) => noteFailure(owner, thrown, 'the restore failed')),
       );
     },
     restores: () => counts.restores,
+    failOver(afterMs) {
+      const promote = storage.failOver?.();
+      if (!promote) return;
+      record({ kind: 'killed', what: 'the database server' });
+      scheduler.after(outside, afterMs, promote);
+    },
     refuseWrites(code, untilMs) {
       refusalCode = code;
       refusedUntil = untilMs;
@@ -382,10 +358,11 @@ export async function createWorld({ seed, nodes, template, start }: WorldOptions
       }
       if (!isOver()) await scheduler.runUntil(at);
     },
-    counts: () => ({ ...counts, steps: scheduler.steps() }),
+    counts: () => ({ ...counts, commits: commits.count(), steps: scheduler.steps() }),
+    notes: () => storage.notes?.(),
     close() {
-      observer?.close();
-      restoreDisk();
+      storage.closeObserver();
+      unwatch();
       restoreTurns();
       restoreRandom();
     },
