@@ -1,11 +1,5 @@
 import { setMaxListeners } from 'node:events';
-import type {
-  Connector,
-  IncomingMessage,
-  ReceivedReceipt,
-  Submission,
-  SubmitResult,
-} from '../../src/carriers/connector.ts';
+import type { Connector, ReceivedReceipt, Submission, SubmitResult } from '../../src/carriers/connector.ts';
 import { createRandom, type Random } from '../../test/support/random.ts';
 import { type Event, FINAL, type SubmittedEvent } from '../checker/history.ts';
 import type { Owner, Scheduler } from './scheduler.ts';
@@ -253,4 +247,3 @@ function behaviourOf(random: Random, count: number): Behaviour {
 }
 
 export const isFinal = (status: string | null): boolean => status !== null && FINAL.has(status);
-export type { IncomingMessage };

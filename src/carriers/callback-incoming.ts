@@ -1,12 +1,13 @@
 import { z } from 'zod';
-import type { IncomingMessage, ReceivedReceipt } from './connector.ts';
+import type { ArrivedMessage } from '../domain/receiving/incoming.ts';
+import type { ReceivedReceipt } from './connector.ts';
 
 /**
  * The body that a carrier posts to a connector of the kind callback: one or many receipts or
  * incoming messages.
  */
 export type Callback =
-  | { readonly receipts: readonly ReceivedReceipt[]; readonly messages: readonly IncomingMessage[] }
+  | { readonly receipts: readonly ReceivedReceipt[]; readonly messages: readonly ArrivedMessage[] }
   | { readonly errors: readonly string[] };
 
 const ITEMS_MAX = 500;
@@ -65,7 +66,7 @@ export function readCallback(
   const read = oneOrMany(callback).safeParse(jsonOf(body));
   if (!read.success) return { errors: errorsOf(read.error) };
   const receipts: ReceivedReceipt[] = [];
-  const messages: IncomingMessage[] = [];
+  const messages: ArrivedMessage[] = [];
   for (const { type, data } of listOf(read.data)) {
     if (type === 'message.receipt') for (const each of listOf(data)) receipts.push(receiptOf(each, connector, now));
     else for (const each of listOf(data)) messages.push(messageOf(each, messages.length));
@@ -73,7 +74,7 @@ export function readCallback(
   if (receipts.length + messages.length > ITEMS_MAX) return { errors: [`/: more than ${ITEMS_MAX} items`] };
   return { receipts, messages };
 
-  function messageOf(each: z.output<typeof incoming>, index: number): IncomingMessage {
+  function messageOf(each: z.output<typeof incoming>, index: number): ArrivedMessage {
     const { sender, destination, text, part = null } = each;
     // A carrier that repeats a request repeats its webhook-id.
     const gatewayId = each.gatewayId ?? `webhook:${id}:${index}`;

@@ -1,3 +1,5 @@
+import type { RECEIPT_STATUSES } from '../domain/messages/statuses.ts';
+import type { ArrivedMessage } from '../domain/receiving/incoming.ts';
 import type { PartPlace } from '../sms/user-data.ts';
 
 /**
@@ -71,18 +73,6 @@ export const NOT_TOLD: Extract<SubmitResult, { kind: 'temporary' }> = {
   reason: 'withheld: the database did not tell whether the recipient has opted out',
 };
 
-/** The statuses of receipts, in the order of SMPP's message_state, which begins with 1. */
-export const RECEIPT_STATUSES = [
-  'ENROUTE',
-  'DELIVERED',
-  'EXPIRED',
-  'DELETED',
-  'UNDELIVERABLE',
-  'ACCEPTED',
-  'UNKNOWN',
-  'REJECTED',
-] as const;
-
 export interface ReceivedReceipt {
   readonly connector: string;
   /** Our id of the attempt, if the carrier returns it. */
@@ -106,22 +96,6 @@ export interface ReceivedReceipt {
   };
 }
 
-export interface IncomingMessage {
-  readonly connector: string;
-  readonly gatewayId: string | null;
-  readonly sender: string;
-  readonly destination: string;
-  readonly text: string;
-  readonly receivedAt: number;
-  /** Set if the gateway did not join the parts of a long message. */
-  readonly part: PartPlace | null;
-  /**
-   * Of a carrier without ids: how many equal messages the same connection has brought shortly
-   * before. It tells them from one that comes again.
-   */
-  readonly repeat?: number;
-}
-
 /** An answer that came after the submission was given up as one with an unknown outcome. */
 export interface LateAnswer {
   readonly connector: string;
@@ -135,7 +109,7 @@ export interface LateAnswer {
  */
 export interface CarrierEvents {
   receipt(receipt: ReceivedReceipt): Promise<void>;
-  incoming(message: IncomingMessage): Promise<void>;
+  incoming(message: ArrivedMessage): Promise<void>;
   /** The attempt is settled by it, if nothing else has settled it meanwhile. */
   late(answer: LateAnswer): Promise<void>;
 }

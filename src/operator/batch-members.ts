@@ -1,4 +1,4 @@
-import { type BatchMessage, scheduledOfBatch, sentOfBatch } from '../domain/messages/batches.ts';
+import { type BatchMember, type BatchMessage, scheduledOfBatch, sentOfBatch } from '../domain/messages/batches.ts';
 import type { ScheduledMessage } from '../domain/messages/scheduled.ts';
 import { FAILED_STATUSES } from '../domain/sending/resend.ts';
 import type { AccountServices } from './action.ts';
@@ -25,17 +25,6 @@ export const BATCH_STATES = [
   'unknown',
 ] as const;
 export type BatchState = (typeof BATCH_STATES)[number];
-
-export interface BatchMember {
-  readonly id: bigint;
-  readonly recipient: string | null;
-  readonly text: string | null;
-  /** Null for a scheduled message. */
-  readonly status: string | null;
-  readonly at: number;
-  readonly updatedAt: number | null;
-  readonly resentAs: bigint | null;
-}
 
 const memberOfSent = ({ id, recipient, text, status, sentAt, updatedAt, resentAs }: BatchMessage): BatchMember => ({
   id,

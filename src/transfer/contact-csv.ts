@@ -1,5 +1,6 @@
 import type { ImportRow } from '../domain/contacts/contact-import.ts';
 import type { Contact } from '../domain/contacts/contacts.ts';
+import type { BatchMember } from '../domain/messages/batches.ts';
 import type { InboxMessage } from '../domain/messages/received.ts';
 import type { SentMessage } from '../domain/messages/sent.ts';
 import {
@@ -132,18 +133,7 @@ export async function* sentCsv(messages: AsyncIterable<readonly SentMessage[]>):
   ]);
 }
 
-/** A message of a batch; without a status it is scheduled. */
-interface BatchLine {
-  readonly id: bigint;
-  readonly recipient: string | null;
-  readonly text: string | null;
-  readonly status: string | null;
-  readonly at: number;
-  readonly updatedAt: number | null;
-  readonly resentAs: bigint | null;
-}
-
-export async function* batchCsv(messages: AsyncIterable<readonly BatchLine[]>): AsyncGenerator<string> {
+export async function* batchCsv(messages: AsyncIterable<readonly BatchMember[]>): AsyncGenerator<string> {
   yield CSV_START + csvLine(['id', 'recipient', 'status', 'at', 'updatedAt', 'resentAs', 'text']);
   yield* lines(messages, ({ id, recipient, status, at, updatedAt, resentAs, text }) => [
     id.toString(),

@@ -5,12 +5,8 @@ import { describe, type TestContext, test } from 'node:test';
 import { systemClock } from '../../src/base/clock.ts';
 import { Problem } from '../../src/base/problem.ts';
 import { type CallbackConfig, callbackConfig, createCallback } from '../../src/carriers/callback.ts';
-import type {
-  CarrierEvents,
-  IncomingMessage as Incoming,
-  ReceivedReceipt,
-  Submission,
-} from '../../src/carriers/connector.ts';
+import type { CarrierEvents, ReceivedReceipt, Submission } from '../../src/carriers/connector.ts';
+import type { ArrivedMessage } from '../../src/domain/receiving/incoming.ts';
 import { refusalOfSignature, signedFields } from '../../src/domain/webhooks/standard-webhooks.ts';
 
 const SECRET = `whsec_${Buffer.alloc(24, 7).toString('base64')}`;
@@ -163,7 +159,7 @@ describe('submissions of the callback connector', () => {
 
 interface Told {
   readonly receipts: ReceivedReceipt[];
-  readonly messages: Incoming[];
+  readonly messages: ArrivedMessage[];
 }
 
 async function started(given: Partial<CarrierEvents> = {}) {

@@ -3,11 +3,12 @@ import type { TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { systemClock } from '../../src/base/clock.ts';
 import { createCarrierEvents } from '../../src/carriers/carrier-events.ts';
-import type { Connector, IncomingMessage, Submission, SubmitResult } from '../../src/carriers/connector.ts';
+import type { Connector, Submission, SubmitResult } from '../../src/carriers/connector.ts';
 import { createGateway, type GatewayParts } from '../../src/carriers/gateway.ts';
 import { accountId, createAccount, type NewAccount } from '../../src/domain/accounts/accounts.ts';
 import { createLedger } from '../../src/domain/accounts/ledger.ts';
 import { createSent } from '../../src/domain/messages/sent.ts';
+import type { ArrivedMessage } from '../../src/domain/receiving/incoming.ts';
 import { createAccepting } from '../../src/domain/sending/accept.ts';
 import { createConnectors, type NewConnector } from '../../src/domain/sending/connectors.ts';
 import { heldReceipts } from '../../src/domain/sending/receipts.ts';
@@ -63,7 +64,7 @@ export function scripted(answer: (part: Submission) => SubmitResult | Promise<Su
 export async function openGateway(engine: Engine, t: TestContext, given: Partial<GatewayParts> = {}) {
   const database = await openStore(await engine.fresh('empty'));
   const now = Date.now;
-  const incoming: IncomingMessage[] = [];
+  const incoming: ArrivedMessage[] = [];
   const own = createCarrierEvents(database, now, 'ZA');
   const failures: unknown[] = [];
   const start = () => {

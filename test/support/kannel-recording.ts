@@ -1,19 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { systemClock } from '../../src/base/clock.ts';
-import type {
-  CarrierEvents,
-  IncomingMessage,
-  LateAnswer,
-  ReceivedReceipt,
-  Submission,
-} from '../../src/carriers/connector.ts';
+import type { CarrierEvents, LateAnswer, ReceivedReceipt, Submission } from '../../src/carriers/connector.ts';
 import type { KannelDependencies } from '../../src/carriers/kannel/config.ts';
+import type { ArrivedMessage } from '../../src/domain/receiving/incoming.ts';
 
 /** What a connector tells, and what it logs. */
 export interface Recording {
   readonly events: CarrierEvents;
   readonly receipts: ReceivedReceipt[];
-  readonly incoming: IncomingMessage[];
+  readonly incoming: ArrivedMessage[];
   readonly late: LateAnswer[];
   readonly logged: string[];
   readonly deps: KannelDependencies;

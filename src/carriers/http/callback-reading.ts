@@ -1,4 +1,5 @@
 import { fieldBytes } from '../../base/form-fields.ts';
+import type { ArrivedMessage } from '../../domain/receiving/incoming.ts';
 import {
   binaryText,
   type PartPlace,
@@ -9,7 +10,7 @@ import {
   utf16Units,
   withoutNul,
 } from '../../sms/user-data.ts';
-import type { IncomingMessage, ReceivedReceipt } from '../connector.ts';
+import type { ReceivedReceipt } from '../connector.ts';
 import { TEXT_MAX } from '../submissions.ts';
 import type { Callback, Charset, IncomingRead, ReceiptCallback } from './form.ts';
 import { type Fields, fieldsOf, fits, jsonOf, pointed, type Readable, textOf } from './sources.ts';
@@ -18,7 +19,7 @@ import { xmlElements, xmlOf } from './xml.ts';
 /** What a callback says, by the file: receipts and messages from phones. */
 export interface ReadCallback {
   readonly receipts: readonly ReceivedReceipt[];
-  readonly messages: readonly IncomingMessage[];
+  readonly messages: readonly ArrivedMessage[];
   /** Why an entry was ignored, for the operator to complete the file. */
   readonly ignored: readonly string[];
 }
@@ -80,7 +81,7 @@ function readableOf({ body: kind }: Callback, received: Received, { setting }: R
 
 function readWith(callback: Callback, from: Readable, context: ReadContext): ReadCallback {
   const receipts: ReceivedReceipt[] = [];
-  const messages: IncomingMessage[] = [];
+  const messages: ArrivedMessage[] = [];
   const ignored: string[] = [];
   const items = itemsOf(callback, from);
   if (items.length > ITEMS_MAX) ignored.push(`only the first ${ITEMS_MAX} entries of a list are read`);
@@ -142,7 +143,7 @@ export function messageOf(
   charset: Charset | undefined,
   from: Readable,
   { connector, now }: Pick<ReadContext, 'connector' | 'now'>,
-): IncomingMessage | string {
+): ArrivedMessage | string {
   const sender = textOf(read.sender, from);
   if (sender === undefined) return 'a message has no sender';
   // Some providers leave the destination out if an account has one number. A route may have none.

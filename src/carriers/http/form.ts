@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import { RECEIPT_STATUSES } from '../../domain/messages/statuses.ts';
 import { FIELD_NAME_FORM } from '../../sms/carrier-fields.ts';
-import { RECEIPT_STATUSES } from '../connector.ts';
 
 /**
  * The form of a provider file, which describes how an HTTP provider is called, how its answers are

@@ -1,6 +1,7 @@
+import { RECEIPT_STATUSES } from '../../domain/messages/statuses.ts';
 import { unpackSeptets } from '../../sms/gsm7.ts';
 import { utf16Units } from '../../sms/user-data.ts';
-import { RECEIPT_STATUSES, type ReceivedReceipt } from '../connector.ts';
+import type { ReceivedReceipt } from '../connector.ts';
 import type { SmppConfig } from './config.ts';
 import { idsToMatch } from './ids.ts';
 import { type Pdu, TLV } from './pdu.ts';

@@ -15,6 +15,18 @@ export interface BatchMessage extends SentMessage {
   readonly resentAs: bigint | null;
 }
 
+/** A message of a batch as lists and files show it, whether it was sent or is scheduled. */
+export interface BatchMember {
+  readonly id: bigint;
+  readonly recipient: string | null;
+  readonly text: string | null;
+  /** Null for a scheduled message. */
+  readonly status: string | null;
+  readonly at: number;
+  readonly updatedAt: number | null;
+  readonly resentAs: bigint | null;
+}
+
 export interface NewInBatch {
   readonly batch: bigint;
   readonly name: string | null;

@@ -1,7 +1,5 @@
-/** QUEUED and SUBMITTED are ours. The others are the names of SMPP for receipts of carriers. */
-export const DELIVERY_STATUSES = [
-  'QUEUED',
-  'SUBMITTED',
+/** The statuses of receipts, in the order of SMPP's message_state, which begins with 1. */
+export const RECEIPT_STATUSES = [
   'ENROUTE',
   'DELIVERED',
   'EXPIRED',
@@ -11,6 +9,9 @@ export const DELIVERY_STATUSES = [
   'UNKNOWN',
   'REJECTED',
 ] as const;
+
+/** QUEUED and SUBMITTED are ours. */
+export const DELIVERY_STATUSES = ['QUEUED', 'SUBMITTED', ...RECEIPT_STATUSES] as const;
 
 /** A later report does not change these. UNKNOWN is not final: a late receipt still counts. */
 export const FINAL_STATUSES: readonly string[] = ['DELIVERED', 'EXPIRED', 'DELETED', 'UNDELIVERABLE', 'REJECTED'];

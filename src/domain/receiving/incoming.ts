@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { randomId } from '../../base/random.ts';
 import { numberFault, numberKey } from '../../sms/numbers.ts';
+import type { PartPlace } from '../../sms/user-data.ts';
 import type { Database, Queries, TransactionQueries } from '../../store/database.ts';
 import { joined } from '../../store/transactions.ts';
 import { effectiveRegion, lockAccount } from '../accounts/accounts.ts';
@@ -25,8 +26,11 @@ export interface ArrivedMessage {
   readonly text: string;
   readonly receivedAt: number;
   /** Set if the gateway did not join the parts of a long message. */
-  readonly part: { readonly reference: number; readonly total: number; readonly number: number } | null;
-  /** Without an id: how many equal messages came before on the same connection. */
+  readonly part: PartPlace | null;
+  /**
+   * Of a carrier without ids: how many equal messages the same connection has brought shortly
+   * before. It tells them from one that comes again.
+   */
   readonly repeat?: number;
 }
 export type WholeMessage = Omit<ArrivedMessage, 'gatewayId' | 'part' | 'repeat'>;

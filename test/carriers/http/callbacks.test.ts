@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { systemClock } from '../../../src/base/clock.ts';
 import { Problem } from '../../../src/base/problem.ts';
-import type { IncomingMessage } from '../../../src/carriers/connector.ts';
 import { instantOf } from '../../../src/carriers/http/callback-reading.ts';
 import { fileOf } from '../../../src/carriers/http/config.ts';
 import type { Poll } from '../../../src/carriers/http/form.ts';
 import { createHttp } from '../../../src/carriers/http/http.ts';
 import { createPolling } from '../../../src/carriers/http/poll.ts';
+import type { ArrivedMessage } from '../../../src/domain/receiving/incoming.ts';
 import { callbackRequest, configAt } from '../../support/provider.ts';
 
 const NOW = Date.UTC(2026, 10, 18, 12);
@@ -111,7 +111,7 @@ describe('a gateway without callbacks', () => {
       events: {
         receipt: unavailable,
         late: unavailable,
-        async incoming({ text, sender, destination }: IncomingMessage) {
+        async incoming({ text, sender, destination }: ArrivedMessage) {
           if (text === 'Two' && failures === 0) await unavailable();
           steps.push(`stored ${text} of ${sender} to ${destination}`);
         },

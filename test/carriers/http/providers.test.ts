@@ -4,9 +4,10 @@ import { describe, test } from 'node:test';
 import Ajv from 'ajv/dist/2020.js';
 import { PROVIDER_SCHEMA, providerSchema } from '../../../docs/api.ts';
 import { systemClock } from '../../../src/base/clock.ts';
-import type { IncomingMessage, ReceivedReceipt } from '../../../src/carriers/connector.ts';
+import type { ReceivedReceipt } from '../../../src/carriers/connector.ts';
 import { fileOf, httpConfig } from '../../../src/carriers/http/config.ts';
 import { createHttp } from '../../../src/carriers/http/http.ts';
+import type { ArrivedMessage } from '../../../src/domain/receiving/incoming.ts';
 import { NEVER, submissionOf } from '../../support/kannel-recording.ts';
 import {
   callbackRequest,
@@ -74,7 +75,7 @@ for (const name of providerNames) {
       const seen: object[] = [];
       await connector.start({
         receipt: async (each: ReceivedReceipt) => void seen.push({ is: 'receipt', ...each }),
-        incoming: async (each: IncomingMessage) => void seen.push({ is: 'incoming', ...each }),
+        incoming: async (each: ArrivedMessage) => void seen.push({ is: 'incoming', ...each }),
         late: async () => {},
       });
       for (const example of callbacks) {

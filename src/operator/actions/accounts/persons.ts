@@ -4,6 +4,8 @@ import type { PersonCounts, PersonOfAccount } from '../../../domain/privacy/pers
 import { type Action, action } from '../../action.ts';
 import { domainOf } from '../../domain.ts';
 import { credits, instant, line, queryFlag, rowId, username } from '../../schemas.ts';
+import { contact } from '../contacts/contacts.ts';
+import { inboxMessage } from '../messages/inbox.ts';
 
 /**
  * What is known about a person, by phone number: to be handed out, or to be erased. The audit never
@@ -17,26 +19,8 @@ const only = username.optional().describe('Only in this account; in all accounts
 
 const person = z.strictObject({
   username,
-  contacts: z.array(
-    z.strictObject({
-      id: rowId,
-      name: z.string().nullable(),
-      surname: z.string().nullable(),
-      mobile: z.string().nullable(),
-      groupId: rowId.nullable(),
-      note: z.string().nullable(),
-    }),
-  ),
-  inbox: z.array(
-    z.strictObject({
-      id: rowId,
-      sender: z.string().nullable(),
-      text: z.string().nullable(),
-      shortCode: z.string().nullable(),
-      receivedAt: instant,
-      read: z.boolean(),
-    }),
-  ),
+  contacts: z.array(contact),
+  inbox: z.array(inboxMessage),
   sent: z.array(
     z.strictObject({
       id: rowId,

@@ -9,7 +9,7 @@ import { accountParams, line, rowId, username } from '../../schemas.ts';
 const text = line(CONTACT_TEXT_LENGTH_MAX).nullable();
 const NOTE_LENGTH_MAX = 500;
 
-const contact = z.strictObject({
+export const contact = z.strictObject({
   id: rowId,
   name: z.string().nullable(),
   surname: z.string().nullable(),

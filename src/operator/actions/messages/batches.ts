@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { counted } from '../../../base/counted.ts';
-import { type Batch, batchOf, newestBatches, sentOfBatch } from '../../../domain/messages/batches.ts';
+import { type Batch, type BatchMember, batchOf, newestBatches, sentOfBatch } from '../../../domain/messages/batches.ts';
 import { type Forecast, forecastOf } from '../../../domain/queue/forecast.ts';
 import { FAILED_STATUSES, linkResent } from '../../../domain/sending/resend.ts';
 import { batchCsv } from '../../../transfer/contact-csv.ts';
 import { type Action, accountAction, accountListAction, downloadAction, pageOf } from '../../action.ts';
-import { BATCH_STATES, type BatchMember, batchPages, type MemberPosition, membersOf } from '../../batch-members.ts';
+import { BATCH_STATES, batchPages, type MemberPosition, membersOf } from '../../batch-members.ts';
 import { domainOf } from '../../domain.ts';
 import { accountParams, credits, instant, rowId, username } from '../../schemas.ts';
 import { acceptingOf, enabledAccount } from './sending.ts';

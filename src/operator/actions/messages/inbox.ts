@@ -12,7 +12,7 @@ import { accountParams, instant, line, messageParams, rowId } from '../../schema
 
 const TEXT_LENGTH_MAX = 10_000;
 
-const message = z.strictObject({
+export const inboxMessage = z.strictObject({
   id: rowId,
   sender: z.string().nullable(),
   text: z.string().nullable(),
@@ -20,7 +20,7 @@ const message = z.strictObject({
   receivedAt: instant,
   read: z.boolean(),
 });
-const shown = ({ id, sender, text, shortCode, receivedAt, read }: InboxMessage): z.output<typeof message> => ({
+const shown = ({ id, sender, text, shortCode, receivedAt, read }: InboxMessage): z.output<typeof inboxMessage> => ({
   id,
   sender,
   text,
@@ -55,7 +55,7 @@ export const inboxList = accountListAction({
       .optional()
       .describe('Which come first; `newest` if it is not given, and `oldest` with `unread`.'),
   }),
-  item: message,
+  item: inboxMessage,
   position: z.tuple([instant, rowId]),
   problems: ['not-found'],
   example: { params: { username: 'acme' }, query: { unread: 'true' }, output: { items: [EXAMPLE], next: null } },
@@ -92,7 +92,7 @@ function sameSender(sender: string, region: string | null): (other: string | nul
 
 const received = z.strictObject({
   id: rowId,
-  message: message
+  message: inboxMessage
     .nullable()
     .describe('The message; null if it was deleted since, or if the token may not read messages.'),
 });
@@ -154,7 +154,7 @@ export const inboxShow = accountAction({
   path: '/accounts/{username}/inbox/{id}',
   summary: 'Show a received message.',
   params: messageParams,
-  output: message,
+  output: inboxMessage,
   problems: ['not-found'],
   example: { params: { username: 'acme', id: '1001' }, output: EXAMPLE },
   run: async (services, { params }) => shown(await domainOf(services).received.show(services.account.id, params.id)),
@@ -169,7 +169,7 @@ export const inboxMark = accountAction({
   summary: 'Mark a received message as read or unread.',
   params: messageParams,
   body: z.strictObject({ read: z.boolean().describe('Whether the message is read.') }),
-  output: message,
+  output: inboxMessage,
   problems: ['not-found'],
   example: { params: { username: 'acme', id: '1001' }, body: { read: true }, output: { ...EXAMPLE, read: true } },
   command: { say: ({ id, read }) => `The message ${id} is ${read ? 'read' : 'unread'}.` },
