@@ -104,7 +104,7 @@ export function exclusiveTurn(): Promise<unknown> {
   return lastExclusive;
 }
 
-/** The same items, with an exclusive turn after each. */
+/** Yields the items, with an exclusive turn after each. */
 export async function* oneEachTurn<T>(items: AsyncIterable<T>): AsyncGenerator<T> {
   for await (const item of items) {
     yield item;

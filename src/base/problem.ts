@@ -16,7 +16,7 @@ export type ProblemKind =
   | 'unavailable'
   | OperatorProblemKind;
 
-/** Those that the contract does not have. */
+/** Kinds of errors that the contract does not have. */
 export type OperatorProblemKind = 'not-found' | 'conflict' | 'forbidden' | 'key-reused' | 'changed';
 
 /**

@@ -2,7 +2,7 @@
 export interface Semaphore {
   /** Resolves to the function that releases the slot. */
   enter(): Promise<() => void>;
-  /** The same, or null if the signal aborts first. */
+  /** Resolves to null if the signal aborts first. */
   enter(signal: AbortSignal): Promise<(() => void) | null>;
   /** Runs the work as soon as a slot is free. */
   run<T>(work: () => Promise<T>): Promise<T>;

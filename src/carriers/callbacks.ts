@@ -75,7 +75,7 @@ export function createCarrierCallbacks(parts: CallbackParts): CarrierCallbacks {
     return launched;
   }
 
-  /** It only helps the operator, so it is lost if the database does not take it. */
+  /** The answer only helps the operator, so it is lost if the database cannot store it. */
   const keepUnread = (name: string, answer: string): void => {
     parts.noticed?.(name, 'unread');
     connectors.setUnreadAnswer(name, answer).catch(() => {});

@@ -144,6 +144,6 @@ export function meaningOfStatus(status: number): StatusMeaning {
 
 const RETRY_MS_MAX = 3_600_000;
 
-/** Of Retry-After in seconds; undefined for another text. */
+/** Reads a Retry-After in seconds; undefined for any other text. */
 export const retryAfterMsOf = (seconds: string | undefined): number | undefined =>
   /^\d{1,6}$/.test(seconds ?? '') ? Math.min(Number(seconds) * 1_000, RETRY_MS_MAX) : undefined;

@@ -48,7 +48,7 @@ export async function runAdopt({ services, config }: Session, flags: RestoreFlag
   }
 }
 
-/** In the restored file, which gets its marks beside it. */
+/** Adopts the restored file, which gets its marks beside it. */
 async function adoptFile(
   config: Config,
   temporary: string,

@@ -82,7 +82,7 @@ export interface Question {
   /** The button that opens the question. */
   readonly words: string;
   readonly icon?: IconName;
-  /** With the exact number. */
+  /** The question names the exact number. */
   readonly question: string;
   readonly details?: string;
   readonly action: string;

@@ -38,7 +38,7 @@ export function createOpenConnections<C extends Evictable>({
   connectionsPerClientMax,
 }: ConnectionLimits): OpenConnections<C> {
   const all = new Set<C>();
-  /** In the order of arrival. Only clients with a connection are in it. */
+  /** The connections of each client in the order of arrival. A client without one is not in it. */
   const byClient = new Map<string | null, Set<C>>();
 
   function remove(client: string | null, connection: C): void {

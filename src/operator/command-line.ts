@@ -12,7 +12,7 @@ export interface CommandField {
   readonly isRequired: boolean;
   readonly description: string;
   readonly choices: readonly string[];
-  /** Of a field under its former name: the new one. */
+  /** The new name, if the field has its former one; else null. */
   readonly replacedBy: string | null;
 }
 

@@ -8,7 +8,7 @@ import { domainOf } from './domain.ts';
 /** The messages of a text with fields, one for each recipient that has all values. */
 export interface FilledMessages {
   readonly recipients: readonly { readonly number: string; readonly text: string }[];
-  /** For each of them, its index among the recipients of the request. */
+  /** The index of each of them among the recipients of the request. */
   readonly indexes: readonly number[];
   readonly refused: readonly RefusedRecipient[];
 }

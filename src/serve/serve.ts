@@ -28,7 +28,7 @@ import { createAskPrimary } from './worker-channel.ts';
 import { createLoadMeter, createWorkersLoad, onLoad, REPORT_MS, tellLoad } from './worker-load.ts';
 
 export interface ServeOptions {
-  /** With sample data in a temporary database. */
+  /** Whether to serve sample data from a temporary database. */
   readonly demo: boolean;
   /** A file to write exchanges to. */
   readonly trace: string | undefined;

@@ -20,7 +20,7 @@ export function storedFields(fields: CarrierFields): string | null {
 export const readFields = (stored: string | null): CarrierFields =>
   stored === null ? NO_FIELDS : (JSON.parse(stored) as CarrierFields);
 
-/** Those of the message count before those of its account. */
+/** A field of the message replaces that of its account. */
 export const mergedFields = (ofAccount: string | null, ofMessage: string | null): CarrierFields =>
   ofAccount === null && ofMessage === null ? NO_FIELDS : { ...readFields(ofAccount), ...readFields(ofMessage) };
 

@@ -49,7 +49,7 @@ const ENTRIES_MAX = 10_000;
 const UNPACKED_BYTES_MAX = 64 * 1_048_576;
 /** The parser keeps every open element: 6 KB with a million of them took 400 MB. Sheets have 7. */
 const DEPTH_MAX = 64;
-/** Of one element. The parser keeps them until it ends. */
+/** The most attributes of one element: the parser keeps them until the element ends. */
 const ATTRIBUTES_MAX = 256;
 /** A workbook has each text once, and a file may have so many lines with some texts each. */
 const TEXTS_MAX = 1_000_000;
@@ -199,7 +199,7 @@ function columnOf(reference: string | undefined, next: number): number {
 async function sheetAsCsv(bytes: Buffer, texts: readonly string[]): Promise<Uint8Array> {
   const lines: string[] = [];
   let length = 0;
-  /** Of the cells of this row, which may all refer to one long text. */
+  /** The length of the cells of this row, which may all refer to one long text. */
   let rowLength = 0;
   let row = 0;
   let cells: string[] = [];

@@ -115,7 +115,7 @@ export const namedValues =
     return Object.hasOwn(from, own) ? from[own] : undefined;
   };
 
-/** Of a placeholder for a field that the carrier demands. */
+/** How a placeholder for a field that the carrier demands begins. */
 const FIELD = 'field.';
 
 export function messageValues(part: Submission, context: MessageContext): Values {

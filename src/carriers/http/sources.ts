@@ -126,7 +126,7 @@ function holds(wanted: Condition, value: unknown, source: string): boolean {
     : text?.includes(wanted.contains) === true;
 }
 
-/** As in 2xx. */
+/** A class of statuses, such as 2xx. */
 export const CLASS = /^[1-5]xx$/;
 
 const LONG_INTEGER = /\d{16}/;

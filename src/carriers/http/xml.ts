@@ -3,7 +3,7 @@ import { SaxesParser } from 'saxes';
 /** Bodies in XML: what an answer or a callback holds, and values in a request. */
 export interface XmlElement {
   readonly attributes: ReadonlyMap<string, string>;
-  /** By their names without prefixes, each in the order of the document. */
+  /** The children by their names without prefixes, in the order of the document. */
   readonly children: Map<string, XmlElement[]>;
   text: string;
 }

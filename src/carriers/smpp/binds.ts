@@ -11,7 +11,7 @@ import type { OpenWire } from './wire.ts';
 export interface Binds {
   /** Resolves when each was tried once. */
   start(): Promise<void>;
-  /** Those that take submissions now. */
+  /** The sessions that take submissions now. */
   ready(): Session[];
   /** Why none does; null where one does. */
   fault(): string | null;
@@ -122,7 +122,7 @@ const kindsOf = ({ bind, binds }: SmppConfig): BindKind[] => {
 
 const isOfCredentials = ({ refusal }: SessionEnd): boolean => refusal !== null && meaningOf(refusal) === 'credentials';
 
-/** For the operator. It holds nothing secret. */
+/** Tells the operator why a bind is missing, without anything secret. */
 function faultOf(config: SmppConfig, kind: BindKind, { reason }: SessionEnd): string {
   const { host, port } = peerOf(config, kind);
   return `the SMSC ${host}:${port} is not bound (${reason})`;

@@ -18,7 +18,7 @@ export interface SmppDependencies {
 const port = z.int().min(1).max(65_535);
 const host = z.string().min(1).max(253);
 const pem = z.string().max(64 * 1024);
-/** Of a C-octet string: printable ASCII, without its NUL. */
+/** The text of a C-octet string: printable ASCII, without its NUL. */
 const printable = (lengthMax: number) =>
   z
     .string()

@@ -2,7 +2,7 @@ import { HEADER_OCTETS, PDU_OCTETS_MAX } from './pdu.ts';
 
 /** The octets of a connection, told apart into PDUs by their lengths. */
 
-/** What follows on the connection cannot be told apart any more. */
+/** What follows on the connection cannot be divided into PDUs any more. */
 export class BadFrame extends Error {}
 
 const LENGTH_OCTETS = 4;

@@ -47,7 +47,7 @@ export interface BindFields {
   readonly password: string;
   readonly systemType: string;
   readonly interfaceVersion: number;
-  /** Of the addresses that the bind is for. */
+  /** The addresses that the bind is for. */
   readonly range: Address;
 }
 
@@ -75,13 +75,13 @@ export interface Pdu {
   readonly command: number;
   readonly status: number;
   readonly sequence: number;
-  /** Of a bind. */
+  /** Set for a bind. */
   readonly bind?: BindFields;
-  /** Of the answer to a bind; absent where the answer has no body. */
+  /** Set for the answer to a bind; absent where the answer has no body. */
   readonly systemId?: string;
-  /** Of submit_sm, deliver_sm and data_sm. */
+  /** Set for submit_sm, deliver_sm and data_sm. */
   readonly message?: MessageFields;
-  /** Of the answer to one of them; absent where the answer has no body. */
+  /** Set for the answer to one of them; absent where the answer has no body. */
   readonly messageId?: string;
   readonly tlvs?: Tlvs;
   /** The body of a command that nobody here needs. */
@@ -123,7 +123,7 @@ const carriesMessage = (command: number): boolean =>
 const hasNoBody = (command: number): boolean =>
   command === COMMAND.unbind || command === COMMAND.enquireLink || command === COMMAND.genericNack;
 
-/** Of a whole frame, see frames.ts. Throws MalformedPdu. */
+/** Decodes a whole frame, see frames.ts. Throws MalformedPdu. */
 export function decodePdu(frame: Buffer): Pdu {
   const header = headerOf(frame);
   const { command } = header;

@@ -4,9 +4,9 @@
  */
 export type Answer =
   | { readonly kind: 'answered'; readonly status: number; readonly messageId: string }
-  /** It left, and nobody knows more. */
+  /** The request left, and whether it arrived is unknown. */
   | { readonly kind: 'lost'; readonly reason: string }
-  /** It never left. */
+  /** The request never left. */
   | { readonly kind: 'unsent'; readonly reason: string };
 
 export interface Requests {

@@ -30,7 +30,7 @@ export interface Session {
 
 export interface SessionEnd {
   readonly reason: string;
-  /** Of a bind that was refused; null for every other end. */
+  /** The status with which a bind was refused; null for every other end. */
   readonly refusal: number | null;
   /** How long it was bound; null where it never was. */
   readonly boundMs: number | null;

@@ -35,7 +35,7 @@ const texts = {
 } as const;
 
 const DAY_MS = 24 * 3_600_000;
-/** For so long a failure is shown. */
+/** A failure is shown for this long. */
 const FAILED_MS = 2 * DAY_MS;
 /** The page is requested again every few seconds, so it looks only so far. */
 const MESSAGES_MAX = 100;
@@ -59,7 +59,7 @@ interface Link {
   readonly act: string;
 }
 
-/** What ended undelivered and was not sent again. */
+/** Messages that ended undelivered and were not sent again. */
 async function failures(request: PageRequest): Promise<Html[]> {
   const { services, account, base, now } = request;
   const { database } = services;

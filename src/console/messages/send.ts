@@ -53,7 +53,7 @@ export async function sendMessage(request: PageRequest, again: Again): Promise<V
 }
 
 interface Sending {
-  /** With the form as it was written. */
+  /** The request, with the form as it was written. */
   readonly request: PageRequest;
   readonly key: string;
   readonly written: Written;

@@ -34,14 +34,14 @@ import {
  * no default password: the first sign-in is by a link.
  */
 export interface IssuedLink {
-  /** Shown only now. */
+  /** The secret of the link, which can be shown only now. */
   readonly token: string;
   readonly expiresAt: number;
 }
 
 export interface SignedIn {
   readonly session: Session;
-  /** For the cookie. */
+  /** The secret that goes into the cookie. */
   readonly secret: string;
 }
 

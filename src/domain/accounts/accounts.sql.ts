@@ -118,7 +118,7 @@ export const accountsAfter = statement<{ after: string; limit: number }, Account
   'accounts.accountsAfter',
   `select ${columns} from account where username > :after order by username {limit :limit}`,
 );
-/** Of several nodes each has the directory: see store/schema/distribution.ts. */
+/** On a distributed database every node has the directory: see store/schema/distribution.ts. */
 const addToDirectory = statement<
   { account: bigint } & Pick<AccountValues, 'username' | 'disabledAt' | 'allowedNetworks'>
 >(

@@ -9,7 +9,7 @@ import * as sql from './drafts.sql.ts';
 export interface Draft {
   /** Null after the messages were accepted. */
   readonly content: string | null;
-  /** Where the accepted messages are; null before. */
+  /** Where the accepted messages are; null until they are accepted. */
   readonly result: string | null;
 }
 /** A draft belongs to who wrote it, because an operator may write for an account too. */

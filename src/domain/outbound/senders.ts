@@ -104,6 +104,6 @@ const FIRST = -(2n ** 63n);
 /** In each run of the maintenance: 100,000 accounts take half a day. */
 const SWEPT_AT_ONCE = 20;
 
-/** For a person who is erased. */
+/** Forgets which sender the number of an erased person knows. */
 export const forgetSender = (queries: Queries, account: AccountKey, recipient: string): Promise<number> =>
   queries.run(sql.forgetNumber, { account, numberHash: hashed(recipient) });

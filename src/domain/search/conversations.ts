@@ -10,7 +10,7 @@ import { numberToken, SCHEDULED } from './tokens.ts';
 
 /** Messages by the number that they are from or to. */
 export interface Conversation {
-  /** In the form in which numbers are compared: E.164 if it can be read. */
+  /** The number in the form in which numbers are compared: E.164 if it can be read. */
   readonly number: string;
   readonly lastAt: number;
   /** Null if it was deleted a moment ago. */

@@ -18,7 +18,7 @@ import * as receiptSql from './receipts.sql.ts';
 
 /** The reason that the queue shows for a message that is held. */
 export const HELD = 'may have been sent after the backup that was restored';
-/** The same, where a receipt came that is probably of such a submission. */
+/** The reason once a receipt has come that is probably of such a submission. */
 export const HELD_WITH_RECEIPT = `${HELD}; a receipt that fits has come`;
 export const isHeldReason = (reason: string | null): boolean => reason === HELD || reason === HELD_WITH_RECEIPT;
 

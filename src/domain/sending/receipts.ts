@@ -146,7 +146,7 @@ async function hold(database: Database, now: () => number, unmatched: readonly N
 
 type ByAccount = ReadonlyMap<bigint, MatchedReceipt[]>;
 
-/** By the first of its ids that a submission has. */
+/** Finds the submission of each receipt by the first of its ids that a submission has. */
 async function matchAny(queries: Queries, batch: readonly NewReceipt[]): ReturnType<typeof match> {
   const { matched, unmatched } = await match(queries, batch);
   const all = new Map(matched);

@@ -54,7 +54,7 @@ export interface LateSettlement {
   readonly attemptId: string;
   readonly state: 'accepted' | 'refused';
   readonly gatewayId: string | null;
-  /** Of a refusal for good: it ends the message. */
+  /** The reason of a permanent refusal, which ends the message; null for any other result. */
   readonly rejection: string | null;
 }
 

@@ -48,7 +48,7 @@ export interface ChosenWay {
   readonly price: bigint | null;
   /** Credits that are held: enough for the dearest way of the route. */
   readonly credits: bigint;
-  /** As the message names it: that of a pool is chosen afterwards. */
+  /** The sender that the message names; one of a pool is chosen afterwards. */
   readonly sender: string | null;
 }
 
@@ -160,7 +160,7 @@ export const tryDownOf =
   (queries: Queries, at: number): TryDown =>
   async (name) =>
     (await queries.run(connectorSql.tryDown, { name, now: at, before: at - TRY_DOWN_MS })) > 0;
-/** In a dry run. */
+/** For a dry run, which sends nothing to a connector that is down. */
 export const NEVER_TRIED: TryDown = async () => false;
 
 /** What a dispatcher knows of routes and connectors: as of the last second. */

@@ -56,7 +56,7 @@ export interface ExchangeOptions {
   readonly signal?: AbortSignal;
 }
 
-// The same as for the stored copies of the proxy.
+// The limit that the stored copies of the proxy have, too.
 export const ANSWER_BYTES_MAX = 4 * 1_048_576;
 const SOCKETS_MAX = 16;
 

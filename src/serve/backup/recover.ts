@@ -35,7 +35,7 @@ export async function told<T>(work: () => Promise<T>, path?: string): Promise<T>
   }
 }
 
-/** As the system or SQLite says it, or what it caused. */
+/** Whether the system or SQLite says so, in the error or in its cause. */
 function isDiskFull(thrown: unknown): boolean {
   if (!(thrown instanceof Error)) return false;
   const { code, errcode = 0 } = thrown as { code?: string; errcode?: number };

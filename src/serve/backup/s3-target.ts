@@ -31,7 +31,7 @@ export interface S3Dependencies {
 const TRIES = 4;
 const PAUSE_MS = 250;
 const PAUSE_MAX_MS = 4_000;
-/** For an answer, and for every 64 kB of an object: 8 MB may take 2.5 minutes. */
+/** The time for an answer. Every 64 kB of an object add a second: 8 MB may take 2.5 minutes. */
 const TIMEOUT_MS = 20_000;
 const BYTES_PER_SECOND_MIN = 65_536;
 /** More than an object has: a part or a segment has 8 MB before it is compressed. */

@@ -70,7 +70,7 @@ async function bodyOf(request: Request): Promise<Uint8Array> {
   }
 }
 
-/** The same pieces. In the end, `done` gets all of them. */
+/** Yields the pieces, and passes all of them to `done` at the end. */
 async function* copied(pieces: AsyncIterable<string | Uint8Array>, done: (all: Uint8Array) => void) {
   const all: Buffer[] = [];
   for await (const piece of pieces) {

@@ -22,7 +22,7 @@ const CHUNK_BYTES_MAX = 16_384;
 const SHARED_CHUNK_BYTES_MAX = 4_096;
 const CHUNKS_MAX = 256;
 const DELAY_MAX_MS = 1_000;
-// For a slow reader. At the end of the process it is waited for, 1 s in all.
+// A write that a slow reader does not take is repeated. At the end of the process, for 1 s in all.
 const RETRY_MS = 20;
 const LAST_RETRIES_MAX = 50;
 

@@ -64,7 +64,7 @@ export function refillOlder(path: string, newer: string): LeftOut {
   try {
     database.prepare('attach ? as newer').run(newer);
     database.exec('begin');
-    // They would count again what is copied with its counts.
+    // Triggers would count again what is copied with its counts.
     const triggers = entriesOf(database, 'main', 'trigger');
     for (const { name } of triggers) database.exec(`drop trigger main.${quoted(name)}`);
     const known = new Set(entriesOf(database, 'newer', 'table').map(({ name }) => name));

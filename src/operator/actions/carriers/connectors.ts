@@ -246,7 +246,7 @@ export const connectorRemove = action({
   },
 });
 
-/** As it would be on the wire. */
+/** The request as it would be on the wire. */
 const shownRequest = (
   { method, url, headers, body }: TriedConnector['request'],
   answer: TriedConnector['answer'],

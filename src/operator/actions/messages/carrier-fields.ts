@@ -47,6 +47,6 @@ export async function requireCarrierFields(
   throw badField('carrierFields', `no connector has a field ${unknown}. ${words}`);
 }
 
-/** The same for the fields of an account. */
+/** Checks the stored fields of an account in the same way. */
 export const requireStoredFields = (services: Pick<Services, 'database' | 'now'>, stored: string | null = null) =>
   requireCarrierFields(services, readFields(stored));
