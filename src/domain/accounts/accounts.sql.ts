@@ -3,8 +3,9 @@ import { defineColumns, type RowOf, type ValuesOf } from '../../store/columns.ts
 import { statement } from '../../store/statement.ts';
 
 /**
- * Every column of an account except its id, declared here and nowhere else. Migrations create them.
- * The types, the SQL, import and export follow from this list.
+ * Every column of an account except its id. The types, the SQL, import and export follow from this
+ * list. A new column also needs a step in `store/schema/migrations.ts` and, if operators see or set
+ * it, a field in `operator/actions/accounts/account-fields.ts`.
  */
 const ACCOUNT_FIELDS = {
   username: 'text',

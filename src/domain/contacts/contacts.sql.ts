@@ -4,8 +4,9 @@ import { targetOf } from '../../store/deletion.ts';
 import { statement } from '../../store/statement.ts';
 
 /**
- * A new field goes into `putContact` and `setContact` below and into `ContactFields` of contacts.ts
- * too. Other places, all in src:
+ * A new field needs a step in `store/schema/migrations.ts`. Besides this list it goes into
+ * `putContact` and `setContact` below, and into `ContactFields` of contacts.ts. Other places, all
+ * in src:
  *
  * - API and console: `operator/actions/contacts/contacts.ts`, `console/contacts/contacts.ts`, and
  *   `operator/actions/accounts/persons.ts`, which shows what is stored of a person
