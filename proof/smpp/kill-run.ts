@@ -66,14 +66,16 @@ async function createRun({ database, seed, ways, unknownOutcomePolicy }: KillOpt
     carriers.push(await startCarrier({ name, random: createRandom(`carrier ${name}`, seed), submitted, answerMs }));
   }
   const { token, file } = await install(database, carriers, unknownOutcomePolicy);
-  const webPort = String(await freePort());
-  const address = `http://127.0.0.1:${webPort}`;
+  let address = '';
   let program: Program | null = null;
   let kills = 0;
   let phones = 0;
   const requests = new Set<Promise<void>>();
 
   async function start(): Promise<void> {
+    // Another one for each start: in a long run other programs take ports that were free once.
+    const webPort = String(await freePort());
+    address = `http://127.0.0.1:${webPort}`;
     const args = ['--connectors', file, '--web-port', webPort, '--dispatcher', 'on', '--unknown-outcome-minutes', '1'];
     program = await startProgram(database, 1, args);
   }
