@@ -10,6 +10,7 @@ import { readConnectorFile } from '../carriers/connector-file.ts';
 import { databaseName, sqlitePath } from '../config/database-name.ts';
 import { type Config, configLines } from '../config/settings.ts';
 import type { Discrepancy } from '../domain/accounts/ledger.ts';
+import { createOutboundRoutes, routeNotes } from '../domain/outbound/routes.ts';
 import { readUnconnected, unconnectedFault } from '../domain/queue/counts.ts';
 import type { Services } from '../serve/compose/services.ts';
 import { exportAccounts } from '../transfer/export.ts';
@@ -131,6 +132,8 @@ async function checkCarriers({ database }: Services, config: Config): Promise<Fi
   const names = checked.map(({ name, kind }) => `${name} (${kind})`);
   const unconnected = await readUnconnected(database, checked, systemClock.now());
   const wrong = checked.filter(({ mistakes }) => mistakes.length > 0);
+  const routes = createOutboundRoutes(database, systemClock.now);
+  const ofRoutes = routeNotes(await routes.list(), await routes.counts(), new Set(checked.map(({ name }) => name)));
   return {
     faults: [
       ...wrong.map(({ name }) => `The connector ${name} cannot be used as it is configured.`),
@@ -138,6 +141,7 @@ async function checkCarriers({ database }: Services, config: Config): Promise<Fi
     ],
     lines: [
       ...checked.flatMap(({ name, notes }) => notes.map((note) => `Connector ${name}: ${note}`)),
+      ...ofRoutes,
       `Connectors: ${names.join(', ') || 'none yet, so the loopback, which brings messages to nobody. To reach a carrier: columba setup'}`,
     ],
     remarks: [

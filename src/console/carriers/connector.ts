@@ -47,6 +47,8 @@ const texts = {
   down: 'It is down.',
   downNext: 'It is tried again by itself. Messages wait and nothing is lost.',
   since: 'Since',
+  avoided: 'Outbound routes pass over it.',
+  avoidedNext: 'It refused most of their messages. They try it again by themselves at',
   refuses: 'The carrier refuses messages for good.',
   refusesNext: 'Those messages have failed. Find the reason before more are sent; pausing makes messages wait.',
   unread: 'An answer that nothing reads',
@@ -154,6 +156,13 @@ function stateNote(connector: Connector, zone: string): Html {
       'bad',
       html`<h2>${texts.down}</h2><p>${texts.downNext} ${since}.</p><p class="said"><code>${downReason ?? ''}</code></p>`,
       'cross',
+    );
+  }
+  if (connector.avoidedUntil !== null) {
+    const until = html`${texts.avoidedNext} ${time(connector.avoidedUntil, zone)}.`;
+    return note(
+      'bad',
+      html`<h2>${texts.avoided}</h2><p>${until}</p><p class="said">${connector.avoidedReason ?? ''}</p>`,
     );
   }
   if (!refuses(connector)) return html``;

@@ -18,6 +18,8 @@ export const texts = {
   paused: 'Paused',
   down: 'Down',
   refuses: 'Refuses',
+  avoided: 'Passed over',
+  avoidedBy: 'By outbound routes, until',
   since: 'since',
   default: 'default',
   rate: (lastMinute: number, limit: number | null) =>
@@ -81,7 +83,7 @@ export function connectorTable(
 ): Html {
   const rows = connectors.map((each) => {
     const own = hours.filter(({ connector }) => connector === each.name);
-    const isBad = each.state === 'down' || refuses(each);
+    const isBad = each.state === 'down' || each.avoidedUntil !== null || refuses(each);
     const address = `/console/connectors/${encodeURIComponent(each.name)}`;
     const oldest =
       each.oldestDueAt === null ? texts.none : durationSaid(Math.max(0, now - Date.parse(each.oldestDueAt)));
@@ -121,6 +123,10 @@ export function stateOf(connector: Connector, zone: string): Html {
   if (state === 'down') {
     const since = downSince === null ? '' : html` ${texts.since} ${time(downSince, zone)}`;
     return html`${chip('bad', 'cross', texts.down)}<span class="why quiet">${downReason ?? ''}${since}</span>`;
+  }
+  if (connector.avoidedUntil !== null) {
+    const until = time(connector.avoidedUntil, zone);
+    return html`${chip('bad', 'alert', texts.avoided)}<span class="why quiet">${texts.avoidedBy} ${until}: ${connector.avoidedReason ?? ''}</span>`;
   }
   if (!refuses(connector)) return chip('good', 'tick', texts.working);
   return html`${chip('bad', 'alert', texts.refuses)}<span class="why quiet">${refusedSaid(connector)}</span>`;

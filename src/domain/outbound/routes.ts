@@ -93,6 +93,32 @@ export interface RouteCounts {
   readonly failovers: number;
 }
 
+/**
+ * For `columba check`: what is worth knowing of routes, and no mistake. `connectors` are those that
+ * exist; one of the file may be gone.
+ */
+export function routeNotes(
+  routes: readonly OutboundRoute[],
+  counts: readonly RouteCounts[],
+  connectors: ReadonlySet<string>,
+): string[] {
+  const isUsed = (route: string, connector?: string) =>
+    counts.some(
+      (each) => each.route === route && each.accepted > 0 && each.connector === (connector ?? each.connector),
+    );
+  return routes.flatMap(({ name, ways }) => {
+    const [only] = ways.length === 1 ? ways : [];
+    const single = only && `Its messages wait while ${only.connector} is down, because it is the only way.`;
+    const own = ways.flatMap(({ connector }) => {
+      if (!connectors.has(connector))
+        return [`There is no connector ${connector} any more, so this way leads nowhere.`];
+      const isUntried = isUsed(name) && !isUsed(name, connector);
+      return isUntried ? [`${connector} has not taken a message of it yet; test it before it is needed.`] : [];
+    });
+    return [...(single ? [single] : []), ...own].map((note) => `Outbound route ${name}: ${note}`);
+  });
+}
+
 /** The routes of the installation and the guard of an account, read by one statement. */
 export interface SendingRules {
   readonly routes: readonly OutboundRoute[];

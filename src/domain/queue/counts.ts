@@ -75,9 +75,12 @@ export function createSendingCounts(
 /** Describes each fault of sending in a sentence. */
 export function sendingFaults(counts: SendingCounts): string[] {
   const { waiting, oldestDueMs, unknownOutcome, held, connectors, unconnected } = counts;
-  const faults = connectors.flatMap(({ name, pausedAt, downSince, downReason }) => {
+  const faults = connectors.flatMap(({ name, pausedAt, downSince, downReason, avoidedUntil, avoidedReason }) => {
     if (pausedAt !== null) return [`The connector ${name} is paused, and its messages wait.`];
-    return downSince === null ? [] : [`The connector ${name} is down: ${downReason}. Its messages wait.`];
+    if (downSince !== null) return [`The connector ${name} is down: ${downReason}. Its messages wait.`];
+    if (avoidedUntil === null) return [];
+    const until = new Date(avoidedUntil).toISOString().slice(11, 19);
+    return [`Outbound routes pass over the connector ${name} until ${until} UTC: ${avoidedReason}.`];
   });
   faults.push(...unconnected.map(unconnectedFault));
   for (const { name, recent } of connectors)

@@ -39,7 +39,8 @@ export const BUILTIN_NAME = 'loopback';
 export type Connectors = ReturnType<typeof createConnectors>;
 
 export function createConnectors(database: Database, now: () => number) {
-  const list = async (): Promise<ConnectorRecord[]> => (await database.all(sql.all, {})).map(toRecord);
+  const list = async (): Promise<ConnectorRecord[]> =>
+    (await database.all(sql.all, {})).map((row) => toRecord(row, now()));
 
   async function put(queries: Queries, given: NewConnector, origin: ConnectorOrigin): Promise<void> {
     const { name, kind, config, submissionsMax, ratePerSecond } = given;
@@ -55,7 +56,7 @@ export function createConnectors(database: Database, now: () => number) {
     async show(name: string): Promise<ConnectorRecord> {
       const row = await database.first(sql.byName, { name });
       if (!row) throw notFound(`connector with the name ${name}`);
-      return toRecord(row);
+      return toRecord(row, now());
     },
 
     /**
@@ -251,10 +252,12 @@ const FAR_AHEAD_MS = 10 * 60_000;
 
 const permitsMs = (count: number, ratePerSecond: number): number => Math.ceil((count * 1_000) / ratePerSecond);
 
-function toRecord(row: sql.ConnectorRow): ConnectorRecord {
+function toRecord(row: sql.ConnectorRow, at: number): ConnectorRecord {
   const { accepted, temporary, permanent, unknownOutcome, ...values } = sql.connectorColumns.read(row);
+  const isAvoided = values.avoidedUntil !== null && values.avoidedUntil > at;
   return {
     ...values,
+    ...(!isAvoided && { avoidedUntil: null, avoidedReason: null }),
     config: JSON.parse(values.config),
     origin: values.origin as ConnectorOrigin,
     counts: { accepted, temporary, permanent, unknownOutcome },

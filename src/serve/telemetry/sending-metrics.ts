@@ -156,14 +156,15 @@ function addConnectorMetrics(registers: Registry[], known: () => Promise<readonl
   );
   new Gauge({
     name: 'columba_connector_stopped',
-    help: '1 if a connector does not send, by reason: down, paused.',
+    help: '1 if a connector gets no messages, by reason: down, paused, or avoided by outbound routes.',
     registers,
     labelNames: ['connector', 'reason'],
     async collect() {
       this.reset();
-      for (const { name: connector, downSince, pausedAt } of await known()) {
+      for (const { name: connector, downSince, pausedAt, avoidedUntil } of await known()) {
         this.set({ connector, reason: 'down' }, downSince === null ? 0 : 1);
         this.set({ connector, reason: 'paused' }, pausedAt === null ? 0 : 1);
+        this.set({ connector, reason: 'avoided' }, avoidedUntil === null ? 0 : 1);
       }
     },
   });

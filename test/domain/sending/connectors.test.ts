@@ -82,6 +82,23 @@ onEveryEngine('connectors', (engine) => {
     assert.deepEqual(await faults(), []);
   });
 
+  test('a connector that outbound routes pass over says so until they try it again', async (t) => {
+    const { database, clock, now } = await openSending(engine, t);
+    const connectors = createConnectors(database, now);
+    await connectors.put({ ...LOOPBACK, name: 'carrier' });
+    const until = now() + 60_000;
+    await connectors.avoid('carrier', until, 'it refused 41 of the last 50 messages');
+    const faults = async () => sendingFaults(await readSendingCounts(database, now, countUnrouted));
+    const time = new Date(until).toISOString().slice(11, 19);
+    assert.deepEqual(await faults(), [
+      `Outbound routes pass over the connector carrier until ${time} UTC: it refused 41 of the last 50 messages.`,
+    ]);
+    clock.now = until;
+    assert.deepEqual(await faults(), []);
+    const { avoidedUntil, avoidedReason } = await connectors.show('carrier');
+    assert.deepEqual([avoidedUntil, avoidedReason], [null, null]);
+  });
+
   test('the faults speak of a single message in the singular', async (t) => {
     const { database, now } = await openSending(engine, t);
     const totals = {

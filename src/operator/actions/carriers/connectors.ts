@@ -31,6 +31,8 @@ const connector = z.strictObject({
   state: z.enum(['working', 'paused', 'down']),
   downSince: instant.nullable(),
   downReason: z.string().nullable(),
+  avoidedUntil: instant.nullable().describe('Until then outbound routes pass over it, because it refused most.'),
+  avoidedReason: z.string().nullable(),
   submissionsMax: z.int().describe('Messages that each process submits at the same time.'),
   ratePerSecond: z.int().nullable().describe('Parts per second, of all processes together; null for no limit.'),
   accepted: z.int().describe('Parts that the carrier has accepted.'),
@@ -41,10 +43,7 @@ const connector = z.strictObject({
   lastAcceptedAt: instant.nullable(),
   lastError: z.string().nullable().describe('Reason of the last refusal.'),
   lastErrorAt: instant.nullable(),
-  unreadAnswer: z
-    .string()
-    .nullable()
-    .describe('The beginning of the last answer or callback that no rule of the connector reads.'),
+  unreadAnswer: z.string().nullable().describe('The beginning of the last answer or callback that no rule reads.'),
   unreadAnswerAt: instant.nullable(),
   config: z.record(z.string(), z.unknown()).describe('The configuration without its secrets.'),
 });
@@ -57,6 +56,8 @@ const shown = (record: ConnectorRecord): z.output<typeof connector> => ({
   state: record.pausedAt !== null ? 'paused' : record.downSince !== null ? 'down' : 'working',
   downSince: record.downSince,
   downReason: record.downReason,
+  avoidedUntil: record.avoidedUntil,
+  avoidedReason: record.avoidedReason,
   submissionsMax: record.submissionsMax,
   ratePerSecond: record.ratePerSecond,
   ...record.counts,
@@ -77,6 +78,8 @@ const CONNECTOR = {
   state: 'working',
   downSince: null,
   downReason: null,
+  avoidedUntil: null,
+  avoidedReason: null,
   submissionsMax: 1000,
   ratePerSecond: null,
   accepted: 40,
@@ -132,8 +135,8 @@ export const connectorList = action({
   command: {
     say: ({ items }) =>
       items
-        .map(({ name: own, kind, state, isDefault, accepted, downReason }) =>
-          [own, kind, state, ...(isDefault ? ['default'] : []), `accepted ${accepted}`, downReason ?? '']
+        .map(({ name: own, kind, state, isDefault, accepted, downReason, avoidedReason: avoided }) =>
+          [own, kind, state, ...(isDefault ? ['default'] : []), `accepted ${accepted}`, downReason ?? avoided ?? '']
             .join('  ')
             .trimEnd(),
         )
@@ -155,6 +158,8 @@ export const connectorShow = action({
     'state',
     'downSince',
     'downReason',
+    'avoidedUntil',
+    'avoidedReason',
     'accepted',
     'temporary',
     'permanent',
