@@ -96,7 +96,7 @@ describe('working in the console in Chromium', () => {
         if (javaScriptEnabled) await page.getByText('1 part · GSM alphabet').waitFor();
         await page.getByRole('button', { name: 'Check' }).click();
         await page.getByText('1 message will go.').waitFor();
-        await page.getByRole('button', { name: 'Go back and change it' }).click();
+        await page.getByRole('link', { name: 'Go back and change it' }).click();
         assert.equal(await page.getByLabel('Text', { exact: true }).inputValue(), 'From the browser');
         await page.getByRole('button', { name: 'Check' }).click();
         await page.getByRole('button', { name: 'Send 1 message' }).dblclick();
@@ -222,14 +222,16 @@ describe('working in the console in Chromium', () => {
     await page.getByRole('button', { name: 'Check' }).click();
     await page.getByRole('button', { name: 'Send 1 message' }).click();
     await page.getByText('1 message accepted').waitFor();
-    // The page of the check is stored nowhere. Two steps back is the form, as it was typed.
-    await page.evaluate('history.go(-2)');
+    // One step back is the check, which tells what became of it.
+    await page.goBack();
+    await page.getByText('These messages were accepted').waitFor();
+    assert.equal(await page.getByRole('button', { name: 'Send 1 message' }).count(), 0);
+    // Two steps back is the form as it was typed, and it leads to the same check.
+    await page.goBack();
     await page.getByRole('heading', { name: 'New message' }).waitFor();
     assert.equal(await page.getByLabel('Text', { exact: true }).inputValue(), 'Only once');
     await page.getByRole('button', { name: 'Check' }).click();
-    await page.getByText('to exactly these numbers').waitFor();
-    await page.getByRole('button', { name: 'Send 1 message' }).click();
-    await page.getByText('1 message accepted').waitFor();
+    await page.getByText('These messages were accepted').waitFor();
     const { items } = await act<{ items: { text: string }[] }>(api, 'message list', { params: { username: 'acme' } });
     assert.equal(items.filter(({ text }) => text === 'Only once').length, 1);
   });
