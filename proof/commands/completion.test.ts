@@ -26,6 +26,14 @@ const CASES: readonly [typed: readonly string[], among: readonly string[], not: 
   [['account', 'add', ''], ['--company', '--help'], ['add']],
   [['account', 'add', '--'], ['--company', '--help'], ['add']],
   [['serve', ''], ['--port', '--help'], ['serve']],
+  // Values of an option, and of an argument.
+  [
+    ['message', 'list', 'acme', '--status', ''],
+    ['DELIVERED', 'QUEUED'],
+    ['--status', 'serve'],
+  ],
+  [['setup', '--carrier', ''], ['loopback', 'smpp', 'twilio'], ['--carrier']],
+  [['completion', ''], ['bash', 'fish'], ['serve']],
   // After an argument of a command, its options follow.
   [['account', 'add', 'acme', ''], ['--company'], ['serve']],
 ];

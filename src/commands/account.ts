@@ -6,6 +6,7 @@ import { userIdActions } from '../operator/actions/access/user-ids.ts';
 import { accountActions } from '../operator/actions/accounts/accounts.ts';
 import { type CommandDependencies, performForPeople } from './action-command.ts';
 import { fieldLines, withoutFormerNames } from './action-output.ts';
+import { examples } from './help-text.ts';
 import { settingOption, withSession } from './session.ts';
 
 /** `columba account …`: the commands that combine actions of accounts. */
@@ -31,7 +32,7 @@ export function accountCommands(dependencies: CommandDependencies): Command[] {
       .description('show an account, and the hashes of its user_ids')
       .argument('<USERNAME>')
       .option('--json', 'print the answer of the API as JSON, for programs')
-      .addHelpText('after', '\nExample:\n  columba account show acme')
+      .addHelpText('after', examples('columba account show acme'))
       .action(async (username: string, { json }, command: Command) => {
         const account = await done(command, show, username, {});
         if (json) return print(JSON.stringify(account, null, 2));
@@ -50,6 +51,7 @@ export function accountCommands(dependencies: CommandDependencies): Command[] {
       .argument('<USERNAME>')
       .argument('<NETWORKS>')
       .addHelpText('after', '\nNETWORKS is a list such as 10.0.0.0/8,192.0.2.7, or any to remove the restriction.')
+      .addHelpText('after', examples('columba account allow acme 10.0.0.0/8'))
       .action(async (username: string, list: string, _options, command: Command) => {
         const allowedNetworks = list === 'any' ? [] : networksOf(list);
         await done(command, change, username, { body: { allowedNetworks } });
@@ -61,6 +63,7 @@ export function accountCommands(dependencies: CommandDependencies): Command[] {
       .description('create a further user_id')
       .argument('<USERNAME>')
       .option('--revoke-old', 'revoke all other user_ids at once')
+      .addHelpText('after', examples('columba account rotate-user-id acme'))
       .action(async (username: string, { revokeOld }, command: Command) => {
         const body = { revokeOthers: revokeOld === true };
         const { userId, revoked } = await done(command, addUserId, username, { body });
@@ -76,6 +79,7 @@ export function accountCommands(dependencies: CommandDependencies): Command[] {
       .description('revoke a user_id, named by 8 or more characters of its hash')
       .argument('<USERNAME>')
       .argument('<HASH-PREFIX>')
+      .addHelpText('after', examples('columba account revoke-user-id acme 3f2a9c1b'))
       .action(async (username: string, hash: string, _options, command: Command) => {
         await done(command, revokeUserId, username, { params: { hash } });
         print('Revoked.');
@@ -111,6 +115,7 @@ function findCommand(print: (line: string) => void): Command {
     .description('find the account behind a name in the log')
     .requiredOption('--log-name <NAME>', 'the field "account" of a log line; needs COLUMBA_LOG_KEY')
     .addOption(settingOption('logKey'))
+    .addHelpText('after', examples('columba account find --log-name 5f3a9c1b7d20'))
     .action(async ({ logName: name }, command: Command) => {
       await withSession(command, { creates: false }, async ({ services, config: { logKey } }) => {
         if (logKey === '') {

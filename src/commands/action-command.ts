@@ -15,6 +15,8 @@ import {
 import type { RawInput } from '../operator/input.ts';
 import { type Performed, perform } from '../operator/perform.ts';
 import { printList, printOutput, printStream, refusalOf } from './action-output.ts';
+import { offering } from './completion.ts';
+import { examples } from './help-text.ts';
 import { requireFile } from './input-file.ts';
 import { remark } from './output.ts';
 import { readSecret, readSecrets } from './secret-input.ts';
@@ -65,7 +67,7 @@ export function actionCommand(
   if (action.position !== null) command.option('--limit <N>', 'largest number of items; all if it is not given');
   if (!action.download) command.option('--json', 'print the answer of the API as JSON, for programs');
   const more = action.description === undefined ? '' : `\n${withFlags(action.description, shape)}\n`;
-  command.addHelpText('after', () => `${more}\nExample:\n  ${commandLine(action)}`);
+  command.addHelpText('after', () => `${more}${examples(commandLine(action))}`);
   command.action(async (...given) => {
     const invoked = given.at(-1) as Command;
     const options: Options = invoked.opts();
@@ -269,7 +271,9 @@ function optionOf(field: CommandField): Option {
   const value = { integer: 'N', list: 'LIST', json: 'JSON|@FILE|-', text: 'TEXT', texts: 'TEXT', file: 'FILE|-' }[
     field.kind
   ];
-  const option = new Option(`${flag} <${value}>`, description).makeOptionMandatory(field.isRequired);
+  const option = offering(new Option(`${flag} <${value}>`, description), field.choices).makeOptionMandatory(
+    field.isRequired,
+  );
   if (field.kind === 'texts') return option.argParser((text, before: string[] = []) => [...before, text]);
   return field.kind === 'list' ? option.argParser(listValue()) : option;
 }

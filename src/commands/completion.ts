@@ -1,4 +1,4 @@
-import { Argument, Command } from 'commander';
+import { Argument, Command, type Option } from 'commander';
 
 /** `columba completion bash`: a script for the shell, made from the commands and their options. */
 
@@ -15,16 +15,36 @@ export function completionCommand(program: Command, print: (line: string) => voi
     .action((shell: (typeof SHELLS)[number]) => print({ bash, zsh, fish }[shell](program)));
 }
 
+const offered = new WeakMap<Option, readonly string[]>();
+
+/** Names the values of an option that checks them by itself, so that shells offer them. */
+export function offering(option: Option, values: readonly string[]): Option {
+  offered.set(option, values);
+  return option;
+}
+
+const valuesOf = (option: Option): readonly string[] => option.argChoices ?? offered.get(option) ?? [];
+
 interface Words {
   /** `account add`; empty for the program itself. */
   readonly path: string;
   readonly words: readonly string[];
+  /** The values of options that have a closed set of them. */
+  readonly values: readonly { readonly flag: string; readonly values: readonly string[] }[];
 }
 
 function wordsOf(command: Command, path: readonly string[] = []): Words[] {
-  const options = command.options.filter((option) => !option.hidden).flatMap(({ long }) => long ?? []);
+  const visible = command.options.filter((option) => !option.hidden);
+  const options = visible.flatMap(({ long }) => long ?? []);
   const shown = command.commands.filter((each) => command.createHelp().visibleCommands(command).includes(each));
-  const own = { path: path.join(' '), words: [...shown.map((each) => each.name()), ...options, '--help'] };
+  const chosen = command.registeredArguments.flatMap(({ argChoices = [] }) => argChoices);
+  const own = {
+    path: path.join(' '),
+    words: [...shown.map((each) => each.name()), ...chosen, ...options, '--help'],
+    values: visible
+      .map((option) => ({ flag: option.long ?? '', values: valuesOf(option) }))
+      .filter(({ values }) => values.length > 0),
+  };
   return [own, ...shown.flatMap((each) => wordsOf(each, [...path, each.name()]))];
 }
 
@@ -33,10 +53,23 @@ const cases = (program: Command): string =>
     .map(({ path, words }) => `    '${path}') choices='${words.join(' ')}' ;;`)
     .join('\n');
 
-/** The function that both shells use: the words that may follow a command. */
+const valueCases = (program: Command): string =>
+  wordsOf(program)
+    .flatMap(({ path, values }) =>
+      values.map(({ flag, values: each }) => `    '${path} ${flag}') choices='${each.join(' ')}' ;;`),
+    )
+    .join('\n');
+
+/** The functions of both shells: the words after a command, and the values of an option. */
 const chooser = (program: Command): string => `_columba_choices() {
   case $1 in
 ${cases(program)}
+    *) return 1 ;;
+  esac
+}
+_columba_values() {
+  case "$1 $2" in
+${valueCases(program)}
     *) return 1 ;;
   esac
 }`;
@@ -50,7 +83,9 @@ _columba() {
     case $word in -*) break ;; esac
     typed="\${typed:+$typed }$word"
   done
-  _columba_choices "$typed" || _columba_choices "\${typed%% *}"
+  _columba_values "$typed" "\${COMP_WORDS[COMP_CWORD-1]}" ||
+    _columba_values "\${typed%% *}" "\${COMP_WORDS[COMP_CWORD-1]}" ||
+    _columba_choices "$typed" || _columba_choices "\${typed%% *}"
   COMPREPLY=($(compgen -W "$choices" -- "\${COMP_WORDS[COMP_CWORD]}"))
 }
 complete -o default -F _columba columba`;
@@ -65,7 +100,9 @@ _columba() {
     [[ $word == -* ]] && break
     typed="\${typed:+$typed }$word"
   done
-  _columba_choices "$typed" || _columba_choices "\${typed%% *}"
+  _columba_values "$typed" "\${words[CURRENT-1]}" ||
+    _columba_values "\${typed%% *}" "\${words[CURRENT-1]}" ||
+    _columba_choices "$typed" || _columba_choices "\${typed%% *}"
   compadd -- \${=choices}
 }
 compdef _columba columba`;
@@ -88,5 +125,11 @@ set -g __columba_paths ${wordsOf(program)
   .map(({ path }) => `'${path}'`)
   .join(' ')}
 ${wordsOf(program)
-  .map(({ path, words }) => `complete -c columba -f -n "__columba_at '${path}'" -a '${words.join(' ')}'`)
+  .flatMap(({ path, words, values }) => [
+    `complete -c columba -f -n "__columba_at '${path}'" -a '${words.join(' ')}'`,
+    ...values.map(
+      ({ flag, values: each }) =>
+        `complete -c columba -x -n "__columba_at '${path}'" -l ${flag.slice(2)} -a '${each.join(' ')}'`,
+    ),
+  ])
   .join('\n')}`;

@@ -1,7 +1,9 @@
-import { Command } from 'commander';
+import { Command, Option } from 'commander';
 import { Problem } from '../base/problem.ts';
 import type { Setting } from '../config/setting.ts';
 import { flaggedSettings, flagOf, settings } from '../config/settings.ts';
+import { offering } from './completion.ts';
+import { examples, helpColumns, wrapped } from './help-text.ts';
 import { readEncoding, requireFile } from './input-file.ts';
 import { print } from './output.ts';
 import { configOf, databaseOption, settingOption, withSession } from './session.ts';
@@ -10,14 +12,19 @@ import { configOf, databaseOption, settingOption, withSession } from './session.
  * The commands, their arguments and their options. The code of a command is loaded when it runs;
  * --help and --version read no setting and open nothing.
  */
-export function createProgram(version: string): Command {
+export function createProgram(version: string, write = (text: string) => void process.stdout.write(text)): Command {
   const program = new Command('columba')
     .description('Self-hosted SMS account service that speaks the ASMX messaging API.')
     .usage('COMMAND')
     .version(version, '-V, --version', 'print the version')
     .helpOption('-h, --help', 'show help')
     .helpCommand('help [COMMAND]', 'show help for a command')
-    .configureOutput({ writeErr: () => {}, outputError: () => {} }) // main.ts tells mistakes, in one line
+    .configureOutput({
+      writeOut: (text) => write(wrapped(text)),
+      getOutHelpWidth: helpColumns,
+      writeErr: () => {}, // main.ts tells mistakes, in one line
+      outputError: () => {},
+    })
     .configureHelp({ subcommandTerm: termOf, minWidthToWrap: 20 })
     .exitOverride()
     .addHelpText('after', '\nEvery command has its own --help. columba settings lists the settings.');
@@ -28,6 +35,7 @@ export function createProgram(version: string): Command {
     .option('--demo', 'serve sample data from a temporary database, which is deleted afterwards')
     .option('--trace <FILE>', 'append complete requests and responses to a file, with every user_id masked')
     .addHelpText('after', SOURCES)
+    .addHelpText('after', examples('columba serve --demo', 'columba serve --port 8080 --workers 4'))
     .action(async (_options, command) => {
       process.exitCode = await (await import('./serve-command.ts')).runServe(command);
     });
@@ -38,7 +46,9 @@ export function createProgram(version: string): Command {
     .option('--account <USERNAME>', 'the first account')
     .option('--region <COUNTRY>', 'the country of its local phone numbers, such as ZA')
     .option('--credits <N>', 'the credits that it begins with; 100 if it is not given')
-    .option('--carrier <NAME>', 'loopback, smpp, kannel, or a provider of the list below')
+    .addOption(
+      offering(new Option('--carrier <NAME>', 'loopback, smpp, kannel, or a provider of the list below'), CARRIERS),
+    )
     .option('--carrier-config <JSON|@FILE|->', 'the configuration of the carrier, with its secrets')
     .option('--replace-carrier', 'replace the configuration of a carrier that is there')
     .option('--send-to <NUMBER>', 'send a test message to this number')
@@ -49,6 +59,7 @@ export function createProgram(version: string): Command {
   withDatabase(add('import <FILE>', 'add the accounts in a JSON or NDJSON file, or in standard input (-)'))
     .option('--encoding <NAME>', 'encoding of the file, such as windows-1252; UTF-8 if it is not given', readEncoding)
     .option('--update', 'also change accounts that exist: add or change rows by id, and remove none')
+    .addHelpText('after', examples('columba import accounts.json'))
     .action(async (file, { encoding, update }, command) => {
       if (file !== '-') requireFile(file); // otherwise a database would be created for nothing
       const { runImport } = await import('./data.ts');
@@ -61,6 +72,7 @@ export function createProgram(version: string): Command {
     .option('--account <USERNAME>', 'only this one')
     .option('--output <FILE>', 'write to a file instead of standard output')
     .option('--force', 'replace the file if it exists')
+    .addHelpText('after', examples('columba export --ndjson --output accounts.ndjson'))
     .action(async (options, command) => {
       const { runExport } = await import('./data.ts');
       await withSession(command, { creates: false }, (session) => runExport(session, options));
@@ -70,6 +82,7 @@ export function createProgram(version: string): Command {
     .option('--ledger', 'also add up the movements of credits of every account; exit with 1 if a sum is wrong')
     .option('--settings', 'also print every setting with its value')
     .addHelpText('after', SOURCES)
+    .addHelpText('after', examples('columba check --ledger'))
     .action(async (options, command) => {
       const { runCheck } = await import('./data.ts');
       process.exitCode = await withSession(command, { creates: false }, (session) => runCheck(session, options));
@@ -77,14 +90,18 @@ export function createProgram(version: string): Command {
   add('health', 'ask the running service on this machine whether it is ready; exit with 1 if not')
     .addOption(settingOption('port'))
     .addOption(settingOption('healthPort'))
+    .addHelpText('after', examples('columba health --port 8080'))
     .action(async (_options, command) => {
       process.exitCode = await (await import('./health.ts')).runHealth(configOf(command).config);
     });
   addCitusCommands(add);
   add('settings', 'list every setting')
+    .addHelpText('after', examples('columba settings'))
     .addHelpText('after', () => `\n${settingsTable()}`)
-    .action(() => print(settingsTable()));
-  add('version', 'print the version').action(() => print(version));
+    .action(() => print(wrapped(settingsTable())));
+  add('version', 'print the version')
+    .addHelpText('after', examples('columba version'))
+    .action(() => print(version));
   return program;
 }
 
@@ -96,6 +113,7 @@ function addBackupCommands(add: Add): void {
     .usage('FILE | COMMAND')
     .helpCommand(false)
     .option('--force', 'replace the file if it exists')
+    .addHelpText('after', examples('columba backup columba-copy.db', 'columba backup list'))
     .action(async (file, options, command) => {
       if (file === undefined) throw new Problem('bad-argument', 'Name a file, or one of list, verify and now.');
       const { runBackup } = await import('./data.ts');
@@ -103,21 +121,24 @@ function addBackupCommands(add: Add): void {
     });
   const sub = (name: string, description: string) =>
     withTarget(withDatabase(backup.command(name).description(description).copyInheritedSettings(backup)));
-  sub('list', 'list the moments that can be restored from the target of the backup').action(
-    async ({ from }, command) => {
+  sub('list', 'list the moments that can be restored from the target of the backup')
+    .addHelpText('after', examples('columba backup list --from file:/var/backups/columba'))
+    .action(async ({ from }, command) => {
       await (await import('./backup.ts')).runBackupList(configOf(command).config, from);
-    },
-  );
+    });
   sub('verify', 'restore the backup into a temporary file and check it')
     .option('--at <TIME>', 'the moment to restore, such as 2026-11-18T12:00:00Z; the newest one if it is not given')
+    .addHelpText('after', examples('columba backup verify'))
     .action(async ({ from, at }, command) => {
       const { readInstant, runBackupVerify } = await import('./backup.ts');
       const moment = at === undefined ? null : readInstant(at);
       process.exitCode = await runBackupVerify(configOf(command).config, from, moment);
     });
-  sub('now', 'write a snapshot to the target of the backup').action(async ({ from }, command) => {
-    await (await import('./backup.ts')).runBackupNow(configOf(command).config, from);
-  });
+  sub('now', 'write a snapshot to the target of the backup')
+    .addHelpText('after', examples('columba backup now'))
+    .action(async ({ from }, command) => {
+      await (await import('./backup.ts')).runBackupNow(configOf(command).config, from);
+    });
   withTarget(withDatabase(add('restore', 'restore the database from its backup, without sending anything twice')))
     .option('--at <TIME>', 'the moment to restore, such as 2026-11-18T12:00:00Z; the newest one if it is not given')
     .option('--force', 'replace the database if it exists; it is kept under another name')
@@ -125,6 +146,7 @@ function addBackupCommands(add: Add): void {
     .option('--before-upgrade', 'give the database the tables of the version before the last upgrade, with its data')
     .option('--nothing-lost', 'with --adopt: the database was moved while the service was stopped, so hold nothing')
     .option('--dry-run', 'only tell what would be done')
+    .addHelpText('after', examples('columba restore --dry-run', 'columba restore --at 2026-11-18T12:00:00Z --force'))
     .action(async (options, command) => {
       const { runAdopt, runRestore } = await import('./restore.ts');
       if (options.beforeUpgrade === true) {
@@ -135,6 +157,7 @@ function addBackupCommands(add: Add): void {
     });
   withDatabase(add('upgrade', 'tell what this version will change in the database, and how long it takes'))
     .requiredOption('--check', 'only tell; the upgrade itself is made by the first start of this version')
+    .addHelpText('after', examples('columba upgrade --check'))
     .action(async (_options, command) => {
       await (await import('./upgrade.ts')).runUpgradeCheck(configOf(command).config);
     });
@@ -142,6 +165,7 @@ function addBackupCommands(add: Add): void {
     withDatabase(add('follow', 'keep a copy of the database of another machine, from the target of its backup')),
   )
     .option('--once', 'end when the copy is up to date')
+    .addHelpText('after', examples('columba follow --from file:/var/backups/columba --database sqlite:standby.db'))
     .action(async ({ from, once }, command) => {
       await (await import('./backup.ts')).runFollow(configOf(command).config, from, once === true);
     });
@@ -156,6 +180,7 @@ function addCitusCommands(add: Add): void {
     .copyInheritedSettings(citus);
   withDatabase(distribute)
     .option('--dry-run', 'only print the SQL')
+    .addHelpText('after', examples('columba citus distribute --dry-run'))
     .action(async ({ dryRun }, command) => {
       await (await import('./citus.ts')).runDistribute(configOf(command).config, dryRun === true);
     });
@@ -166,18 +191,20 @@ const withTarget = (command: Command): Command =>
     .option('--from <TARGET>', 'the target of the backup, instead of COLUMBA_BACKUP')
     .addOption(settingOption('backupKeyFile'));
 
-const SETUP = `
-At a terminal the command asks for what is not given. It can be run again: what
-is there already stays as it is. Providers: africastalking, android-sms-gateway,
-bulksms, clickatell, gammu-rest, httpsms, infobip, kannel-sendsms, messagebird,
-plivo, sinch, smsportal, telnyx, twilio, vonage.
+/** Here, because the list of src/carriers/http takes long to load; a test compares the two. */
+const PROVIDERS = [
+  ...['africastalking', 'android-sms-gateway', 'bulksms', 'clickatell', 'gammu-rest', 'httpsms', 'infobip'],
+  ...['kannel-sendsms', 'messagebird', 'plivo', 'sinch', 'smsportal', 'telnyx', 'twilio', 'vonage'],
+];
+const CARRIERS = ['loopback', 'smpp', 'kannel', ...PROVIDERS];
 
-Example:
-  columba setup --operator ann --account acme --region ZA --carrier loopback`;
+const SETUP = `
+At a terminal the command asks for what is not given. It can be run again: what is there already stays as it is.
+Providers: ${PROVIDERS.join(', ')}.
+${examples('columba setup --operator ann --account acme --region ZA --carrier loopback')}`;
 
 const SOURCES = `
-Flags win over environment variables, these over the file columba.conf of the current folder (or the one that
-COLUMBA_CONFIG names), and this over the defaults.`;
+Flags win over environment variables, these over the file columba.conf of the current folder (or the one that COLUMBA_CONFIG names), and this over the defaults.`;
 
 const withDatabase = (command: Command): Command => command.addOption(databaseOption());
 
@@ -194,8 +221,7 @@ function settingsTable(): string {
     ([name, { variable, fallback, meaning, hasFlag }]) =>
       `${variable}${hasFlag === false ? '' : `, --${flagOf(name)}`}${fallback && ` (${fallback})`}\n    ${meaning}`,
   );
-  return `${SOURCES.trim()} The names are the same in the environment
-and in the file; flags are those of serve, and --database of every command.
+  return `${SOURCES.trim()} The names are the same in the environment and in the file; flags are those of serve, and --database of every command.
 
 ${rows.join('\n')}`;
 }

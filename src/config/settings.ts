@@ -60,7 +60,7 @@ export const settings = {
     ...setting(
       'COLUMBA_DATABASE',
       'sqlite:data/columba.db',
-      'The database: sqlite: and a path, or postgres://USER:PASSWORD@HOST:PORT/DATABASE, with several HOST:PORT and ' +
+      'The database: sqlite: and a path, or postgres://USER:PASSWORD@HOST/NAME, with several HOST:PORT and ' +
         '?target_session_attrs=read-write for failover, and sslmode=verify-full for TLS.',
       database,
     ),

@@ -199,6 +199,42 @@ describe('columba check, help and version', () => {
     }
   });
 
+  test('the help of every command has no line beyond 80 columns, and an example with options that the command has', () => {
+    let written = '';
+    const program = addOperatorCommands(
+      createProgram('0', (text) => {
+        written += text;
+      }),
+    );
+    const visible = (command: Command): Command[] =>
+      command
+        .createHelp()
+        .visibleCommands(command)
+        .filter((each) => each.name() !== 'help');
+    const all = (command: Command): Command[] => [command, ...visible(command).flatMap(all)];
+    const leaves = all(program).filter(
+      ({ commands, registeredArguments }) => commands.length === 0 || registeredArguments.length > 0,
+    );
+    assert.ok(leaves.length > 150, `${leaves.length}`);
+    for (const command of [program, ...leaves]) {
+      written = '';
+      command.outputHelp();
+      const wide = written.split('\n').filter((line) => line.length > 80);
+      assert.deepEqual(wide, [], command.name());
+      if (command === program) continue;
+      const [, shown = ''] = /\nExamples?:\n([\s\S]*?)(?:\n\n|\n$)/.exec(written) ?? [];
+      const own = `columba ${command.parent === program ? '' : `${command.parent?.name()} `}${command.name()}`;
+      const lines = shown.replace(/ \\\n\s+/g, ' ').split(/\n {2}(?=\S)/);
+      assert.ok(
+        lines.some((line) => line.includes(own)),
+        `${own} has no example: ${shown}`,
+      );
+      const known = command.options.flatMap(({ long }) => long ?? []);
+      for (const [flag] of shown.replace(/'[^']*'/g, '').matchAll(/--[a-z-]+/g))
+        assert.ok(known.includes(flag), own + flag);
+    }
+  });
+
   test('every command and every subcommand has a help of its own, which opens nothing', async () => {
     const program = addOperatorCommands(createProgram('0'));
     assert.ok(program.commands.length > 20);

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
+import { CARRIERS } from '../../src/commands/setup.ts';
 import { columba, serving } from '../support/command.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { until } from '../support/program.ts';
@@ -80,4 +81,14 @@ onEveryEngine('columba setup', (engine) => {
     const { stderr: other } = await columba(['message', 'send', 'acme', '12', '--text', 'x', '--database', database]);
     assert.match(other, /not a possible phone number/);
   });
+});
+
+test('shells offer every carrier of setup, and its help names them', async () => {
+  const script = (await columba(['completion', 'bash'])).stdout;
+  assert.ok(script.includes(`'setup --carrier') choices='${CARRIERS.join(' ')}'`));
+  const words = (await columba(['setup', '--help'])).stdout.split(/[\s,.]+/);
+  assert.deepEqual(
+    CARRIERS.filter((name) => !words.includes(name)),
+    [],
+  );
 });

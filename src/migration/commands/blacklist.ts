@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import { systemClock } from '../../base/clock.ts';
 import { Problem } from '../../base/problem.ts';
+import { examples } from '../../commands/help-text.ts';
 import { requireFile } from '../../commands/input-file.ts';
 import { print, refuseExisting, remark } from '../../commands/output.ts';
 import { type Session, withSession } from '../../commands/session.ts';
@@ -32,6 +33,13 @@ export const blacklistCommand = (): Command =>
     .option('--add <FILE>', 'add the numbers of a CSV file: the same as columba migrate files blacklist FILE')
     .addOption(folderOption())
     .addHelpText('after', '\nRead the proposals before you add them. Exit codes: 0 done, 1 not all could be added.')
+    .addHelpText(
+      'after',
+      examples(
+        'columba migrate blacklist recordings/*.ndjson --users users.txt --out proposals.csv',
+        'columba migrate blacklist --add proposals.csv',
+      ),
+    )
     .action(async (files: string[], options: BlacklistOptions, command: Command) => {
       if ((options.add === undefined) === (options.users === undefined)) {
         throw new Problem('bad-argument', 'Name --users FILE to propose, or --add FILE to add.');

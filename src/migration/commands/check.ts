@@ -2,6 +2,7 @@ import { Argument, Command } from 'commander';
 import { systemClock } from '../../base/clock.ts';
 import { counted } from '../../base/counted.ts';
 import { Problem } from '../../base/problem.ts';
+import { examples } from '../../commands/help-text.ts';
 import { harmless, print, remark } from '../../commands/output.ts';
 import { type Session, withSession } from '../../commands/session.ts';
 import type { AccountDifference, CheckedAccount } from '../copy/check.ts';
@@ -23,6 +24,7 @@ export const checkCommand = (): Command =>
       'after',
       '\nIt changes nothing on either side. Exit codes: 0 equal, 1 different or not all checked, 4 try later.',
     )
+    .addHelpText('after', examples('columba migrate check --old https://old.example/api --users users.txt'))
     .action(async (options: CheckOptions, command: Command) => {
       const users = await readUsers(options.users);
       process.exitCode = await withSession(command, { creates: false }, (session) => runCheck(session, users, options));
@@ -83,6 +85,10 @@ export const scheduleCommand = (): Command =>
       'after',
       '\nMessages with an unknown outcome are held and listed: send each with columba message activate, or delete it.' +
         '\nExit codes: 0 all are activated, 1 not all, 4 try later.',
+    )
+    .addHelpText(
+      'after',
+      examples('columba migrate schedule take-over --old https://old.example/api --users users.txt'),
     )
     .action(async (_act: string, options: ScheduleOptions, command: Command) => {
       const users = await readUsers(options.users);

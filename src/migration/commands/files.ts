@@ -2,6 +2,7 @@ import { Argument, Command, InvalidArgumentError, Option } from 'commander';
 import { systemClock } from '../../base/clock.ts';
 import { counted } from '../../base/counted.ts';
 import { Problem } from '../../base/problem.ts';
+import { examples } from '../../commands/help-text.ts';
 import { readEncoding, requireFile } from '../../commands/input-file.ts';
 import { harmless, print, progressLine, remark, remarkOnTerminal } from '../../commands/output.ts';
 import { configOf, type Session, settingOption, withSession } from '../../commands/session.ts';
@@ -64,6 +65,7 @@ export const filesCommand = (): Command =>
     .addOption(settingOption('timeZone'))
     .addOption(settingOption('dialect'))
     .addHelpText('after', `\nColumns, * is needed:\n${columnLines()}\n\n${RULES}`)
+    .addHelpText('after', examples('columba migrate files contacts contacts.csv --username acme --dry-run'))
     .action(async (kind: FileKind, file: string, flags: FilesFlags, command: Command) => {
       process.exitCode = await runFile(kind, file, flags, command);
     });
@@ -74,8 +76,7 @@ const columnLines = (): string =>
     return `  ${kind.padEnd(10)} ${names.join(', ')}`;
   }).join('\n');
 
-const RULES = `A contact gets the fields that it lacks; what it has stays. A sent message with an id is found by it, else by
-number, time and text. The same file again adds nothing. No credits move.
+const RULES = `A contact gets the fields that it lacks; what it has stays. A sent message with an id is found by it, else by number, time and text. The same file again adds nothing. No credits move.
 Exit codes: 0 all rows, 1 some were refused, 2 the columns or options are wrong.`;
 
 function readPair(text: string, before: ReadonlyMap<string, string> = new Map()): ReadonlyMap<string, string> {

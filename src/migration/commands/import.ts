@@ -3,6 +3,7 @@ import { Argument, Command, Option } from 'commander';
 import { systemClock } from '../../base/clock.ts';
 import { counted } from '../../base/counted.ts';
 import { Problem } from '../../base/problem.ts';
+import { examples } from '../../commands/help-text.ts';
 import { harmless, print, progressLine, remark } from '../../commands/output.ts';
 import { readSecret } from '../../commands/secret-input.ts';
 import { configOf, type Session, withSession } from '../../commands/session.ts';
@@ -42,6 +43,7 @@ export const probeCommand = (): Command =>
       'after',
       '\nThe user_id comes from standard input, or is asked for. Exit codes: 0 done, 1 refused, 4 try later.',
     )
+    .addHelpText('after', examples('columba migrate probe https://old.example/api --out dialect.json'))
     .action(async (url: string, options: ProbeOptions, command: Command) => {
       process.exitCode = await runProbe(url, options, command);
     });
@@ -127,8 +129,9 @@ export const importCommand = (): Command =>
     .addOption(jsonOption())
     .addHelpText(
       'after',
-      '\nScheduled messages are held: see columba migrate schedule. Accounts whose writes wait for the old server are left out.\nFor those that Columba answers alone, only late messages and receipts are copied.\nExit codes: 0 all copied, 1 not all, 4 try later.',
+      '\nScheduled messages are held: see columba migrate schedule. Accounts whose writes wait for the old server are left out. For those that Columba answers alone, only late messages and receipts are copied.\nExit codes: 0 all copied, 1 not all, 4 try later.',
     )
+    .addHelpText('after', examples('columba migrate import --old https://old.example/api --users users.txt --dry-run'))
     .action(async (options: ImportOptions, command: Command) => {
       const users = await readUsers(options.users);
       const { config } = configOf(command);

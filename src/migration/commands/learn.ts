@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { Command, Option } from 'commander';
 import { Problem } from '../../base/problem.ts';
+import { examples } from '../../commands/help-text.ts';
 import { requireFile } from '../../commands/input-file.ts';
 import { harmless, print, refuseExisting } from '../../commands/output.ts';
 import { configOf } from '../../commands/session.ts';
@@ -20,6 +21,7 @@ export const learnCommand = (): Command =>
     )
     .addOption(jsonOption())
     .option('--strict', 'end with exit code 1 if something is uncertain')
+    .addHelpText('after', examples('columba migrate learn recordings/*.ndjson --out dialect.json'))
     .action(async (files: string[], options: LearnOptions, command: Command) => {
       process.exitCode = await runLearn(files, options, configOf(command).config.timeZone);
     });

@@ -2,6 +2,7 @@ import { hostname } from 'node:os';
 import { Command, Option } from 'commander';
 import { systemClock } from '../../base/clock.ts';
 import { createRepeat } from '../../base/repeat.ts';
+import { examples } from '../../commands/help-text.ts';
 import { print, remark } from '../../commands/output.ts';
 import { type Session, withSession } from '../../commands/session.ts';
 import { throwListenProblem } from '../../serve/listen-problem.ts';
@@ -41,9 +42,7 @@ interface ProxyOptions {
 }
 
 const MORE = `
-Stages: record, compare, lead, alone. --stage is for accounts without a stage of their own, or for those of --account.
-A stage that was set before stays: change it with columba migrate stage and columba migrate default-stage, while the
-proxy runs. SIGUSR2 makes it a plain pass-through to the old server, and the next SIGUSR2 ends that.`;
+Stages: record, compare, lead, alone. --stage is for accounts without a stage of their own, or for those of --account. A stage that was set before stays: change it with columba migrate stage and columba migrate default-stage, while the proxy runs. SIGUSR2 makes it a plain pass-through to the old server, and the next SIGUSR2 ends that.`;
 
 export const proxyCommand = (): Command =>
   new Command('proxy')
@@ -77,6 +76,7 @@ export const proxyCommand = (): Command =>
     .option('--dry-run', 'check the settings and both servers, then end')
     .addOption(jsonOption())
     .addHelpText('after', MORE)
+    .addHelpText('after', examples('columba migrate proxy --old https://old.example --stage record'))
     .action(async (_options, command: Command) => {
       const creates = command.opts<ProxyOptions>().dryRun !== true;
       process.exitCode = await withSession(command, { creates }, (session) => runProxy(session, command));

@@ -4,6 +4,7 @@ import { Command, Option } from 'commander';
 import { systemClock } from '../../base/clock.ts';
 import { counted } from '../../base/counted.ts';
 import { Problem } from '../../base/problem.ts';
+import { examples } from '../../commands/help-text.ts';
 import { requireFile } from '../../commands/input-file.ts';
 import { formatBytes, harmless, print } from '../../commands/output.ts';
 import { configOf, withSession } from '../../commands/session.ts';
@@ -33,6 +34,7 @@ export const harCommand = (): Command =>
     .addOption(folderOption())
     .option('--pseudonyms', 'replace numbers and texts')
     .option('--dry-run', 'read the file, and write nothing')
+    .addHelpText('after', examples('columba migrate har session.har'))
     .addOption(jsonOption())
     .action(async (file: string, _options, command: Command) => runHar(file, configOf(command).config, command));
 
@@ -82,6 +84,7 @@ export const recordingsCommand = (): Command =>
     )
     .option('--with-key', 'for --prune, at the end of the move: remove the key too when no recording is left')
     .option('--dry-run', 'for --prune: show what would be removed')
+    .addHelpText('after', examples('columba migrate recordings', 'columba migrate recordings --prune --days 14'))
     .addOption(jsonOption())
     .action(async (_options, command: Command) => {
       const { folder, clients, prune, days, megabytes, dryRun, json, withKey } = command.opts();
@@ -167,6 +170,12 @@ export const replayCommand = (): Command =>
     .option('--reads-only', 'leave out the calls that change data')
     .option('--copy', 'send the calls that change data too, to a server with a copy of the data that nobody uses')
     .option('--dry-run', 'count the calls, and send nothing')
+    .addHelpText(
+      'after',
+      examples(
+        'columba migrate replay recordings/*.ndjson --against http://127.0.0.1:8080 --users users.txt --reads-only',
+      ),
+    )
     .addOption(folderOption())
     .addOption(knownDifferenceOption())
     .addOption(formerKnownDifferenceOption())

@@ -2,6 +2,7 @@ import { Command, Option } from 'commander';
 import { systemClock } from '../../base/clock.ts';
 import { counted } from '../../base/counted.ts';
 import { type CommandDependencies, performForPeople } from '../../commands/action-command.ts';
+import { examples } from '../../commands/help-text.ts';
 import { harmless, print } from '../../commands/output.ts';
 import { type Session, withSession } from '../../commands/session.ts';
 import { migrateReport } from '../actions/migration.ts';
@@ -38,7 +39,7 @@ const withOptions = (command: Command): Command =>
 export const reportCommand = ({ withServices, actor }: CommandDependencies): Command =>
   withOptions(new Command('report'))
     .description('show the stage of each account, what blocks the move, what differs, and who accepted what and why')
-    .addHelpText('after', '\nExample:\n  columba migrate report --html report.html')
+    .addHelpText('after', examples('columba migrate report --html report.html'))
     .action(async (_options, command: Command) => {
       const { days, calls, html, force, json } = command.opts() as VerdictOptions;
       await withServices(command, { creates: false }, async (services) => {
@@ -72,6 +73,7 @@ async function textOf(database: Session['services']['database'], settings: Verdi
 
 export const verdictCommand = (): Command =>
   withOptions(new Command('verdict'))
+    .addHelpText('after', examples('columba migrate verdict --days 7'))
     .description('tell whether it is safe to leave the old server; the exit code is 0 only if it is')
     .action(async (_options, command: Command) => {
       process.exitCode = await withSession(command, { creates: false }, (session) =>
