@@ -81,6 +81,7 @@ export const CONNECTORS: Readonly<Record<string, string>> = {
   'outboundRoutes.rules': 'outbound routes belong to the installation',
   'outboundRoutes.withPools': 'outbound routes belong to the installation',
   'queue.heldAfter': 'the operator looks at messages of all accounts',
+  'queue.restoredAfter': 'the operator looks at messages of all accounts',
   'sending.awaited': 'the operator removes a connector for which no message waits',
   'sending.dueOfWay': 'it looks for messages of a connector that takes none, whosever they are',
   'spending.count': 'all rows of its list belong to the account that it is given',

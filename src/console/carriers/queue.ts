@@ -26,6 +26,7 @@ const texts = {
     ['claimed', 'Being submitted'],
     ['retrying', 'To be tried again'],
     ['open', 'Unknown outcome'],
+    ['restored', 'Held after a restore'],
     ['held', 'Held by the spend guard'],
   ] as readonly (readonly [string, string])[],
   states: {
@@ -43,6 +44,8 @@ const texts = {
   firstOfAll: (count: number) => `the first ${count} that match`,
   leads: {
     open: 'Nobody knows whether the carrier has a message with an unknown outcome. Ask the carrier, then decide.',
+    restored:
+      'These messages may have been sent after the backup that was restored. Look in the carrier’s own list, then decide.',
     held: 'The spend guard holds these messages with their credits. The reason names the rule.',
   },
   decisions: [
@@ -71,8 +74,10 @@ const HERE = '/console/queue';
 const ALL_MAX = 500;
 const READ_AT_ONCE = 200;
 
-/** The two states that wait for an operator have indexes of their own. */
-const isDecidable = (choice: string): choice is 'open' | 'held' => choice === 'open' || choice === 'held';
+/** What waits for an operator has indexes of its own. */
+const DECIDABLE = ['open', 'restored', 'held'] as const;
+type Decidable = (typeof DECIDABLE)[number];
+const isDecidable = (choice: string): choice is Decidable => DECIDABLE.some((each) => each === choice);
 
 const pageAfter = ({ act }: PageRequest, choice: string, limit: number, after: string | null) =>
   act.run(queueList, {
@@ -140,7 +145,7 @@ const decisionsOf = (choice: string) => (choice === 'held' ? texts.heldDecisions
 
 async function decidableList(
   request: PageRequest,
-  choice: 'open' | 'held',
+  choice: Decidable,
   rows: readonly Row[],
   live: SelectableList['live'],
 ): Promise<Html> {
@@ -182,7 +187,7 @@ function stateCell(state: string): Cell {
 
 const decide = async (request: PageRequest): Promise<View> => {
   const { form, act } = request;
-  const choice = form.text('show') === 'held' ? 'held' : 'open';
+  const choice = DECIDABLE.find((each) => each === form.text('show')) ?? 'open';
   const back = `${HERE}?show=${choice}`;
   const decisions = decisionsOf(choice);
   const [decision, said] =
@@ -209,9 +214,9 @@ const decide = async (request: PageRequest): Promise<View> => {
   let done = 0;
   for (const params of chosen) {
     const decided =
-      choice === 'open'
-        ? act.run(messageDecide, { params, body: { decision } })
-        : act.run(decision === 'release' ? messageRelease : messageRefuse, { params });
+      choice === 'held'
+        ? act.run(decision === 'release' ? messageRelease : messageRefuse, { params })
+        : act.run(messageDecide, { params, body: { decision } });
     const isDone = await decided.then(
       () => true,
       (thrown) => {

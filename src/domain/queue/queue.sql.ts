@@ -12,7 +12,7 @@ export interface QueueRow {
   connector: string | null;
   reason: string | null;
 }
-type QueuePage = { account: bigint; id: bigint; limit: number };
+export type QueuePage = { account: bigint; id: bigint; limit: number };
 
 const queue = `select dispatch.account_id, username, message_id, state, due_at, attempts, held,
     coalesce(nullif(way, ''), dispatch.connector) as connector, reason
@@ -22,9 +22,11 @@ const inOrder = 'order by dispatch.account_id, message_id {limit :limit}';
 
 export const queueAfter = statement<QueuePage, QueueRow>('queue.after', `${queue} ${inOrder}`);
 /** Messages of which nobody knows whether the carrier has them, which have their own index. */
-export const queueOpenAfter = statement<QueuePage, QueueRow>(
-  'queue.openAfter',
-  `${queue} and state in ('unknown-outcome', 'needs-decision') ${inOrder}`,
+const open = `${queue} and state in ('unknown-outcome', 'needs-decision')`;
+export const queueOpenAfter = statement<QueuePage, QueueRow>('queue.openAfter', `${open} ${inOrder}`);
+export const queueRestoredAfter = statement<QueuePage & { reason: string; withReceipt: string }, QueueRow>(
+  'queue.restoredAfter',
+  `${open} and reason in (:reason, :withReceipt) ${inOrder}`,
 );
 
 /** Messages that the spend guard holds, which have their own index. */

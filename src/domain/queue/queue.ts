@@ -1,6 +1,6 @@
 import type { Database } from '../../store/database.ts';
 import { type Decision, decideAll } from '../sending/decide.ts';
-import { isHeldReason } from '../sending/hold.ts';
+import { HELD, HELD_WITH_RECEIPT, isHeldReason } from '../sending/hold.ts';
 import * as sql from './queue.sql.ts';
 
 /** A message on its way out. Lists have those of all accounts, by account and id. */
@@ -16,20 +16,28 @@ export interface QueuedMessage {
   readonly reason: string | null;
 }
 
-const pageOf = (kind: 'open' | 'held' | null) => {
-  if (kind === null) return sql.queueAfter;
-  return kind === 'open' ? sql.queueOpenAfter : sql.queueHeldAfter;
-};
+/**
+ * `open`: nobody knows whether the carrier has it. `restored`: of these, what is held because a
+ * backup was restored. `held`: by the spend guard.
+ */
+export type QueueKind = 'open' | 'restored' | 'held';
+
+function pageOf(database: Database, kind: QueueKind | null, page: sql.QueuePage) {
+  if (kind === 'restored')
+    return database.all(sql.queueRestoredAfter, { ...page, reason: HELD, withReceipt: HELD_WITH_RECEIPT });
+  if (kind === null) return database.all(sql.queueAfter, page);
+  return database.all(kind === 'open' ? sql.queueOpenAfter : sql.queueHeldAfter, page);
+}
 
 const PAGE = 500;
 const FIRST: readonly [bigint, bigint] = [-(2n ** 63n), -(2n ** 63n)];
 
 export async function queuedMessages(
   database: Database,
-  { kind, after, limit }: { kind: 'open' | 'held' | null; after: readonly [bigint, bigint] | null; limit: number },
+  { kind, after, limit }: { kind: QueueKind | null; after: readonly [bigint, bigint] | null; limit: number },
 ): Promise<QueuedMessage[]> {
   const [account, id] = after ?? FIRST;
-  const rows = await database.all(pageOf(kind), { account, id, limit });
+  const rows = await pageOf(database, kind, { account, id, limit });
   return rows.map((row) => ({
     account: row.account_id,
     username: row.username,

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { counted } from '../../../base/counted.ts';
 import { accountId } from '../../../domain/accounts/accounts.ts';
-import { decideMany, type QueuedMessage, queuedMessages } from '../../../domain/queue/queue.ts';
+import { decideMany, type QueuedMessage, type QueueKind, queuedMessages } from '../../../domain/queue/queue.ts';
 import { DECISIONS } from '../../../domain/sending/decide.ts';
 import { type Action, action, listAction, pageOf } from '../../action.ts';
 import { credits, id, instant, rowId, username } from '../../schemas.ts';
@@ -26,8 +26,9 @@ const shown = ({ account: _, dueAt, ...message }: QueuedMessage): z.output<typeo
   dueAt: dueAt > LATEST ? null : dueAt,
 });
 
-const kindOf = ({ open, held }: { open?: string | undefined; held?: string | undefined }) =>
-  held !== undefined ? 'held' : open !== undefined ? 'open' : null;
+const KINDS = ['held', 'restored', 'open'] as const satisfies readonly QueueKind[];
+type Flags = { readonly [kind in QueueKind]?: string | undefined };
+const kindOf = (flags: Flags): QueueKind | null => KINDS.find((kind) => flags[kind] !== undefined) ?? null;
 
 export const queueList = listAction({
   name: 'queue list',
@@ -37,6 +38,7 @@ export const queueList = listAction({
   query: z.strictObject({
     held: z.enum(['true']).optional().describe('Only those that the spend guard holds.'),
     open: z.enum(['true']).optional().describe('Only those of which nobody knows whether the carrier has them.'),
+    restored: z.enum(['true']).optional().describe('Only those that are held because a backup was restored.'),
   }),
   item,
   position: z.tuple([id, rowId]),
