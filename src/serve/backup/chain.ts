@@ -150,7 +150,9 @@ export async function getSealed(
 ): Promise<{ content: Buffer; hash: string }> {
   const sealed = await target.get(key);
   const found = hashOf(sealed);
-  if (hash !== undefined && found !== hash) throw new TargetProblem(`${key} is not the object that was written.`);
+  if (hash !== undefined && found !== hash) {
+    throw new TargetProblem(`${key} is not the object that was written.`, { isDamage: true });
+  }
   return { content: unseal(key, sealed, secret), hash: found };
 }
 

@@ -13,7 +13,7 @@ export const backupSettingsOf = (config: Config): BackupSettings =>
 
 export function openTarget(settings: BackupSettings, dependencies: S3Dependencies): BackupTarget {
   const { backup, backupS3AccessKey: accessKey, backupS3SecretKey: secretKey } = settings;
-  if (backup.startsWith('file:')) return folderTarget(backup.slice('file:'.length));
+  if (/^file:./s.test(backup)) return folderTarget(backup.slice('file:'.length));
   const [, bucket, path = ''] = S3_TARGET.exec(backup) ?? [];
   if (bucket === undefined) {
     throw new Problem(

@@ -71,11 +71,15 @@ export async function restoreSnapshot(
       progress(++done, manifest.parts.length);
     }
     if (offset !== manifest.bytes)
-      throw new TargetProblem(`The snapshot of ${chain.name} has another length than it should.`);
+      throw new TargetProblem(`The snapshot of ${chain.name} has another length than it should.`, { isDamage: true });
+    return { chain: chain.name, number: 0, previous: hash, at: manifest.at };
+  } catch (thrown) {
+    if (!(thrown instanceof TargetProblem && thrown.isDamage)) throw thrown;
+    const said = `${thrown.message} Choose a time before ${timeOf(chain.startedAt)}.`;
+    throw new TargetProblem(said, { isDamage: true, cause: thrown });
   } finally {
     closeSync(file);
   }
-  return { chain: chain.name, number: 0, previous: hash, at: manifest.at };
 }
 
 /** Applies the segments after `from`, up to the number `to`. */
@@ -98,7 +102,8 @@ export async function applySegments(
       const number = done.number + 1;
       if (segment.number > number) throw missing(number, chain.name);
       if (segment.chain !== chain.name || segment.number !== number || segment.previous !== done.previous) {
-        throw new TargetProblem(`${key} does not follow the segment before it: an object was replaced.`);
+        const said = `${key} does not follow the segment before it: an object was replaced.`;
+        throw new TargetProblem(said, { isDamage: true });
       }
       for (const [page, bytes] of segment.pages) {
         writeAll(file, bytes, (page - 1) * segment.pageBytes);
@@ -112,6 +117,10 @@ export async function applySegments(
     }
     if (done.number < to) throw missing(done.number + 1, chain.name);
     fsyncSync(file);
+  } catch (thrown) {
+    if (!(thrown instanceof TargetProblem && thrown.isDamage)) throw thrown;
+    const reach = chain.segments.findLast((each) => each.isComplete && each.number <= done.number);
+    throw new TargetProblem(`${thrown.message} ${earlier(reach?.at)}`, { isDamage: true, cause: thrown });
   } finally {
     closeSync(file);
   }
@@ -126,7 +135,9 @@ function writeAll(file: number, bytes: Buffer, position: number): void {
 }
 
 const missing = (number: number, chain: string): TargetProblem =>
-  new TargetProblem(`Segment ${number} of ${chain} is missing. Choose an earlier time.`);
+  new TargetProblem(`Segment ${number} of ${chain} is missing.`, { isDamage: true });
+const earlier = (at: number | undefined): string =>
+  at === undefined ? 'Choose an earlier time.' : `The last moment before it can be restored with --at ${timeOf(at)}`;
 
 /** Six objects of at most 8 MB are read at a time, because a bucket takes its time for each. */
 const AHEAD = 6;

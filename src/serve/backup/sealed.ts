@@ -44,13 +44,15 @@ export function seal(key: string, content: Buffer, secret: SecretKey): Buffer {
   return Buffer.concat([MAGIC, flags, sha256(Buffer.from(key), flags, body), body]);
 }
 
+const damage = (message: string, cause?: unknown) => new TargetProblem(message, { isDamage: true, cause });
+
 export function unseal(key: string, sealed: Buffer, secret: SecretKey): Buffer {
-  if (sealed.length < HEAD_BYTES) throw new TargetProblem(`${key} is cut off or empty.`);
-  if (!sealed.subarray(0, MAGIC.length).equals(MAGIC)) throw new TargetProblem(`${key} is not part of a backup.`);
+  if (sealed.length < HEAD_BYTES) throw damage(`${key} is cut off or empty.`);
+  if (!sealed.subarray(0, MAGIC.length).equals(MAGIC)) throw damage(`${key} is not part of a backup.`);
   const flags = sealed.subarray(MAGIC.length, MAGIC.length + 1);
   const body = sealed.subarray(HEAD_BYTES);
   if (!sha256(Buffer.from(key), flags, body).equals(sealed.subarray(MAGIC.length + 1, HEAD_BYTES))) {
-    throw new TargetProblem(`${key} is damaged or cut off: its hash is wrong.`);
+    throw damage(`${key} is damaged or cut off: its hash is wrong.`);
   }
   const isEncrypted = (flags[0] as number) === ENCRYPTED;
   if (isEncrypted && !secret) {
@@ -61,7 +63,7 @@ export function unseal(key: string, sealed: Buffer, secret: SecretKey): Buffer {
     return zstdDecompressSync(compressed, { maxOutputLength: CONTENT_BYTES_MAX });
   } catch (cause) {
     if (cause instanceof TargetProblem) throw cause;
-    throw new TargetProblem(`${key} cannot be decompressed.`, { cause });
+    throw damage(`${key} cannot be decompressed.`, cause);
   }
 }
 

@@ -20,12 +20,21 @@ export interface BackupTarget {
 /** The target refused, lied or did not answer. The message is a sentence for the operator. */
 export class TargetProblem extends Error {
   readonly isMissing: boolean;
+  /** The target answered, but not with the object that was written. */
+  readonly isDamage: boolean;
 
-  constructor(message: string, { isMissing = false, cause }: { isMissing?: boolean; cause?: unknown } = {}) {
+  constructor(message: string, { isMissing = false, isDamage = isMissing, cause }: TargetProblemOptions = {}) {
     super(message, { cause });
     this.name = 'TargetProblem';
     this.isMissing = isMissing;
+    this.isDamage = isDamage;
   }
+}
+
+interface TargetProblemOptions {
+  readonly isMissing?: boolean;
+  readonly isDamage?: boolean;
+  readonly cause?: unknown;
 }
 
 export const KEY = /^(?:[a-z0-9][a-z0-9.-]{0,127}\/){0,3}[a-z0-9][a-z0-9.-]{0,127}$/;
