@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { columba, columbaAlone, freshPath, serving } from '../../test/support/command.ts';
+import { columba, columbaAlone, freshPath, launch, serving } from '../../test/support/command.ts';
 
 /** A folder for the database of one machine, and the target of its backup. */
 function machine() {
@@ -47,7 +48,7 @@ async function servedDatabase(): Promise<string> {
 const fullAfter = (room: string, folder: string) => ({
   env: { NODE_OPTIONS: `--import=${FULL_DISK}`, FULL_DISK_FOLDER: folder, FULL_DISK_ROOM: room },
 });
-const FULL_DISK = new URL('../support/full-disk.ts', import.meta.url).href;
+const FULL_DISK = new URL('../../test/support/full-disk.ts', import.meta.url).href;
 
 describe('a continuous backup', () => {
   test('columba restore recovers a lost machine, with everything that its service and commands wrote', async () => {
@@ -131,9 +132,15 @@ describe('a continuous backup', () => {
     child.kill('SIGKILL');
     await ended;
     const files = readdirSync(one.folder).map((name) => [name, readFileSync(join(one.folder, name))] as const);
+    const follower = launch(['follow', ...standby.from], {});
+    await once(follower.child.stdout as NodeJS.EventEmitter, 'data');
+    const busy = await columba(['restore', ...standby.from]);
+    assert.deepEqual([busy.code, /columba follow keeps a copy beside .* Stop it first/.test(busy.stderr)], [1, true]);
+    follower.child.kill('SIGTERM');
+    assert.equal((await follower.ended).code, 0);
     assert.equal((await columba(['restore', ...standby.from])).code, 0);
     assert.deepEqual(
-      readdirSync(two.folder).filter((name) => name.endsWith('.following')),
+      readdirSync(two.folder).filter((name) => name.includes('.following')),
       [],
     );
     const promoted = await serve({ ...two, target: one.target });

@@ -23,7 +23,11 @@ describe('a copy of the database', () => {
     const adopted = await columba(['restore', '--adopt', '--database', `sqlite:${copy}`]);
     assert.equal(adopted.code, 0, adopted.stderr);
     assert.match(adopted.stdout, /adopted as generation \d+\. Held for a decision: 0 messages/);
-    await serveOnce(`sqlite:${copy}`);
+    const { child, ended } = await serving(['--database', `sqlite:${copy}`, '--web-port', 'off']);
+    const served = await columba(['restore', '--adopt', '--database', `sqlite:${copy}`]);
+    assert.deepEqual([served.code, /uses this database\. Stop it first/.test(served.stderr)], [1, true]);
+    child.kill('SIGTERM');
+    assert.equal((await ended).code, 0);
   });
 
   test('a database that was replaced by an older copy of itself is refused, and one whose service was only stopped is not', async () => {

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { closeSync, mkdtempSync, openSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemClock } from '../base/clock.ts';
@@ -8,7 +8,7 @@ import { sqlitePath } from '../config/database-name.ts';
 import type { Config } from '../config/settings.ts';
 import { listChains } from '../serve/backup/chain.ts';
 import { backupSettingsOf, openTarget } from '../serve/backup/open-target.ts';
-import { followChain, followOnce, restoreTo, type Source, told } from '../serve/backup/recover.ts';
+import { followChain, followOnce, lockFollowing, restoreTo, type Source, told } from '../serve/backup/recover.ts';
 import { readSecretKey } from '../serve/backup/sealed.ts';
 import { createShipper } from '../serve/backup/shipper.ts';
 import { backupFault, readBackupStatus } from '../serve/backup/status.ts';
@@ -22,19 +22,18 @@ import { appDependencies } from './session.ts';
 /** An instant with its zone, such as 2026-11-18T12:00:00Z. */
 export function readInstant(text: string): number {
   const at = Date.parse(text);
-  if (Number.isNaN(at) || !/T.*(?:Z|[+-]\d\d:\d\d)$/.test(text)) {
+  const [day] = /^\d{4}-\d\d-\d\d(?=T.*(?:Z|[+-]\d\d:\d\d)$)/.exec(text) ?? [];
+  // Date.parse takes February 31 for a day of March.
+  if (Number.isNaN(at) || day === undefined || !new Date(`${day}T00:00Z`).toISOString().startsWith(day)) {
     throw new Problem('bad-argument', `--at: expected a time with its zone, such as 2026-11-18T12:00:00Z, not ${text}`);
   }
   return at;
 }
 
-export const sourceOf = (config: Config, from: string | undefined): Source => ({
-  target: openTarget(
-    { ...backupSettingsOf(config), ...(from !== undefined && { backup: from }) },
-    { clock: systemClock },
-  ),
-  secret: readSecretKey(config.backupKeyFile),
-});
+export function sourceOf(config: Config, from: string | undefined): Source {
+  const named = { ...backupSettingsOf(config), ...(from !== undefined && { backup: from }) };
+  return { target: openTarget(named, { clock: systemClock }), secret: readSecretKey(config.backupKeyFile) };
+}
 
 const timeOf = (at: number): string => new Date(at).toISOString();
 
@@ -97,8 +96,10 @@ export async function runBackupNow(config: Config, from: string | undefined): Pr
     throw new Problem('bad-argument', 'There is no SQLite database that was served. Name it with --database.');
   }
   const { target, secret } = sourceOf(config, from);
+  const file = openSync(path, 'r');
   const shipper = createShipper({
     path,
+    file,
     target,
     secret,
     generation: marks.generation,
@@ -111,6 +112,7 @@ export async function runBackupNow(config: Config, from: string | undefined): Pr
     await told(() => shipper.snapshot());
   } finally {
     shipper.close();
+    closeSync(file);
   }
   print(`Wrote a snapshot to ${target.name}.`);
 }
@@ -124,6 +126,7 @@ export async function runFollow(config: Config, from: string | undefined, once: 
   const path = sqlitePath(config);
   if (path === undefined) throw new Problem('bad-argument', 'A standby of PostgreSQL is made with its own tools.');
   const source = sourceOf(config, from);
+  const lock = lockFollowing(path);
   let isEnding = false;
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.once(signal, () => {
@@ -153,4 +156,5 @@ export async function runFollow(config: Config, from: string | undefined, once: 
     }
     if (!once && !isEnding) await systemClock.sleep(FOLLOW_EVERY_MS);
   } while (!once && !isEnding);
+  lock.close();
 }

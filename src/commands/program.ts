@@ -148,11 +148,12 @@ function addBackupCommands(add: Add): void {
     .option('--dry-run', 'only tell what would be done')
     .addHelpText('after', examples('columba restore --dry-run', 'columba restore --at 2026-11-18T12:00:00Z --force'))
     .action(async (options, command) => {
-      const { runAdopt, runRestore } = await import('./restore.ts');
+      const { refuseServed, runAdopt, runRestore } = await import('./restore.ts');
       if (options.beforeUpgrade === true) {
         return (await import('./upgrade.ts')).runWayBack(configOf(command).config, options.dryRun === true);
       }
       if (options.adopt !== true) return runRestore(configOf(command).config, options);
+      if (options.dryRun !== true) await refuseServed(configOf(command).config);
       await withSession(command, { creates: false }, (session) => runAdopt(session, options));
     });
   withDatabase(add('upgrade', 'tell what this version will change in the database, and how long it takes'))

@@ -1,5 +1,6 @@
 import { dirname } from 'node:path';
 import { systemClock } from '../base/clock.ts';
+import { counted } from '../base/counted.ts';
 import { Problem } from '../base/problem.ts';
 import { sqlitePath } from '../config/database-name.ts';
 import type { Config } from '../config/settings.ts';
@@ -27,10 +28,25 @@ async function restoredBefore(config: Config): Promise<readonly bigint[]> {
   return generationsIn(sourceOf(config, undefined).target).catch(() => []);
 }
 
-const counted = (held: number): string => (held === 1 ? '1 message' : `${held.toLocaleString('en')} messages`);
+const messages = (held: number): string => counted(held, 'message');
 
 function tellHeld(held: number): void {
-  if (held > 0) print('Show them with columba queue list --open, and decide with columba queue decide --restored.');
+  if (held > 0)
+    print('Show them with columba queue list --restored true, and decide with columba queue decide --restored.');
+}
+
+/** Throws Problem if a service or a command uses the database, which is about to be adopted. */
+export async function refuseServed(config: Pick<Config, 'database' | 'databaseTimeoutMs'>): Promise<void> {
+  const { database: url, databaseTimeoutMs: timeoutMs } = config;
+  const path = sqlitePath(config);
+  if (path !== undefined) return refuseInUse(path);
+  const { countSessions } = await import('../store/postgres/database.ts');
+  const sessions = await countSessions({ url, connectionsMax: 1, timeoutMs }, systemClock);
+  if (sessions === 0) return;
+  throw new Problem(
+    'bad-argument',
+    `A service or a command has ${counted(sessions, 'connection')} to the database. Stop it first, on every machine.`,
+  );
 }
 
 /** `columba restore --adopt`: the database is a restored copy, which may be served from now on. */
@@ -41,9 +57,9 @@ export async function runAdopt({ services, config }: Session, flags: RestoreFlag
   const restored = await restoredBefore(config);
   const adoption = { path, clock: systemClock, actorName: userName(), nothingLost, dryRun, restored };
   const { generation, held } = await adopt(services.database, adoption);
-  if (dryRun) print(`Would hold ${counted(held)} for a decision. Nothing was changed.`);
+  if (dryRun) print(`Would hold ${messages(held)} for a decision. Nothing was changed.`);
   else {
-    print(`The database is adopted as generation ${generation}. Held for a decision: ${counted(held)}.`);
+    print(`The database is adopted as generation ${generation}. Held for a decision: ${messages(held)}.`);
     tellHeld(held);
   }
 }
@@ -72,7 +88,10 @@ export async function runRestore(config: Config, flags: RestoreFlags): Promise<v
   const dryRun = flags.dryRun === true;
   const at = flags.at === undefined ? null : readInstant(flags.at);
   const source = sourceOf(config, flags.from);
-  if (!dryRun) refuseExisting(path, flags.force === true);
+  if (!dryRun) {
+    refuseExisting(path, flags.force === true);
+    refuseInUse(path);
+  }
   const temporary = `${path}.restoring-${process.pid}`;
   const line = progressLine();
   try {
@@ -83,19 +102,19 @@ export async function runRestore(config: Config, flags: RestoreFlags): Promise<v
         ),
       path,
     );
-    if (!dryRun) refuseInUse(path);
+    if (!dryRun) refuseInUse(path); // somebody may have started it meanwhile
     const restored = await told(() => generationsIn(source.target));
     const { generation, held } = await told(() => adoptFile(config, temporary, { dryRun, restored }), path);
     const reach = new Date(last.at).toISOString();
     if (dryRun) {
-      print(`Would restore the state of ${reach}, and hold ${counted(held)} for a decision. Nothing was changed.`);
+      print(`Would restore the state of ${reach}, and hold ${messages(held)} for a decision. Nothing was changed.`);
       return;
     }
     await announce(source.target, generation, systemClock.now()).catch((thrown: Error) =>
       remark(`columba: ${thrown.message} An older service that uses this target does not learn that it is replaced.`),
     );
     const aside = moveIntoPlace(temporary, path, systemClock.now());
-    print(`Restored the state of ${reach} as generation ${generation}. Held for a decision: ${counted(held)}.`);
+    print(`Restored the state of ${reach} as generation ${generation}. Held for a decision: ${messages(held)}.`);
     tellHeld(held);
     if (aside !== null) print(`The database that was in ${dirname(path)} is now ${aside}.`);
   } finally {

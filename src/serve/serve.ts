@@ -155,8 +155,8 @@ async function serveByWorkers(config: Config, deps: AppDependencies): Promise<nu
     return await superviseWorkers(config, deps, accounts, app);
   } finally {
     for (const port of ports) await port.close();
-    await backups?.stop();
     if (config.metricsPort > 0) await app.stop(); // connections to PostgreSQL would keep the process alive
+    await backups?.stop();
   }
 }
 

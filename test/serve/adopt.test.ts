@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { test } from 'node:test';
 import { newAttemptId } from '../../src/carriers/submissions.ts';
+import { refuseServed } from '../../src/commands/restore.ts';
 import { addSession } from '../../src/domain/access/sessions.ts';
 import { auditEntries } from '../../src/domain/accounts/audit.ts';
 import { claimKey } from '../../src/domain/accounts/idempotency.ts';
@@ -310,6 +311,11 @@ onOneEngine('a restored backup', (engine) => {
         await decide(two.database, account, ids[0] as bigint, 'submitted', settings);
         await decide(two.database, account, ids[1] as bigint, 'not-submitted', settings);
         assert.deepEqual(await two.ledger.balances(account), { free: 991n, held: 6n, used: 3n });
+        const restored = await queuedMessages(two.database, { kind: 'restored', after: null, limit: 100 });
+        assert.deepEqual(
+          restored.map(({ id }) => id),
+          [ids[2], ids[3]],
+        );
         const many = { decision: 'submit-again', account: null, isHeld: true, limit: 1 } as const;
         const decideSome = () =>
           two.database.transaction(null, (queries) => decideMany(joined(two.database, queries), many, settings));
@@ -326,6 +332,14 @@ onOneEngine('a restored backup', (engine) => {
         await two.checkLedger('decided');
       },
     });
+  });
+
+  test('a database that a service uses is not adopted', async () => {
+    const { database, setting } = await openSendingOn(await engine.fresh('empty'));
+    const adopted = () => refuseServed({ database: setting, databaseTimeoutMs: 10_000 });
+    await assert.rejects(adopted(), /to the database|uses this database.*Stop it first/);
+    await database.close();
+    await adopted();
   });
 
   test('sessions and unfinished requests end, and audit and webhooks say that a backup was restored', async () => {

@@ -10,6 +10,8 @@ import { type BackupStatus, writeBackupStatus } from './status.ts';
 /** The thread of backups.ts. It ships until it is told to end. */
 export interface BackupWorkerData extends BackupSettings {
   readonly path: string;
+  /** Of the process: a thread that ends closes its own. */
+  readonly file: number;
   readonly generation: bigint;
 }
 export type BackupMessage =
@@ -27,12 +29,13 @@ const BACK_OFF_MAX_MS = 60_000;
 if (parentPort) void run(workerData as BackupWorkerData);
 
 async function run(settings: BackupWorkerData): Promise<void> {
-  const { path, generation, backupLagMs } = settings;
+  const { path, file, generation, backupLagMs } = settings;
   const clock = systemClock;
   let request = new AbortController();
   const target = openTarget(settings, { clock, signal: () => request.signal });
   const shipper = createShipper({
     path,
+    file,
     target,
     secret: readSecretKey(settings.backupKeyFile),
     generation,

@@ -1,3 +1,4 @@
+import { closeSync, openSync } from 'node:fs';
 import type { Worker } from 'node:worker_threads';
 import { createBackOff } from '../../base/back-off.ts';
 import type { Clock } from '../../base/clock.ts';
@@ -11,7 +12,10 @@ import { readBackupStatus, readVerification } from './status.ts';
 export interface Backups {
   /** Resolves when the first snapshot is complete, or when the target does not take it. */
   readonly begun: Promise<void>;
-  /** Ships what is left, unless the target does not answer, and ends the thread. */
+  /**
+   * Ships what is left, unless the target does not answer, and ends the thread. The process has
+   * closed the database.
+   */
   stop(): Promise<void>;
 }
 
@@ -23,9 +27,10 @@ const VERIFY_EVERY_MS = 7 * 24 * 3_600_000;
 const VERIFY_AGAIN_MS = 24 * 3_600_000;
 
 export function startBackups(
-  settings: BackupWorkerData,
+  settings: Omit<BackupWorkerData, 'file'>,
   { log, clock, superseded }: { log: Log; clock: Pick<Clock, 'after' | 'now'>; superseded: () => void },
 ): Backups {
+  const file = openSync(settings.path, 'r');
   let isStopping = false;
   let worker: Worker | undefined;
   let verifier: Worker | undefined;
@@ -33,7 +38,7 @@ export function startBackups(
   const begun = Promise.withResolvers<void>();
 
   function start(): void {
-    worker = startThread('serve/backup/backup-worker', { workerData: settings, execArgv: WORKER_OPTIONS });
+    worker = startThread('serve/backup/backup-worker', { workerData: { ...settings, file }, execArgv: WORKER_OPTIONS });
     worker.unref();
     worker.on('message', (message: BackupMessage) => {
       begun.resolve();
@@ -77,6 +82,18 @@ export function startBackups(
     },
   });
 
+  async function ended(ending: Worker): Promise<void> {
+    ending.ref();
+    ending.postMessage('end');
+    await new Promise<void>((resolve) => {
+      const cancel = clock.after(STOP_MAX_MS, () => void ending.terminate());
+      ending.once('exit', () => {
+        cancel();
+        resolve();
+      });
+    });
+  }
+
   start();
   verifying.start();
   return {
@@ -85,17 +102,8 @@ export function startBackups(
       isStopping = true;
       void verifier?.terminate();
       await verifying.stop();
-      const ending = worker;
-      if (!ending) return;
-      ending.ref();
-      ending.postMessage('end');
-      await new Promise<void>((resolve) => {
-        const cancel = clock.after(STOP_MAX_MS, () => void ending.terminate());
-        ending.once('exit', () => {
-          cancel();
-          resolve();
-        });
-      });
+      if (worker) await ended(worker);
+      closeSync(file);
     },
   };
 }

@@ -60,11 +60,26 @@ export async function restoreTo(
   const { chain, last } = point;
   const followed = standby === null ? null : readFollowed(standby);
   const isUsable = followed !== null && followed.chain === chain.name && followed.number <= last.number;
-  if (isUsable) renameSync(followPath(standby as string), temporary);
-  const base = isUsable ? followed : await restoreSnapshot(target, secret, chain, temporary, progress);
-  await applySegments(target, secret, chain, temporary, base, last.number, progress);
-  checkIntegrity(temporary);
-  return point;
+  if (!isUsable) {
+    const base = await restoreSnapshot(target, secret, chain, temporary, progress);
+    await applySegments(target, secret, chain, temporary, base, last.number, progress);
+    checkIntegrity(temporary);
+    return point;
+  }
+  const following = lockFollowing(standby as string);
+  renameSync(followPath(standby as string), temporary);
+  try {
+    await applySegments(target, secret, chain, temporary, followed, last.number, progress);
+    checkIntegrity(temporary);
+    rmSync(followedPath(standby as string), { force: true });
+    return point;
+  } catch (thrown) {
+    renameSync(temporary, followPath(standby as string)); // the same pages may be applied again
+    throw thrown;
+  } finally {
+    following.close();
+    rmSync(lockPath(standby as string), { force: true });
+  }
 }
 
 /** Throws Problem if a service or a command uses the database at this path. */
@@ -73,8 +88,8 @@ export function refuseInUse(path: string): void {
   let database: DatabaseSync | undefined;
   try {
     database = new DatabaseSync(path, { timeout: 0 });
-    // Only somebody who is alone can leave the write-ahead log, which this writes into the file.
-    database.exec('pragma journal_mode = delete');
+    // Every connection to a database with a write-ahead log holds a lock that this excludes.
+    database.exec('pragma locking_mode = exclusive; begin exclusive; rollback');
   } catch (thrown) {
     if ((thrown as { errcode?: number }).errcode !== 5) return; // it is damaged, and is replaced
     throw new Problem('bad-argument', `${path}: a service or a command uses this database. Stop it first.`);
@@ -101,7 +116,20 @@ export const announce = (target: BackupTarget, generation: bigint, now: number):
   target.put(generationKey(generation), Buffer.from(String(now)));
 
 const followPath = (path: string): string => `${path}.following`;
+const lockPath = (path: string): string => `${path}.following-lock`;
 const followedPath = (path: string): string => `${path}.following.json`;
+
+/** Until it is closed, or the process ends, nobody else writes the copy of a standby. */
+export function lockFollowing(path: string): { close(): void } {
+  const database = new DatabaseSync(lockPath(path), { timeout: 0 });
+  try {
+    database.exec('begin exclusive');
+    return database;
+  } catch (cause) {
+    database.close();
+    throw new Problem('bad-argument', `columba follow keeps a copy beside ${path}. Stop it first.`, { cause });
+  }
+}
 
 function readFollowed(path: string): Restored | null {
   try {

@@ -1,4 +1,4 @@
-import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+import { fstatSync, readSync } from 'node:fs';
 import type { Clock } from '../../base/clock.ts';
 import {
   encodeSegment,
@@ -19,6 +19,13 @@ import { type Captured, captureLog, type LogPosition } from './wal.ts';
 /** Copies what is committed to a target: a snapshot, and then the pages of the log. */
 export interface ShipperSettings {
   readonly path: string;
+  /**
+   * A descriptor of the database file, which stays open until the process has closed the database.
+   * Closing one releases every lock that SQLite has on the file in this process, and another
+   * program that closes the database would then delete its log: see "How To Corrupt An SQLite
+   * Database File", 2.2.
+   */
+  readonly file: number;
   readonly target: BackupTarget;
   readonly secret: SecretKey;
   readonly generation: bigint;
@@ -73,7 +80,7 @@ interface SealedSegment extends ReturnType<typeof sealObject> {
 export type Shipper = ReturnType<typeof createShipper>;
 
 export function createShipper(settings: ShipperSettings) {
-  const { path, target, secret, generation, clock } = settings;
+  const { path, file, target, secret, generation, clock } = settings;
   let holder: LogHolder | null = null;
   let chain: OpenChain | null = null;
   let position: LogPosition | null = null;
@@ -131,7 +138,7 @@ export function createShipper(settings: ShipperSettings) {
     const captured = pending?.captured;
     const at = pending?.at ?? now;
     const isEnd = !captured || isAll(captured);
-    const { pages, databasePages, pageBytes } = captured ?? { ...EMPTY, ...sizeOf(path) };
+    const { pages, databasePages, pageBytes } = captured ?? { ...EMPTY, ...sizeOf(file) };
     const isComplete = !captured || (captured.isComplete && (!to.isBase || isEnd));
     const head = { chain: to.name, number: to.number + 1, previous: to.previous, at, pageBytes, databasePages };
     const segment = { ...head, isComplete, pages };
@@ -152,26 +159,21 @@ export function createShipper(settings: ShipperSettings) {
     const startedAt = clock.now();
     const name = newChainName(generation, startedAt);
     const parts: { key: string; hash: string }[] = [];
-    const file = openSync(path, 'r');
-    try {
-      const { size } = fstatSync(file);
-      const part = Buffer.alloc(PART_BYTES);
-      for (let offset = 0; offset < size; offset += PART_BYTES) {
-        const read = readSync(file, part, 0, Math.min(PART_BYTES, size - offset), offset);
-        const key = partKey(name, parts.length + 1);
-        parts.push({ key, hash: await putSealed(target, key, part.subarray(0, read), secret) });
-        await shipAll();
-        if (holder !== held || isTooLong()) throw new Error(TOO_LONG);
-      }
-      const { pageBytes } = sizeOf(path);
-      const manifest = { chain: name, generation: String(generation), at: startedAt, pageBytes, bytes: size, parts };
-      const key = manifestKey(name);
-      const previous = await putSealed(target, key, Buffer.from(JSON.stringify(manifest)), secret);
-      if (holder !== held) throw new Error(TOO_LONG);
-      chain = { name, startedAt, number: 0, previous, isBase: true, unsent: null };
-    } finally {
-      closeSync(file);
+    const { size } = fstatSync(file);
+    const part = Buffer.alloc(PART_BYTES);
+    for (let offset = 0; offset < size; offset += PART_BYTES) {
+      const read = readSync(file, part, 0, Math.min(PART_BYTES, size - offset), offset);
+      const key = partKey(name, parts.length + 1);
+      parts.push({ key, hash: await putSealed(target, key, part.subarray(0, read), secret) });
+      await shipAll();
+      if (holder !== held || isTooLong()) throw new Error(TOO_LONG);
     }
+    const { pageBytes } = sizeOf(file);
+    const manifest = { chain: name, generation: String(generation), at: startedAt, pageBytes, bytes: size, parts };
+    const manifestContent = Buffer.from(JSON.stringify(manifest));
+    const previous = await putSealed(target, manifestKey(name), manifestContent, secret);
+    if (holder !== held) throw new Error(TOO_LONG);
+    chain = { name, startedAt, number: 0, previous, isBase: true, unsent: null };
     [position, pending] = [null, null];
     await shipAll();
     snapshotAt = startedAt;
@@ -238,16 +240,11 @@ const TOO_LONG =
   'The log grew beyond COLUMBA_BACKUP_LOG_BYTES_MAX before the target had taken it. A new snapshot follows.';
 
 /** From the header of the database file. */
-function sizeOf(path: string): { pageBytes: number; databasePages: number } {
-  const file = openSync(path, 'r');
-  try {
-    const header = Buffer.alloc(100);
-    readSync(file, header, 0, 100, 0);
-    const pageBytes = header.readUInt16BE(16) === 1 ? 65_536 : header.readUInt16BE(16);
-    return { pageBytes, databasePages: Math.floor(fstatSync(file).size / pageBytes) };
-  } finally {
-    closeSync(file);
-  }
+function sizeOf(file: number): { pageBytes: number; databasePages: number } {
+  const header = Buffer.alloc(100);
+  readSync(file, header, 0, 100, 0);
+  const pageBytes = header.readUInt16BE(16) === 1 ? 65_536 : header.readUInt16BE(16);
+  return { pageBytes, databasePages: Math.floor(fstatSync(file).size / pageBytes) };
 }
 
 /** Removes chains whose successor existed at `before`: nobody restores to a time in them. */

@@ -164,6 +164,17 @@ export async function readDistribution(settings: PostgresSettings, clock: Clock)
   }
 }
 
+/** How many connections the service and its commands have to the database. */
+export async function countSessions(settings: PostgresSettings, clock: Clock): Promise<number> {
+  const pool = createFailoverPool(settings, clock);
+  const { withConnection } = createConnections(pool, clock, settings.settingNames ?? UNNAMED_SETTINGS);
+  try {
+    return Number((await withConnection((connection) => connection.first(otherSessions, {})))?.total ?? 0n);
+  } finally {
+    await pool.close();
+  }
+}
+
 /** The schema version and the size of a database as it is; version 0 if it was never used. */
 export async function readSchemaState(settings: PostgresSettings, clock: Clock): Promise<SchemaState> {
   const pool = createFailoverPool(settings, clock);

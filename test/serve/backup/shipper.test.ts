@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { closeSync, existsSync, mkdtempSync, openSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, type TestContext, test } from 'node:test';
 import { listChains } from '../../../src/serve/backup/chain.ts';
 import { folderTarget } from '../../../src/serve/backup/folder-target.ts';
+import { followOnce, lockFollowing, restoreTo } from '../../../src/serve/backup/recover.ts';
 import {
   applySegments,
   checkIntegrity,
@@ -32,11 +34,13 @@ function scene(t: TestContext, given: { secret?: SecretKey; target?: (target: Ba
   const plain = folderTarget(join(folder, 'target'));
   const target = given.target?.(plain) ?? plain;
   const clock = { at: 1_000_000, now: () => clock.at };
-  const settings = { path, target, secret: given.secret ?? null, generation: 1n, clock };
+  const file = openSync(path, 'r');
+  const settings = { path, file, target, secret: given.secret ?? null, generation: 1n, clock };
   const shipper = createShipper({ ...settings, snapshotMs: 3_600_000, keepMs: 2 * 86_400_000, logBytesMax: 2 ** 22 });
   t.after(() => {
     shipper.close();
     for (const each of [writer, other]) each.close();
+    closeSync(file);
     rmSync(folder, { recursive: true, force: true });
   });
   let count = 0;
@@ -100,6 +104,22 @@ describe('the backup of SQLite', () => {
       if (round % 6 === 0) assert.equal(await restore(), content(), `round ${round}`);
     }
     assert.equal(await restore(), content());
+  });
+
+  test('the locks of SQLite on the database stay, so no other process takes itself for the last that closes it', async (t) => {
+    const { insert, tick, path } = scene(t);
+    const tried = `
+      const database = new (require('node:sqlite').DatabaseSync)(process.argv[1], { timeout: 0 });
+      try {
+        database.exec('pragma locking_mode = exclusive; begin exclusive');
+        process.stdout.write('alone');
+      } catch (thrown) {
+        process.stdout.write(String(thrown.errcode));
+      }`;
+    insert();
+    await tick();
+    const options = ['--disable-warning=ExperimentalWarning', '-e', tried, path];
+    assert.equal(String(execFileSync(process.execPath, options)), '5');
   });
 
   test('a commit between two ticks that a checkpoint copies and a writer overwrites in the log is not lost', async (t) => {
@@ -263,17 +283,59 @@ describe('the backup of SQLite', () => {
   }
 
   test('a target that returns an older object in place of another, or has lost one, is detected', async (t) => {
-    const { insert, tick, restore, target } = scene(t);
+    const { insert, tick, restore, content, target } = scene(t);
+    let early = '';
     for (let round = 0; round < 3; round++) {
       insert();
       await tick();
+      if (round === 0) early = content();
     }
     const { chain } = await chooseRestorePoint(target, null);
     const [first, second] = chain.segments.map(({ key }) => key) as [string, string];
     await target.put(second, await target.get(first));
     await assert.rejects(restore(), /its hash is wrong/);
     await target.remove(second);
-    await assert.rejects(restore(), /Segment 2 .* is missing\. Choose an earlier time/);
+    let at = 0;
+    await assert.rejects(restore(), ({ message }: Error) => {
+      const [, time = ''] =
+        /^Segment 2 .* is missing\. The last moment before it can be restored with --at (20\S+|19\S+)$/.exec(message) ??
+        [];
+      at = Date.parse(time);
+      return true;
+    });
+    assert.equal(await restore(at), early);
+  });
+
+  test('a restore that fails leaves the copy of a standby, which the next one continues', async (t) => {
+    const { insert, tick, target, path, content } = scene(t);
+    const source = { target, secret: null };
+    const standby = `${path}.standby`;
+    const restored = `${path}.restored`;
+    const restore = () => restoreTo(source, { at: null, temporary: restored, standby }, () => {});
+    insert();
+    await tick();
+    await followOnce(source, standby, () => {});
+    for (let round = 0; round < 2; round++) {
+      insert();
+      await tick();
+    }
+    const { chain } = await chooseRestorePoint(target, null);
+    const [first, second] = chain.segments.slice(-2).map(({ key }) => key) as [string, string];
+    const kept = await target.get(second);
+    const lock = lockFollowing(standby);
+    await assert.rejects(restore(), /columba follow keeps a copy beside .* Stop it first/);
+    lock.close();
+    await target.put(second, await target.get(first));
+    await assert.rejects(restore(), /its hash is wrong/);
+    assert.deepEqual([existsSync(`${standby}.following`), existsSync(restored)], [true, false]);
+    await target.put(second, kept);
+    for (const { key } of chain.segments.slice(0, -2)) await target.remove(key); // they are in the copy
+    await restore();
+    assert.equal(contentOf(restored), content());
+    assert.deepEqual(
+      readdirSync(dirname(path)).filter((name) => name.includes('following')),
+      [],
+    );
   });
 
   test('old chains are deleted when newer ones contain every moment of the retention time', async (t) => {
