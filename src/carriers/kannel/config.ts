@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { Clock } from '../../base/clock.ts';
+import { certificate } from '../pem.ts';
 
 /** The configurations of the two connectors to Kannel, and the dependencies of both. */
 
@@ -20,10 +21,7 @@ const password = printable.max(255);
 const tls = {
   tls: z.boolean().default(false),
   /** The PEM certificate that signed Kannel's. Without it, the system's authorities count. */
-  tlsCertificate: z
-    .string()
-    .max(64 * 1024)
-    .optional(),
+  tlsCertificate: certificate.optional(),
 };
 
 const shared = {

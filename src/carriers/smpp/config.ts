@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { Clock } from '../../base/clock.ts';
 import { FIELD_NAME_FORM } from '../../sms/carrier-fields.ts';
 import type { Noticed } from '../dependencies.ts';
+import { certificate, isKeyOf, privateKey } from '../pem.ts';
 import { STATUS_MEANINGS } from './status.ts';
 
 /** The configuration of a connector to an SMSC, and what it needs from outside. */
@@ -17,7 +18,6 @@ export interface SmppDependencies {
 
 const port = z.int().min(1).max(65_535);
 const host = z.string().min(1).max(253);
-const pem = z.string().max(64 * 1024);
 /** The text of a C-octet string: printable ASCII, without its NUL. */
 const printable = (lengthMax: number) =>
   z
@@ -76,10 +76,10 @@ export const smppConfig = z
     host: host.describe('Where the SMSC is.'),
     port: port.optional().describe('2775, or 3550 with TLS, where it is absent.'),
     tls: z.boolean().default(false).describe('TLS around SMPP. Certificates are checked.'),
-    tlsCertificate: pem.optional().describe('The certificate, in PEM, that signed that of the SMSC.'),
+    tlsCertificate: certificate.optional().describe('The certificate, in PEM, that signed that of the SMSC.'),
     tlsServerName: host.optional().describe('The name in the certificate of the SMSC, where it is not the host.'),
-    tlsClientCertificate: pem.optional().describe('Our own certificate, in PEM, where the SMSC asks for one.'),
-    tlsClientKey: pem.optional().describe('The key of our certificate.'),
+    tlsClientCertificate: certificate.optional().describe('Our own certificate, in PEM, where the SMSC asks for one.'),
+    tlsClientKey: privateKey.optional().describe('The key of our certificate.'),
     systemId: printable(64).min(1).describe('The name of the account at the SMSC.'),
     password: printable(64).describe('Its password. The specification allows 8 characters.'),
     systemType: printable(12).default('').describe('As the carrier gives it, mostly empty.'),
@@ -141,6 +141,10 @@ export const smppConfig = z
   .refine(({ tlsClientCertificate: own, tlsClientKey: key }) => (own === undefined) === (key === undefined), {
     path: ['tlsClientKey'],
     message: 'expected tlsClientCertificate and tlsClientKey together',
+  })
+  .refine(({ tlsClientCertificate: own, tlsClientKey: key }) => !own || !key || isKeyOf(key, own), {
+    path: ['tlsClientKey'],
+    message: 'this is not the key of tlsClientCertificate',
   })
   .refine(({ idleSeconds, enquireLinkSeconds }) => idleSeconds > enquireLinkSeconds, {
     path: ['idleSeconds'],

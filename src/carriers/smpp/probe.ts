@@ -109,9 +109,14 @@ const WORDS: Readonly<Record<string, string>> = {
     'no connection in time (ETIMEDOUT). A firewall may drop our packets, or the carrier does not allow our IP address',
   'no connection in time':
     'no connection in time. A firewall may drop our packets, or the carrier does not allow our IP address',
+  'no TLS in time':
+    'the connection was taken, and TLS was not answered. The port may not speak TLS: then set tls to false',
   EHOSTUNREACH: 'there is no way to that host (EHOSTUNREACH)',
   ERR_SSL_WRONG_VERSION_NUMBER: 'the port does not speak TLS. Set tls to false, or take the port that does',
   ERR_SSL_PACKET_LENGTH_TOO_LONG: 'the port does not speak TLS. Set tls to false, or take the port that does',
+  ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED:
+    'it asks for a certificate of ours. Set tlsClientCertificate and tlsClientKey',
+  ERR_SSL_TLSV1_ALERT_UNKNOWN_CA: 'it does not know who signed our certificate. Compare tlsClientCertificate',
   ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is for another name. Set tlsServerName to the name in it',
   DEPTH_ZERO_SELF_SIGNED_CERT: 'its certificate is signed by itself. Put it into tlsCertificate if you trust it',
   SELF_SIGNED_CERT_IN_CHAIN:

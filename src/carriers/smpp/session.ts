@@ -310,8 +310,11 @@ export function openSession(parts: SessionParts): Session {
   }
 
   /** An SMSC that does not allow an address mostly takes the connection and closes it. */
-  const endOf = (reason: string): string =>
-    state === 'binding' ? `${reason} before the bind was answered: it may not allow our address` : reason;
+  function endOf(reason: string): string {
+    if (state !== 'binding' || reason.startsWith('ERR_')) return reason;
+    const orTls = config.tls ? '' : ', or the port may expect TLS';
+    return `${reason} before the bind was answered: it may not allow our address${orTls}`;
+  }
 
   void connect();
 

@@ -52,7 +52,13 @@ function connected(config: SmppConfig, kind: BindKind): Promise<Socket> {
     socket.destroy();
     reject(new Error(reasonOf(error)));
   };
-  socket.setTimeout(config.bindSeconds * 1_000, () => failed(new Error('no connection in time')));
+  let isConnected = false;
+  socket.once('connect', () => {
+    isConnected = true;
+  });
+  socket.setTimeout(config.bindSeconds * 1_000, () =>
+    failed(new Error(isConnected ? 'no TLS in time' : 'no connection in time')),
+  );
   socket.once('error', failed);
   socket.once(config.tls ? 'secureConnect' : 'connect', () => {
     socket.setTimeout(0);

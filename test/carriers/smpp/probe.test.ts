@@ -70,7 +70,7 @@ describe('the check of an SMSC', () => {
           return true;
         };
       },
-      /closed by the SMSC before the bind was answered: it may not allow our address/,
+      /closed by the SMSC before the bind was answered: it may not allow our address, or the port may expect TLS/,
     ],
     [
       'a bind without an answer',
@@ -109,6 +109,8 @@ describe('the check of an SMSC', () => {
   for (const [code, said] of [
     ['ECONNREFUSED', /nothing listens there \(ECONNREFUSED\)\. Compare host and port/],
     ['no connection in time', /A firewall may drop our packets/],
+    ['no TLS in time', /TLS was not answered\. The port may not speak TLS/],
+    ['ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED', /asks for a certificate of ours\. Set tlsClientCertificate/],
     ['DEPTH_ZERO_SELF_SIGNED_CERT', /signed by itself\. Put it into tlsCertificate/],
     ['ERR_TLS_CERT_ALTNAME_INVALID', /Set tlsServerName/],
     ['ERR_SSL_WRONG_VERSION_NUMBER', /does not speak TLS/],

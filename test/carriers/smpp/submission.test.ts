@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { generateKeyPairSync } from 'node:crypto';
 import { describe, test } from 'node:test';
 import type { Submission, SubmitResult } from '../../../src/carriers/connector.ts';
 import { smppConfig } from '../../../src/carriers/smpp/config.ts';
@@ -211,6 +212,19 @@ describe('a message as submit_sm', () => {
   });
 });
 
+/** Of nobody; its key was thrown away. */
+const CERTIFICATE = `-----BEGIN CERTIFICATE-----
+MIIBhTCCASugAwIBAgIUZ1N3OdQKbZKMuncz3y38m+KZN4owCgYIKoZIzj0EAwIw
+FzEVMBMGA1UEAwwMc21zYy5leGFtcGxlMCAXDTI2MTExOTAxNDk1OVoYDzIxMjYx
+MDI2MDE0OTU5WjAXMRUwEwYDVQQDDAxzbXNjLmV4YW1wbGUwWTATBgcqhkjOPQIB
+BggqhkjOPQMBBwNCAATM5ji/sStzAOUoXLeoGFDyCbvHbzvys8jLJ0FUGBZxersN
+f1umhrzbD6unpnNaytigU7VpsYwWjjpILzN3pskCo1MwUTAdBgNVHQ4EFgQUJWfS
+VNIWlwifpHtgmcSWPljue6MwHwYDVR0jBBgwFoAUJWfSVNIWlwifpHtgmcSWPlju
+e6MwDwYDVR0TAQH/BAUwAwEB/zAKBggqhkjOPQQDAgNIADBFAiBGugHOPPkaJrgm
+s1/3c6nJ22fkvmFJnk985/ZKFYdOgwIhAIRXyMeu5WSl2boT+Ah5CsNANdwv2mi+
+wd+I3VrAJDYT
+-----END CERTIFICATE-----`;
+
 describe('the configuration of an SMSC', () => {
   const faults = (more: object): string[] => {
     const read = smppConfig.safeParse({ ...CONFIG, ...more });
@@ -237,7 +251,13 @@ describe('the configuration of an SMSC', () => {
     );
     assert.match(faults({ quirks: { doneDateLocal: 'Mars' } }).join(), /^quirks\.doneDateLocal: expected a time zone/);
     assert.match(faults({ quirks: { unknown: true } }).join(), /^quirks: /);
-    assert.match(faults({ tlsClientCertificate: 'x' }).join(), /^tlsClientKey: expected tlsClientCertificate and/);
+    assert.match(faults({ tlsCertificate: 'x' }).join(), /^tlsCertificate: expected a certificate in PEM/);
+    assert.match(faults({ tlsClientKey: CERTIFICATE }).join(), /^tlsClientKey: expected a private key in PEM/);
+    const own = { tlsCertificate: CERTIFICATE, tlsClientCertificate: CERTIFICATE };
+    assert.match(faults(own).join(), /^tlsClientKey: expected tlsClientCertificate and/);
+    const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+    const other = { ...own, tlsClientKey: privateKey.export({ type: 'pkcs8', format: 'pem' }) };
+    assert.match(faults(other).join(), /^tlsClientKey: this is not the key of tlsClientCertificate/);
     assert.match(faults({ idleSeconds: 20 }).join(), /^idleSeconds: expected more than enquireLinkSeconds/);
   });
 });
