@@ -74,6 +74,17 @@ onOneEngine("the operator's carriers", (engine) => {
     assert.match((await later.get('/console/')).text, /Nothing needs your attention now/);
   });
 
+  test('a connector that outbound routes pass over says why, until they try it again', async (t) => {
+    const { api, client } = await opened(t);
+    const connectors = createConnectors(api.services.database, () => api.clock.now);
+    await connectors.avoid('way', api.clock.now + 60_000, 'it refused 41 of the last 50 messages');
+    const pages = ['/console/', '/console/connectors', '/console/connectors/way'];
+    const said = async () => Promise.all(pages.map(async (page) => (await client.get(page)).text));
+    for (const text of await said()) assert.match(text, /it refused 41 of the last 50 messages/);
+    api.clock.now += 60_000;
+    for (const text of await said()) assert.doesNotMatch(text, /it refused 41/);
+  });
+
   test('accepted, delivered and failed messages are counted by the hour, and the charts have a table of them', async (t) => {
     const { api, client } = await opened(t);
     const { database, now } = api.services;

@@ -32,6 +32,8 @@ const texts = {
     count === 0
       ? 'No message waits for it.'
       : `${counted(count, 'message waits', 'messages wait')}${oldest === null ? '' : `, the oldest for ${oldest}`}.`,
+  avoided: (name: string) => `Outbound routes pass over ${name}.`,
+  avoidedWhy: (reason: string) => `The reason: ${reason}. They try it again by themselves after some minutes.`,
   refuses: (name: string) => `${name} refuses messages for good.`,
   refusesWhy: (said: string) => `It ${said}. Those messages have failed.`,
   paused: (name: string) => `${name} is paused.`,
@@ -95,6 +97,10 @@ function ofConnector(connector: Connector, now: number): Html[] {
   if (state === 'down') {
     const why = texts.downWhy(downReason ?? '', waits);
     found.push(needOf(['bad', 'cross'], texts.down(name), why, href, texts.open));
+  }
+  if (state === 'working' && connector.avoidedUntil !== null) {
+    const why = texts.avoidedWhy(connector.avoidedReason ?? '');
+    found.push(needOf(['bad', 'alert'], texts.avoided(name), why, href, texts.open));
   }
   if (refuses(connector)) {
     const why = texts.refusesWhy(refusedSaid(connector));
