@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 
 /**
  * A strict S3-compatible store in memory. It verifies every signature from the bytes that arrived,
- * knows one bucket, and refuses what it does not know. `fault` replaces the answer to a request.
+ * knows one bucket, in the path or in the host name, and refuses what it does not know. `fault` replaces the answer to a request.
  */
 export interface S3Store {
   readonly endpoint: string;
@@ -46,7 +46,9 @@ export async function startS3Store({ port = 0, now = Date.now }: { port?: number
 
   function answer(request: IncomingMessage, response: ServerResponse, content: Buffer): void {
     const url = new URL(request.url as string, endpoint);
-    const [, bucket, key = ''] = /^\/([^/]+)\/?(.*)$/.exec(decodeURIComponent(url.pathname)) ?? [];
+    const [, inHost] = /^(.+)\.localhost:\d+$/.exec(request.headers.host ?? '') ?? [];
+    const path = inHost === undefined ? url.pathname : `/${inHost}${url.pathname}`;
+    const [, bucket, key = ''] = /^\/([^/]+)\/?(.*)$/.exec(decodeURIComponent(path)) ?? [];
     const found = objects.get(key);
     if (bucket !== BUCKET) refuse(response, 404, 'NoSuchBucket');
     else if (request.method === 'GET' && key === '' && url.searchParams.get('list-type') === '2')

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import dns from 'node:dns';
 import { describe, type TestContext, test } from 'node:test';
 import { type Clock, systemClock } from '../../../src/base/clock.ts';
 import { type S3Settings, s3Target } from '../../../src/serve/backup/s3-target.ts';
@@ -60,24 +61,32 @@ describe('a bucket as the target of a backup', () => {
   test('the bucket is in the host name if it is not in the path', async (t) => {
     const { target, store } = await scene(t, { isPathStyle: false, endpoint: '' });
     assert.match(target.name, /^the bucket backups \(columba\/\) at s3\.test-region-1\.amazonaws\.com$/);
-    const own = s3Target(
+    const hosts: string[] = [];
+    t.mock.method(dns, 'lookup', (host: string, { all }: dns.LookupOptions, done: (...given: unknown[]) => void) => {
+      hosts.push(host);
+      if (all) done(null, [{ address: '127.0.0.1', family: 4 }]);
+      else done(null, '127.0.0.1', 4);
+    });
+    const endpoint = store.endpoint.replace('127.0.0.1', 'localhost');
+    const strict = s3Target(
       {
-        ...EXAMPLE,
-        bucket: 'b-1',
+        region: REGION,
+        accessKey: ACCESS_KEY,
+        secretKey: SECRET_KEY,
+        bucket: BUCKET,
         prefix: '',
-        endpoint: store.endpoint.replace('127.0.0.1', 'localhost'),
+        endpoint,
         isPathStyle: false,
       },
       { clock: { ...systemClock, sleep: async () => {} } },
     );
-    let host = '';
-    store.fault = (request, response) => {
-      host = String(request.headers.host);
-      response.end();
-      return true;
-    };
-    await own.put('key', CONTENT).catch(() => {}); // b-1.localhost is looked up by the system
-    assert.ok(host === '' || host.startsWith('b-1.localhost:'), host);
+    await strict.put('chain/key-1', CONTENT);
+    assert.deepEqual([...store.objects.keys()], ['chain/key-1']);
+    assert.deepEqual(await strict.get('chain/key-1'), CONTENT);
+    assert.deepEqual(await strict.list('chain/', 'chain/key-0'), ['chain/key-1']);
+    await strict.remove('chain/key-1');
+    assert.equal(store.objects.size, 0);
+    assert.ok(hosts.length > 0 && hosts.every((host) => host === `${BUCKET}.localhost`), hosts.join());
   });
 
   test('an answer of 503 or a closed connection is tried again, and the second attempt has the same bytes', async (t) => {
