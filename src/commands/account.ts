@@ -51,10 +51,12 @@ export function accountCommands(dependencies: CommandDependencies): Command[] {
       .argument('<USERNAME>')
       .argument('<NETWORKS>')
       .addHelpText('after', '\nNETWORKS is a list such as 10.0.0.0/8,192.0.2.7, or any to remove the restriction.')
+      .option('--json', 'print the answer of the API as JSON, for programs')
       .addHelpText('after', examples('columba account allow acme 10.0.0.0/8'))
-      .action(async (username: string, list: string, _options, command: Command) => {
+      .action(async (username: string, list: string, { json }, command: Command) => {
         const allowedNetworks = list === 'any' ? [] : networksOf(list);
-        await done(command, change, username, { body: { allowedNetworks } });
+        const account = await done(command, change, username, { body: { allowedNetworks } });
+        if (json) return print(JSON.stringify(account, null, 2));
         print(
           `${username} may be used from ${allowedNetworks.length === 0 ? 'everywhere' : allowedNetworks.join(', ')}.`,
         );
@@ -63,10 +65,13 @@ export function accountCommands(dependencies: CommandDependencies): Command[] {
       .description('create a further user_id')
       .argument('<USERNAME>')
       .option('--revoke-old', 'revoke all other user_ids at once')
+      .option('--json', 'print the answer of the API as JSON, for programs')
       .addHelpText('after', examples('columba account rotate-user-id acme'))
-      .action(async (username: string, { revokeOld }, command: Command) => {
+      .action(async (username: string, { revokeOld, json }, command: Command) => {
         const body = { revokeOthers: revokeOld === true };
-        const { userId, revoked } = await done(command, addUserId, username, { body });
+        const answer = await done(command, addUserId, username, { body });
+        if (json) return print(JSON.stringify(answer, null, 2));
+        const { userId, revoked } = answer;
         print(`A new user_id for ${username}, which cannot be shown again:`);
         print(String(userId));
         print(
@@ -79,10 +84,11 @@ export function accountCommands(dependencies: CommandDependencies): Command[] {
       .description('revoke a user_id, named by 8 or more characters of its hash')
       .argument('<USERNAME>')
       .argument('<HASH-PREFIX>')
+      .option('--json', 'print the answer of the API as JSON, for programs')
       .addHelpText('after', examples('columba account revoke-user-id acme 3f2a9c1b'))
-      .action(async (username: string, hash: string, _options, command: Command) => {
-        await done(command, revokeUserId, username, { params: { hash } });
-        print('Revoked.');
+      .action(async (username: string, hash: string, { json }, command: Command) => {
+        const answer = await done(command, revokeUserId, username, { params: { hash } });
+        print(json ? JSON.stringify(answer, null, 2) : 'Revoked.');
       }),
     findCommand(print),
   ];
@@ -115,20 +121,22 @@ function findCommand(print: (line: string) => void): Command {
     .description('find the account behind a name in the log')
     .requiredOption('--log-name <NAME>', 'the field "account" of a log line; needs COLUMBA_LOG_KEY')
     .addOption(settingOption('logKey'))
+    .option('--json', 'print the result as JSON, for programs')
     .addHelpText('after', examples('columba account find --log-name 5f3a9c1b7d20'))
-    .action(async ({ logName: name }, command: Command) => {
+    .action(async ({ logName: name, json }, command: Command) => {
       await withSession(command, { creates: false }, async ({ services, config: { logKey } }) => {
         if (logKey === '') {
           throw new Problem('bad-argument', 'COLUMBA_LOG_KEY: set it to the key with which the service wrote the log');
         }
         const { createAccountLabel } = await import('../serve/telemetry/access-log.ts');
         const labelOf = createAccountLabel(logKey);
-        let found = 0;
+        const found: string[] = [];
         for await (const { username } of services.accounts.list((id) => labelOf(id) === name.toLowerCase())) {
-          print(username);
-          found += 1;
+          found.push(username);
         }
-        if (found > 0) return;
+        if (json) print(JSON.stringify({ usernames: found }));
+        else for (const username of found) print(username);
+        if (found.length > 0) return;
         throw new Problem('bad-argument', `No account has the name ${name} in a log that was written with this key.`);
       });
     });

@@ -14,7 +14,7 @@ import { createShipper } from '../serve/backup/shipper.ts';
 import { backupFault, readBackupStatus } from '../serve/backup/status.ts';
 import { createServices } from '../serve/compose/services.ts';
 import { readMarks } from '../serve/installation.ts';
-import { formatBytes, print, progressLine, remark } from './output.ts';
+import { createTeller, formatBytes, print, progressLine, remark } from './output.ts';
 import { appDependencies } from './session.ts';
 
 /** The commands about continuous backups. They need no database. */
@@ -37,18 +37,37 @@ export function sourceOf(config: Config, from: string | undefined): Source {
 
 const timeOf = (at: number): string => new Date(at).toISOString();
 
-export async function runBackupList(config: Config, from: string | undefined): Promise<void> {
+interface BackupFlags {
+  readonly from?: string;
+  readonly json?: true;
+}
+
+export async function runBackupList(config: Config, { from, json }: BackupFlags): Promise<void> {
   const { target } = sourceOf(config, from);
   const chains = await told(() => listChains(target));
+  const { tell, end } = createTeller(json === true);
+  const backups: object[] = [];
   for (const { generation, segments, isWhole, startedAt } of chains) {
     const usable = segments.filter(({ isComplete }) => isComplete);
     const [first, last] = [usable.at(0), usable.at(-1)];
     const reach = first && last ? `${timeOf(first.at)} to ${timeOf(last.at)}` : `${timeOf(startedAt)}, not complete`;
-    print(
+    const isComplete = isWhole && last !== undefined;
+    backups.push({
+      generation,
+      startedAt: timeOf(startedAt),
+      isComplete,
+      from: isComplete && first ? timeOf(first.at) : null,
+      to: isComplete ? timeOf(last.at) : null,
+      segments: segments.length,
+    });
+    tell(
+      {},
       `${isWhole ? reach : `${timeOf(startedAt)}, not complete`}  ${counted(segments.length, 'segment')}  generation ${generation}`,
     );
   }
-  if (chains.length === 0) print(`There is no backup in ${target.name}.`);
+  if (chains.length === 0) tell({}, `There is no backup in ${target.name}.`);
+  tell({ target: target.name, backups });
+  end();
   const path = sqlitePath(config);
   const status = path === undefined ? null : readBackupStatus(path, systemClock.now());
   const fault = status && backupFault(status);
@@ -56,7 +75,7 @@ export async function runBackupList(config: Config, from: string | undefined): P
 }
 
 /** Restores into a temporary file and looks at it. Returns the exit code. */
-export async function runBackupVerify(config: Config, from: string | undefined, at: number | null): Promise<number> {
+export async function runBackupVerify(config: Config, { from, json }: BackupFlags, at: number | null): Promise<number> {
   const folder = mkdtempSync(join(tmpdir(), 'columba-verify-'));
   try {
     const temporary = join(folder, 'verified.db');
@@ -75,8 +94,13 @@ export async function runBackupVerify(config: Config, from: string | undefined, 
     try {
       const { accounts, discrepancies } = await services.ledger.check();
       const { bytes } = await services.status();
-      print(`The backup can be restored. It reaches ${timeOf(last.at)}.`);
-      print(`Size: ${formatBytes(bytes)}. Accounts: ${accounts.toLocaleString('en')}.`);
+      const { tell, end } = createTeller(json === true);
+      tell(
+        { to: timeOf(last.at), bytes, accounts, discrepancies: discrepancies.length },
+        `The backup can be restored. It reaches ${timeOf(last.at)}.`,
+        `Size: ${formatBytes(bytes)}. Accounts: ${accounts.toLocaleString('en')}.`,
+      );
+      end();
       if (discrepancies.length === 0) return 0;
       remark(`columba: the credits of ${counted(discrepancies.length, 'account')} do not add up`);
       return 1;
@@ -89,7 +113,7 @@ export async function runBackupVerify(config: Config, from: string | undefined, 
 }
 
 /** A snapshot now, beside the backup of a running service or without one. */
-export async function runBackupNow(config: Config, from: string | undefined): Promise<void> {
+export async function runBackupNow(config: Config, { from, json }: BackupFlags): Promise<void> {
   const path = sqlitePath(config);
   const marks = path === undefined ? null : readMarks(path);
   if (path === undefined || !marks) {
@@ -114,7 +138,7 @@ export async function runBackupNow(config: Config, from: string | undefined): Pr
     shipper.close();
     closeSync(file);
   }
-  print(`Wrote a snapshot to ${target.name}.`);
+  print(json ? JSON.stringify({ target: target.name }) : `Wrote a snapshot to ${target.name}.`);
 }
 
 const FOLLOW_EVERY_MS = 1_000;
@@ -122,7 +146,10 @@ const FOLLOW_EVERY_MS = 1_000;
 const CHOOSE_EVERY_MS = 60_000;
 
 /** Keeps a standby's copy up to date until a signal ends it. */
-export async function runFollow(config: Config, from: string | undefined, once: boolean): Promise<void> {
+export async function runFollow(
+  config: Config,
+  { from, once, json }: BackupFlags & { readonly once?: true },
+): Promise<void> {
   const path = sqlitePath(config);
   if (path === undefined) throw new Problem('bad-argument', 'A standby of PostgreSQL is made with its own tools.');
   const source = sourceOf(config, from);
@@ -146,7 +173,9 @@ export async function runFollow(config: Config, from: string | undefined, once: 
   do {
     try {
       const { at } = await follow();
-      if (said !== 'follows') print(`Follows ${source.target.name}, up to ${timeOf(at)}.`);
+      const { name: target } = source.target;
+      const line = json ? JSON.stringify({ target, to: timeOf(at) }) : `Follows ${target}, up to ${timeOf(at)}.`;
+      if (said !== 'follows') print(line);
       said = 'follows';
     } catch (thrown) {
       const { message } = thrown as Error;

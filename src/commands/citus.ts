@@ -4,10 +4,11 @@ import { Problem } from '../base/problem.ts';
 import { databaseName, sqlitePath } from '../config/database-name.ts';
 import type { Config } from '../config/settings.ts';
 import { pendingMigrations } from '../store/schema/migrations.ts';
-import { print } from './output.ts';
+import { createTeller } from './output.ts';
 
 /** `columba citus distribute` spreads the tables of a PostgreSQL database over several machines. */
-export async function runDistribute(config: Config, isDryRun: boolean): Promise<void> {
+export async function runDistribute(config: Config, isDryRun: boolean, asJson: boolean): Promise<void> {
+  const { tell, end } = createTeller(asJson);
   if (sqlitePath(config) !== undefined)
     throw new Problem(
       'bad-argument',
@@ -20,18 +21,22 @@ export async function runDistribute(config: Config, isDryRun: boolean): Promise<
     throw new Problem('bad-argument', 'The database needs the tables of this version first. Run: columba check');
   const { steps, otherSessions } = await readDistribution(settings, systemClock);
   const pending = await steps();
-  if (pending.length === 0) return print(`${databaseName(config)}: every table is distributed already.`);
-  if (isDryRun) {
-    for (const step of ['begin', ...pending, 'commit']) print(`${step.replace(/\n\s+/g, '\n  ')};`);
-    return;
-  }
+  const sql = pending.length > 0 ? ['begin', ...pending, 'commit'].map((step) => step.replace(/\n\s+/g, '\n  ')) : [];
+  tell({ database: databaseName(config), isDryRun, sql });
+  if (pending.length === 0) tell({}, `${databaseName(config)}: every table is distributed already.`);
+  else if (isDryRun) tell({}, ...sql.map((step) => `${step};`));
+  if (pending.length === 0 || isDryRun) return end();
   if (otherSessions > 0)
     throw new Problem(
       'conflict',
       `The service has ${counted(otherSessions, 'connection')} to the database. Stop it first, on every machine.`,
     );
   const done = await distributePostgres(settings, systemClock);
-  print(`${databaseName(config)}: distributed, with ${counted(done, 'statement')}. Start the service again.`);
+  tell(
+    { statements: done },
+    `${databaseName(config)}: distributed, with ${counted(done, 'statement')}. Start the service again.`,
+  );
+  end();
 }
 
 const settingsOf = ({ database: url, databaseTimeoutMs: timeoutMs }: Config) => ({ url, connectionsMax: 1, timeoutMs });

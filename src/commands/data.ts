@@ -17,6 +17,7 @@ import { exportAccounts } from '../transfer/export.ts';
 import { type ImportResult, importFile } from '../transfer/import.ts';
 import { checkDistribution } from './citus.ts';
 import {
+  createTeller,
   formatBytes,
   isDevice,
   isOpenToOthers,
@@ -31,7 +32,11 @@ import type { Session } from './session.ts';
 /** The commands about the data as a whole. */
 
 /** Returns the exit code, which is 1 if an account was refused. */
-export async function runImport(services: Services, path: string, encoding: string, update: boolean): Promise<number> {
+export async function runImport(
+  services: Services,
+  path: string,
+  { encoding, update, asJson }: { readonly encoding: string; readonly update: boolean; readonly asJson: boolean },
+): Promise<number> {
   const result = await importFile(path, services.archive, systemClock.now, {
     encoding,
     update,
@@ -41,7 +46,7 @@ export async function runImport(services: Services, path: string, encoding: stri
   if (result.mistakesLeftOut > 0) remark(`… and ${result.mistakesLeftOut.toLocaleString('en')} more`);
   const updated = result.updated > 0 ? ` Existed before: ${result.updated.toLocaleString('en')}.` : '';
   const refused = result.refused > 0 ? ` Refused: ${result.refused.toLocaleString('en')}.` : '';
-  print(`Imported ${importedCounts(result)}.${updated}${refused}`);
+  print(asJson ? JSON.stringify(result, null, 2) : `Imported ${importedCounts(result)}.${updated}${refused}`);
   return result.refused > 0 ? 1 : 0;
 }
 
@@ -74,10 +79,14 @@ export async function runExport({ services, config }: Session, flags: ExportFlag
   else await writeWhole(output, { force: force === true }, (temporary) => writeFile(temporary, 'wx'));
 }
 
-export async function runBackup({ services, config }: Session, path: string, force: boolean): Promise<void> {
+export async function runBackup(
+  { services, config }: Session,
+  path: string,
+  { force, json }: { readonly force?: true; readonly json?: true },
+): Promise<void> {
   refuseDatabase(path, sqlitePath(config));
-  await writeWhole(path, { force }, (temporary) => services.backup(temporary));
-  print(`Wrote ${path}.`);
+  await writeWhole(path, { force: force === true }, (temporary) => services.backup(temporary));
+  print(json ? JSON.stringify({ file: path }) : `Wrote ${path}.`);
 }
 
 /**
@@ -86,30 +95,38 @@ export async function runBackup({ services, config }: Session, path: string, for
  */
 export async function runCheck(
   { services, config }: Session,
-  { ledger, settings }: { readonly ledger?: true; readonly settings?: true },
+  { ledger, settings, json }: { readonly ledger?: true; readonly settings?: true; readonly json?: true },
 ): Promise<number> {
   const { bytes, schemaVersion, accounts } = await services.status();
   const carriers = await checkCarriers(services, config);
   const sums = ledger ? await checkLedger(services) : NOTHING;
   const stored = await checkDistribution(config);
   const faults = [...stored.faults, ...carriers.faults, ...sums.faults];
-  if (faults.length === 0) print('The settings are valid and the database can be used.');
+  const { tell, end } = createTeller(json === true);
+  const sentences = [...carriers.remarks, ...sums.remarks];
+  tell({ isUsable: faults.length === 0, faults, remarks: sentences });
+  if (faults.length === 0) tell({}, 'The settings are valid and the database can be used.');
   else remark(`columba: The database can be used. ${faults.join(' ')}`);
-  for (const line of [...carriers.remarks, ...sums.remarks]) remark(`columba: ${line}`);
+  for (const line of sentences) remark(`columba: ${line}`);
   const path = sqlitePath(config);
-  print(`Database: ${databaseName(config)}`);
-  print(`Size: ${formatBytes(bytes)}`);
-  print(`Schema version: ${schemaVersion}`);
-  print(`Accounts: ${accounts.toLocaleString('en')}`);
+  tell(
+    { database: databaseName(config), bytes, schemaVersion, accounts },
+    `Database: ${databaseName(config)}`,
+    `Size: ${formatBytes(bytes)}`,
+    `Schema version: ${schemaVersion}`,
+    `Accounts: ${accounts.toLocaleString('en')}`,
+  );
   if (path !== undefined) {
     const { bavail, bsize } = statfsSync(dirname(path));
-    print(`Free on its disk: ${formatBytes(bavail * bsize)}`);
+    tell({ freeBytes: bavail * bsize }, `Free on its disk: ${formatBytes(bavail * bsize)}`);
     if (isOpenToOthers(path)) remark(`columba: Other users can read the database. Run: chmod 600 ${path}*`);
   }
-  if (config.dialect !== '') print(`Dialect: ${dialectEntries(config)}`);
-  for (const line of [...stored.lines, ...carriers.lines, ...sums.lines]) print(line);
-  if (settings) for (const line of configLines(config)) print(line);
+  if (config.dialect !== '') tell({ dialect: config.dialect }, `Dialect: ${dialectEntries(config)}`);
+  const details = [...stored.lines, ...carriers.lines, ...sums.lines];
+  tell({ details }, ...details);
+  if (settings) tell({ settings: configLines(config) }, ...configLines(config));
   else remarkOnTerminal('The settings, each with its value: columba check --settings');
+  end();
   return faults.length === 0 ? 0 : 1;
 }
 

@@ -11,7 +11,7 @@ const TIMEOUT_MS = 4_000;
 const ANSWER_BYTES_MAX = 4_096;
 
 /** Returns the exit code: 0 if the service is ready, else 1. */
-export async function runHealth({ host, port, healthHost, healthPort }: Config): Promise<number> {
+export async function runHealth({ host, port, healthHost, healthPort }: Config, asJson: boolean): Promise<number> {
   const peer = { ...(healthPort > 0 ? { host: healthHost, port: healthPort } : { host, port }), tls: false };
   const outcome = await callHttp(
     systemClock,
@@ -25,10 +25,11 @@ export async function runHealth({ host, port, healthHost, healthPort }: Config):
     },
   );
   if (outcome.kind === 'answered' && outcome.status === 200) {
-    print('The service is ready.');
+    print(asJson ? JSON.stringify({ isReady: true, reason: null }) : 'The service is ready.');
     return 0;
   }
   const reason = outcome.kind === 'answered' ? `it answers with ${outcome.status}` : outcome.reason;
+  if (asJson) print(JSON.stringify({ isReady: false, reason }));
   remark(`columba: the service at ${peer.host}:${peer.port} is not ready: ${reason}`);
   return 1;
 }

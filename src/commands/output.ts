@@ -11,6 +11,28 @@ import { Problem } from '../base/problem.ts';
 export const print = (line: string): void => void process.stdout.write(`${line}\n`);
 export const remark = (line: string): void => void process.stderr.write(`${line}\n`);
 
+export interface Teller {
+  /** Lines for people, and what they say as fields for programs. */
+  tell(fields: Readonly<Record<string, unknown>>, ...lines: readonly string[]): void;
+  /** Prints the fields as one object. */
+  end(): void;
+}
+
+/** What a command has done: sentences as it goes on, or with --json one object at its end. */
+export function createTeller(asJson: boolean): Teller {
+  const told: Record<string, unknown> = {};
+  const asText = (_name: string, value: unknown) => (typeof value === 'bigint' ? String(value) : value);
+  return {
+    tell(fields, ...lines) {
+      if (asJson) Object.assign(told, fields);
+      else for (const line of lines) print(line);
+    },
+    end() {
+      if (asJson) print(JSON.stringify(told, asText, 2));
+    },
+  };
+}
+
 /**
  * Escapes a value, so that it cannot move the cursor, start a line, or reverse the direction of
  * text.

@@ -41,7 +41,9 @@ export function createProgram(version: string, write = (text: string) => void pr
     });
   for (const option of flaggedSettings().map(settingOption)) serve.addOption(option.helpGroup('Settings:'));
 
-  withDatabase(add('setup', 'set up the database, an operator, an account and a carrier, and send a test message'))
+  withJson(
+    withDatabase(add('setup', 'set up the database, an operator, an account and a carrier, and send a test message')),
+  )
     .option('--operator <NAME>', 'the first operator, who signs in to the console')
     .option('--account <USERNAME>', 'the first account')
     .option('--region <COUNTRY>', 'the country of its local phone numbers, such as ZA')
@@ -56,15 +58,15 @@ export function createProgram(version: string, write = (text: string) => void pr
     .option('--no-ask', 'ask nothing, also at a terminal')
     .addHelpText('after', SETUP)
     .action(async (_options, command) => (await import('./setup.ts')).runSetup(command));
-  withDatabase(add('import <FILE>', 'add the accounts in a JSON or NDJSON file, or in standard input (-)'))
+  withJson(withDatabase(add('import <FILE>', 'add the accounts in a JSON or NDJSON file, or in standard input (-)')))
     .option('--encoding <NAME>', 'encoding of the file, such as windows-1252; UTF-8 if it is not given', readEncoding)
     .option('--update', 'also change accounts that exist: add or change rows by id, and remove none')
     .addHelpText('after', examples('columba import accounts.json'))
-    .action(async (file, { encoding, update }, command) => {
+    .action(async (file, { encoding, update, json }, command) => {
       if (file !== '-') requireFile(file); // otherwise a database would be created for nothing
       const { runImport } = await import('./data.ts');
       process.exitCode = await withSession(command, { creates: true }, ({ services }) =>
-        runImport(services, file, encoding, update === true),
+        runImport(services, file, { encoding, update: update === true, asJson: json === true }),
       );
     });
   withDatabase(add('export', 'write a snapshot of the accounts as JSON'))
@@ -78,7 +80,9 @@ export function createProgram(version: string, write = (text: string) => void pr
       await withSession(command, { creates: false }, (session) => runExport(session, options));
     });
   addBackupCommands(add);
-  withDatabase(add('check', 'check the settings, the database and the connectors without starting the service'))
+  withJson(
+    withDatabase(add('check', 'check the settings, the database and the connectors without starting the service')),
+  )
     .option('--ledger', 'also add up the movements of credits of every account; exit with 1 if a sum is wrong')
     .option('--settings', 'also print every setting with its value')
     .addHelpText('after', SOURCES)
@@ -87,21 +91,21 @@ export function createProgram(version: string, write = (text: string) => void pr
       const { runCheck } = await import('./data.ts');
       process.exitCode = await withSession(command, { creates: false }, (session) => runCheck(session, options));
     });
-  add('health', 'ask the running service on this machine whether it is ready; exit with 1 if not')
+  withJson(add('health', 'ask the running service on this machine whether it is ready; exit with 1 if not'))
     .addOption(settingOption('port'))
     .addOption(settingOption('healthPort'))
     .addHelpText('after', examples('columba health --port 8080'))
-    .action(async (_options, command) => {
-      process.exitCode = await (await import('./health.ts')).runHealth(configOf(command).config);
+    .action(async ({ json }, command) => {
+      process.exitCode = await (await import('./health.ts')).runHealth(configOf(command).config, json === true);
     });
   addCitusCommands(add);
-  add('settings', 'list every setting')
+  withJson(add('settings', 'list every setting'))
     .addHelpText('after', examples('columba settings'))
     .addHelpText('after', () => `\n${settingsTable()}`)
-    .action(() => print(wrapped(settingsTable())));
-  add('version', 'print the version')
+    .action(({ json }) => print(json ? JSON.stringify(settingsList(), null, 2) : wrapped(settingsTable())));
+  withJson(add('version', 'print the version'))
     .addHelpText('after', examples('columba version'))
-    .action(() => print(version));
+    .action(({ json }) => print(json ? JSON.stringify({ version }) : version));
   return program;
 }
 
@@ -109,7 +113,9 @@ type Add = (usage: string, description: string) => Command;
 
 /** Backups, restore and the standby. */
 function addBackupCommands(add: Add): void {
-  const backup = withDatabase(add('backup [FILE]', 'copy the SQLite database to a file while the service runs'))
+  const backup = withJson(
+    withDatabase(add('backup [FILE]', 'copy the SQLite database to a file while the service runs')),
+  )
     .usage('FILE | COMMAND')
     .helpCommand(false)
     .option('--force', 'replace the file if it exists')
@@ -117,29 +123,32 @@ function addBackupCommands(add: Add): void {
     .action(async (file, options, command) => {
       if (file === undefined) throw new Problem('bad-argument', 'Name a file, or one of list, verify and now.');
       const { runBackup } = await import('./data.ts');
-      await withSession(command, { creates: false }, (session) => runBackup(session, file, options.force === true));
+      await withSession(command, { creates: false }, (session) => runBackup(session, file, options));
     });
   const sub = (name: string, description: string) =>
-    withTarget(withDatabase(backup.command(name).description(description).copyInheritedSettings(backup)));
+    withJson(withTarget(withDatabase(backup.command(name).description(description).copyInheritedSettings(backup))));
   sub('list', 'list the moments that can be restored from the target of the backup')
     .addHelpText('after', examples('columba backup list --from file:/var/backups/columba'))
-    .action(async ({ from }, command) => {
-      await (await import('./backup.ts')).runBackupList(configOf(command).config, from);
+    .action(async (_options, command) => {
+      await (await import('./backup.ts')).runBackupList(configOf(command).config, command.optsWithGlobals());
     });
   sub('verify', 'restore the backup into a temporary file and check it')
     .option('--at <TIME>', 'the moment to restore, such as 2026-11-18T12:00:00Z; the newest one if it is not given')
     .addHelpText('after', examples('columba backup verify'))
-    .action(async ({ from, at }, command) => {
+    .action(async (_options, command) => {
+      const options = command.optsWithGlobals(); // --json is also an option of columba backup FILE
       const { readInstant, runBackupVerify } = await import('./backup.ts');
-      const moment = at === undefined ? null : readInstant(at);
-      process.exitCode = await runBackupVerify(configOf(command).config, from, moment);
+      const at = options.at === undefined ? null : readInstant(options.at);
+      process.exitCode = await runBackupVerify(configOf(command).config, options, at);
     });
   sub('now', 'write a snapshot to the target of the backup')
     .addHelpText('after', examples('columba backup now'))
-    .action(async ({ from }, command) => {
-      await (await import('./backup.ts')).runBackupNow(configOf(command).config, from);
+    .action(async (_options, command) => {
+      await (await import('./backup.ts')).runBackupNow(configOf(command).config, command.optsWithGlobals());
     });
-  withTarget(withDatabase(add('restore', 'restore the database from its backup, without sending anything twice')))
+  withJson(
+    withTarget(withDatabase(add('restore', 'restore the database from its backup, without sending anything twice'))),
+  )
     .option('--at <TIME>', 'the moment to restore, such as 2026-11-18T12:00:00Z; the newest one if it is not given')
     .option('--force', 'replace the database if it exists; it is kept under another name')
     .option('--adopt', 'the database was restored by other tools: hold what may have been sent since, and skip ids')
@@ -150,25 +159,27 @@ function addBackupCommands(add: Add): void {
     .action(async (options, command) => {
       const { refuseServed, runAdopt, runRestore } = await import('./restore.ts');
       if (options.beforeUpgrade === true) {
-        return (await import('./upgrade.ts')).runWayBack(configOf(command).config, options.dryRun === true);
+        return (await import('./upgrade.ts')).runWayBack(configOf(command).config, options);
       }
       if (options.adopt !== true) return runRestore(configOf(command).config, options);
       if (options.dryRun !== true) await refuseServed(configOf(command).config);
       await withSession(command, { creates: false }, (session) => runAdopt(session, options));
     });
-  withDatabase(add('upgrade', 'tell what this version will change in the database, and how long it takes'))
+  withJson(withDatabase(add('upgrade', 'tell what this version will change in the database, and how long it takes')))
     .requiredOption('--check', 'only tell; the upgrade itself is made by the first start of this version')
     .addHelpText('after', examples('columba upgrade --check'))
-    .action(async (_options, command) => {
-      await (await import('./upgrade.ts')).runUpgradeCheck(configOf(command).config);
+    .action(async ({ json }, command) => {
+      await (await import('./upgrade.ts')).runUpgradeCheck(configOf(command).config, json === true);
     });
-  withTarget(
-    withDatabase(add('follow', 'keep a copy of the database of another machine, from the target of its backup')),
+  withJson(
+    withTarget(
+      withDatabase(add('follow', 'keep a copy of the database of another machine, from the target of its backup')),
+    ),
   )
     .option('--once', 'end when the copy is up to date')
     .addHelpText('after', examples('columba follow --from file:/var/backups/columba --database sqlite:standby.db'))
-    .action(async ({ from, once }, command) => {
-      await (await import('./backup.ts')).runFollow(configOf(command).config, from, once === true);
+    .action(async (options, command) => {
+      await (await import('./backup.ts')).runFollow(configOf(command).config, options);
     });
 }
 
@@ -179,11 +190,11 @@ function addCitusCommands(add: Add): void {
     .command('distribute')
     .description('distribute every table that is not distributed yet, while the service is stopped')
     .copyInheritedSettings(citus);
-  withDatabase(distribute)
+  withJson(withDatabase(distribute))
     .option('--dry-run', 'only print the SQL')
     .addHelpText('after', examples('columba citus distribute --dry-run'))
-    .action(async ({ dryRun }, command) => {
-      await (await import('./citus.ts')).runDistribute(configOf(command).config, dryRun === true);
+    .action(async ({ dryRun, json }, command) => {
+      await (await import('./citus.ts')).runDistribute(configOf(command).config, dryRun === true, json === true);
     });
 }
 
@@ -208,6 +219,7 @@ const SOURCES = `
 Flags win over environment variables, these over the file columba.conf of the current folder (or the one that COLUMBA_CONFIG names), and this over the defaults.`;
 
 const withDatabase = (command: Command): Command => command.addOption(databaseOption());
+const withJson = (command: Command): Command => command.option('--json', 'print the result as JSON, for programs');
 
 /** Omits "[options]", which every command has. */
 const termOf = (command: Command): string =>
@@ -216,6 +228,14 @@ const termOf = (command: Command): string =>
     ...(command.usage().endsWith('COMMAND') ? ['COMMAND'] : []),
     ...command.registeredArguments.map((each) => each.name()),
   ].join(' ');
+
+const settingsList = () =>
+  Object.entries<Setting<unknown>>(settings).map(([name, { variable, fallback, meaning, hasFlag }]) => ({
+    variable,
+    flag: hasFlag === false ? null : `--${flagOf(name)}`,
+    default: fallback,
+    meaning,
+  }));
 
 function settingsTable(): string {
   const rows = Object.entries<Setting<unknown>>(settings).map(

@@ -9,7 +9,7 @@ import { generationsIn } from '../serve/backup/chain.ts';
 import { announce, moveIntoPlace, refuseInUse, removeDatabase, restoreTo, told } from '../serve/backup/recover.ts';
 import { createServices } from '../serve/compose/services.ts';
 import { readInstant, sourceOf } from './backup.ts';
-import { print, progressLine, refuseExisting, remark } from './output.ts';
+import { createTeller, progressLine, refuseExisting, remark } from './output.ts';
 import { appDependencies, type Session, userName } from './session.ts';
 
 export interface RestoreFlags {
@@ -20,6 +20,7 @@ export interface RestoreFlags {
   readonly at?: string;
   readonly force?: true;
   readonly beforeUpgrade?: true;
+  readonly json?: true;
 }
 
 /** The generations that the target of the backup knows; none where it does not answer. */
@@ -30,10 +31,10 @@ async function restoredBefore(config: Config): Promise<readonly bigint[]> {
 
 const messages = (held: number): string => counted(held, 'message');
 
-function tellHeld(held: number): void {
-  if (held > 0)
-    print('Show them with columba queue list --restored true, and decide with columba queue decide --restored.');
-}
+const heldLines = (held: number): string[] =>
+  held > 0
+    ? ['Show them with columba queue list --restored true, and decide with columba queue decide --restored.']
+    : [];
 
 /** Throws Problem if a service or a command uses the database, which is about to be adopted. */
 export async function refuseServed(config: Pick<Config, 'database' | 'databaseTimeoutMs'>): Promise<void> {
@@ -57,11 +58,15 @@ export async function runAdopt({ services, config }: Session, flags: RestoreFlag
   const restored = await restoredBefore(config);
   const adoption = { path, clock: systemClock, actorName: userName(), nothingLost, dryRun, restored };
   const { generation, held } = await adopt(services.database, adoption);
-  if (dryRun) print(`Would hold ${messages(held)} for a decision. Nothing was changed.`);
-  else {
-    print(`The database is adopted as generation ${generation}. Held for a decision: ${messages(held)}.`);
-    tellHeld(held);
-  }
+  const lines = dryRun
+    ? [`Would hold ${messages(held)} for a decision. Nothing was changed.`]
+    : [
+        `The database is adopted as generation ${generation}. Held for a decision: ${messages(held)}.`,
+        ...heldLines(held),
+      ];
+  const { tell, end } = createTeller(flags.json === true);
+  tell({ isDryRun: dryRun, generation, held }, ...lines);
+  end();
 }
 
 /** Adopts the restored file, which gets its marks beside it. */
@@ -106,17 +111,23 @@ export async function runRestore(config: Config, flags: RestoreFlags): Promise<v
     const restored = await told(() => generationsIn(source.target));
     const { generation, held } = await told(() => adoptFile(config, temporary, { dryRun, restored }), path);
     const reach = new Date(last.at).toISOString();
+    const { tell, end } = createTeller(flags.json === true);
+    tell({ isDryRun: dryRun, restoredTo: reach, held });
     if (dryRun) {
-      print(`Would restore the state of ${reach}, and hold ${messages(held)} for a decision. Nothing was changed.`);
-      return;
+      tell({}, `Would restore the state of ${reach}, and hold ${messages(held)} for a decision. Nothing was changed.`);
+      return end();
     }
     await announce(source.target, generation, systemClock.now()).catch((thrown: Error) =>
       remark(`columba: ${thrown.message} An older service that uses this target does not learn that it is replaced.`),
     );
     const aside = moveIntoPlace(temporary, path, systemClock.now());
-    print(`Restored the state of ${reach} as generation ${generation}. Held for a decision: ${messages(held)}.`);
-    tellHeld(held);
-    if (aside !== null) print(`The database that was in ${dirname(path)} is now ${aside}.`);
+    tell(
+      { generation, setAside: aside },
+      `Restored the state of ${reach} as generation ${generation}. Held for a decision: ${messages(held)}.`,
+      ...heldLines(held),
+      ...(aside === null ? [] : [`The database that was in ${dirname(path)} is now ${aside}.`]),
+    );
+    end();
   } finally {
     removeDatabase(temporary);
   }

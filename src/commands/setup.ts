@@ -13,7 +13,7 @@ import { actions } from '../operator/actions/all.ts';
 import { servicesOf } from '../serve/compose/operator.ts';
 import { performForPeople, readJsonOption } from './action-command.ts';
 import { commandActor } from './operator.ts';
-import { harmless, print, remark } from './output.ts';
+import { createTeller, harmless, remark, type Teller } from './output.ts';
 import { ask, askSecret } from './secret-input.ts';
 import { configOf, withSession } from './session.ts';
 
@@ -33,6 +33,7 @@ export interface SetupOptions {
   readonly sendTo?: string;
   readonly text?: string;
   readonly ask?: boolean;
+  readonly json?: true;
 }
 
 export const CARRIERS: readonly string[] = ['loopback', 'smpp', 'kannel', ...shippedProviders];
@@ -44,24 +45,28 @@ interface Setup {
   /** The answer at a terminal, or the default elsewhere. */
   readonly answer: (question: string, fallback: string) => Promise<string>;
   readonly asks: boolean;
+  readonly tell: Teller['tell'];
 }
 
 type Json = Readonly<Record<string, unknown>>;
 
 export async function runSetup(command: Command): Promise<void> {
   const options: SetupOptions = command.opts();
-  const asks = process.stdin.isTTY === true && options.ask !== false;
+  const asks = process.stdin.isTTY === true && options.ask !== false && !options.json;
+  const { tell, end } = createTeller(options.json === true);
   checkOptions(options, asks);
   const answer = async (question: string, fallback: string) => (asks ? ask(question, fallback) : fallback);
-  await chooseDatabase(command, answer);
+  await chooseDatabase(command, answer, tell);
   await withSession(command, { creates: true }, async ({ services, config }) => {
-    const setup = { options, config, answer, asks, services: servicesOf(services, config, systemClock) };
-    if (!process.stderr.isTTY) print(`Database: ${databaseName(config)}`); // a terminal has it already
+    const setup = { options, config, answer, asks, tell, services: servicesOf(services, config, systemClock) };
+    const lines = process.stderr.isTTY ? [] : [`Database: ${databaseName(config)}`]; // a terminal has it already
+    tell({ database: databaseName(config) }, ...lines);
     await addOperator(setup);
     const account = await addAccount(setup);
     await addCarrier(setup);
     if (account) await sendTest(setup, account.username);
     tellOldProgram(setup, account);
+    end();
   });
 }
 
@@ -81,7 +86,7 @@ function checkOptions({ carrier, operator, account, sendTo, carrierConfig }: Set
 }
 
 /** Asks only if nothing names a database yet. The answer is kept in columba.conf of this folder. */
-async function chooseDatabase(command: Command, answer: Setup['answer']): Promise<void> {
+async function chooseDatabase(command: Command, answer: Setup['answer'], tell: Setup['tell']): Promise<void> {
   const { config, file } = configOf(command);
   const isNamed = command.opts().database !== undefined || process.env.COLUMBA_DATABASE || file;
   if (isNamed || existsSync(sqlitePath(config) ?? '')) return;
@@ -90,7 +95,7 @@ async function chooseDatabase(command: Command, answer: Setup['answer']): Promis
   settings.database.parse(given);
   const path = resolve('columba.conf');
   writeFileSync(path, `COLUMBA_DATABASE=${given}\n`, { mode: 0o600, flag: 'wx' });
-  print(`Settings: ${path} names the database. Run columba in this folder, or set COLUMBA_CONFIG=${path}`);
+  tell({}, `Settings: ${path} names the database. Run columba in this folder, or set COLUMBA_CONFIG=${path}`);
 }
 
 const named = (name: string): Action => actions.find((action) => action.name === name) as Action;
@@ -107,18 +112,25 @@ async function act(services: Services, name: string, given: { params?: Json; bod
   }
 }
 
-async function addOperator({ services, options, answer, asks }: Setup): Promise<void> {
+async function addOperator({ services, options, answer, asks, tell }: Setup): Promise<void> {
   const { items } = (await act(services, 'operator list', {})) as { items: { name: string }[] };
   const [first] = items;
-  if (options.operator === undefined && first) return print(`Operator: ${harmless(first.name)} is there already.`);
+  if (options.operator === undefined && first)
+    return tell({ operator: { name: first.name, link: null } }, `Operator: ${harmless(first.name)} is there already.`);
   const name =
     options.operator ?? (await answer('First operator of the console (empty for none)', asks ? 'admin' : ''));
   if (name === '') return;
   if (items.some((each) => each.name === name)) {
-    return print(`Operator: ${name} is there already. A new link: columba operator sign-in-link ${name}`);
+    return tell(
+      { operator: { name, link: null } },
+      `Operator: ${name} is there already. A new link: columba operator sign-in-link ${name}`,
+    );
   }
   const added = await act(services, 'operator add', { body: { name } });
-  print(`Operator: ${name} signs in once within 24 hours with\n  ${added?.link}`);
+  tell(
+    { operator: { name, link: added?.link } },
+    `Operator: ${name} signs in once within 24 hours with\n  ${added?.link}`,
+  );
 }
 
 interface SetUpAccount {
@@ -127,11 +139,11 @@ interface SetUpAccount {
   readonly userId: string | null;
 }
 
-async function addAccount({ services, options, answer, config, asks }: Setup): Promise<SetUpAccount | null> {
+async function addAccount({ services, options, answer, config, asks, tell }: Setup): Promise<SetUpAccount | null> {
   const username = options.account ?? (await answer('First account (empty for none)', asks ? 'acme' : ''));
   if (username === '') return null;
   if (await act(services, 'account show', { params: { username } })) {
-    print(`Account: ${username} is there already.`);
+    tell({ account: { username, userId: null } }, `Account: ${username} is there already.`);
     return { username, userId: null };
   }
   const region =
@@ -139,7 +151,8 @@ async function addAccount({ services, options, answer, config, asks }: Setup): P
   const credits = options.credits ?? (await answer('Credits to begin with', '100'));
   const body = { username, credits, ...(region && { region }) };
   const added = await act(services, 'account add', { body });
-  print(
+  tell(
+    { account: { username, userId: added?.userId } },
     `Account: ${username} with ${credits === '1' ? '1 credit' : `${credits} credits`}${region ? `, country ${region}` : ''}.`,
   );
   if (!region)
@@ -148,15 +161,19 @@ async function addAccount({ services, options, answer, config, asks }: Setup): P
 }
 
 async function addCarrier(setup: Setup): Promise<void> {
-  const { services, options, answer, asks } = setup;
+  const { services, options, answer, asks, tell } = setup;
   const { items } = (await act(services, 'connector list', {})) as { items: { name: string; kind: string }[] };
   const real = items.find(({ kind }) => kind !== 'loopback');
-  if (options.carrier === undefined && real) return print(`Carrier: ${harmless(real.name)} is there already.`);
+  if (options.carrier === undefined && real)
+    return tell({ carrier: { name: real.name, isNew: false } }, `Carrier: ${harmless(real.name)} is there already.`);
   const carrier = options.carrier ?? (await answer(`Carrier (${CARRIERS.join(', ')})`, asks ? 'loopback' : ''));
   if (carrier === '') return;
   if (!CARRIERS.includes(carrier)) throw new Problem('bad-argument', `Carrier: expected one of ${CARRIERS.join(', ')}`);
   if (items.some(({ name }) => name === carrier) && options.replaceCarrier !== true) {
-    return print(`Carrier: ${carrier} is there already. Replace its configuration with --replace-carrier.`);
+    return tell(
+      { carrier: { name: carrier, isNew: false } },
+      `Carrier: ${carrier} is there already. Replace its configuration with --replace-carrier.`,
+    );
   }
   const kind = { loopback: 'loopback', smpp: 'smpp', kannel: 'kannel-box' }[carrier] ?? 'http';
   const given =
@@ -166,8 +183,11 @@ async function addCarrier(setup: Setup): Promise<void> {
   await act(services, 'connector put', { params: { name: carrier }, body });
   const tested = carrier === 'loopback' ? null : await act(services, 'connector test', { params: { name: carrier } });
   const { mistakes = [], notes = [] } = (tested ?? {}) as { mistakes?: string[]; notes?: string[] };
-  print(`Carrier: ${carrier}${carrier === 'loopback' ? ', which simulates one and brings messages to nobody' : ''}.`);
-  for (const note of notes) print(`  ${harmless(note)}`);
+  tell(
+    { carrier: { name: carrier, isNew: true, mistakes, notes } },
+    `Carrier: ${carrier}${carrier === 'loopback' ? ', which simulates one and brings messages to nobody' : ''}.`,
+    ...notes.map((note) => `  ${harmless(note)}`),
+  );
   for (const mistake of mistakes) remark(`columba: ${harmless(mistake)}`);
   if (mistakes.length > 0) remark(`columba: Correct it with: columba setup --carrier ${carrier} --replace-carrier`);
 }
@@ -213,7 +233,7 @@ async function askProvider(provider: string, answer: Setup['answer'], webUrl: st
 const WATCHED_MS = 10_000;
 const LOOK_EVERY_MS = 500;
 
-async function sendTest({ services, options, answer }: Setup, username: string): Promise<void> {
+async function sendTest({ services, options, answer, tell }: Setup, username: string): Promise<void> {
   const number = options.sendTo ?? (await answer('Number for a test message (empty for none)', ''));
   if (number === '') return;
   const text = options.text ?? 'A test message of Columba.';
@@ -234,20 +254,24 @@ async function sendTest({ services, options, answer }: Setup, username: string):
     status = await look();
   }
   const next = `columba message show ${username} ${first.id}`;
+  const message = { id: first.id, status };
   if (status === begun)
-    print(`Test message: ${first.id} waits. Start the service with columba serve, and look with: ${next}`);
-  else print(`Test message: ${first.id} is ${status}. What becomes of it: ${next}`);
+    tell({ message }, `Test message: ${first.id} waits. Start the service with columba serve, and look with: ${next}`);
+  else tell({ message }, `Test message: ${first.id} is ${status}. What becomes of it: ${next}`);
 }
 
-function tellOldProgram({ config }: Setup, account: SetUpAccount | null): void {
+function tellOldProgram({ config, tell }: Setup, account: SetUpAccount | null): void {
   const host = ['0.0.0.0', '::'].includes(config.host) ? 'localhost' : config.host;
   const base = config.baseUrl || `http://${host.includes(':') ? `[${host}]` : host}:${config.port}`;
-  print('What to put into the old program:');
-  print(`  address    ${base}/api/ (such as ${base}/api/inbox.asmx?wsdl)`);
-  print(`  namespace  ${config.namespace}`);
-  if (account?.userId) print(`  user_id    ${account.userId} (it cannot be shown again)`);
-  else if (account) print(`  user_id    as before; another one: columba account rotate-user-id ${account.username}`);
-  print(
+  const userId = account?.userId
+    ? `${account.userId} (it cannot be shown again)`
+    : `as before; another one: columba account rotate-user-id ${account?.username}`;
+  tell(
+    { address: `${base}/api/`, namespace: config.namespace, console: webUrlOf(config) ?? null },
+    'What to put into the old program:',
+    `  address    ${base}/api/ (such as ${base}/api/inbox.asmx?wsdl)`,
+    `  namespace  ${config.namespace}`,
+    ...(account ? [`  user_id    ${userId}`] : []),
     `The console is at ${webUrlOf(config) ?? 'the web listener, which is off'}/console/ while the service runs (columba serve)`,
   );
 }

@@ -12,7 +12,7 @@ import { pendingMigrations, type SchemaState } from '../store/schema/migrations.
 import { openSqlite } from '../store/sqlite/database.ts';
 import { schemaVersionOf } from '../store/sqlite/older-schema.ts';
 import { exportAccounts } from '../transfer/export.ts';
-import { formatBytes, print, remark } from './output.ts';
+import { createTeller, formatBytes, remark } from './output.ts';
 import { appDependencies } from './session.ts';
 
 /** `columba upgrade --check` and the way back, `columba restore --before-upgrade`. */
@@ -20,27 +20,37 @@ import { appDependencies } from './session.ts';
 /** Reads every table about once. */
 const POSTGRES_BYTES_PER_SECOND = 20_000_000;
 
-export async function runUpgradeCheck(config: Config): Promise<void> {
+export async function runUpgradeCheck(config: Config, asJson: boolean): Promise<void> {
+  const { tell, end } = createTeller(asJson);
   const path = sqlitePath(config);
   const { version, bytes } = path === undefined ? await postgresState(config) : sqliteState(path);
   const steps = pendingMigrations(version);
-  print(`Database: ${databaseName(config)}, ${formatBytes(bytes)}, schema version ${version}.`);
-  if (steps.length === 0) return print('This version has nothing to change in it.');
-  for (const { version: number, name } of steps) print(`${number}  ${name}`);
+  tell(
+    { database: databaseName(config), bytes, schemaVersion: version, changes: steps.map(changeOf) },
+    `Database: ${databaseName(config)}, ${formatBytes(bytes)}, schema version ${version}.`,
+    ...(steps.length === 0 ? ['This version has nothing to change in it.'] : []),
+    ...steps.map(({ version: number, name }) => `${number}  ${name}`),
+  );
+  if (steps.length === 0) return end();
   if (path === undefined) {
     const seconds = Math.max(1, Math.round(bytes / POSTGRES_BYTES_PER_SECOND));
-    print(
+    tell(
+      { estimatedMs: seconds * 1_000 },
       `The first start of this version makes ${counted(steps.length, 'change')}, in about ${duration(seconds * 1_000)}.`,
+      'Before it, stop the service and keep a dump: pg_dump --format=custom --file=before-upgrade.dump DATABASE',
     );
-    print('Before it, stop the service and keep a dump: pg_dump --format=custom --file=before-upgrade.dump DATABASE');
-    return;
+    return end();
   }
   const ms = await tryOnCopy(path);
-  print(
+  tell(
+    { estimatedMs: Math.round(ms) },
     `The first start of this version makes ${counted(steps.length, 'change')}, and keeps a copy of the database as it is now. ` +
       `Tried on a copy just now, that took ${duration(ms)}.`,
   );
+  end();
 }
+
+const changeOf = ({ version, name }: { readonly version: number; readonly name: string }) => ({ version, name });
 
 const duration = (ms: number): string =>
   ms < 90_000 ? `${Math.max(1, Math.round(ms / 1_000))} s` : `${Math.round(ms / 60_000)} minutes`;
@@ -80,7 +90,11 @@ async function tryOnCopy(path: string): Promise<number> {
  * that was written since. The newer database stays under another name, and its accounts in an
  * export.
  */
-export async function runWayBack(config: Config, dryRun: boolean): Promise<void> {
+export async function runWayBack(
+  config: Config,
+  { dryRun = false, json = false }: { readonly dryRun?: boolean; readonly json?: boolean },
+): Promise<void> {
+  const { tell, end } = createTeller(json);
   const path = sqlitePath(config);
   if (path === undefined) {
     throw new Problem(
@@ -98,14 +112,22 @@ export async function runWayBack(config: Config, dryRun: boolean): Promise<void>
     for (const [table, rows] of Object.entries(leftOut)) {
       remark(`columba: ${counted(rows, 'row')} of ${table} cannot be stored in the table of the version before.`);
     }
-    if (dryRun) return print(`Would give the database schema version ${found.version}. Nothing was changed.`);
+    tell(
+      { isDryRun: dryRun, schemaVersion: found.version, leftOut },
+      ...(dryRun ? [`Would give the database schema version ${found.version}. Nothing was changed.`] : []),
+    );
+    if (dryRun) return end();
     const now = systemClock.now();
     const kept = `${path}.since-upgrade-${new Date(now).toISOString().replace(/[:.]/g, '')}.ndjson`;
     await exportTo(config, kept);
     const aside = moveIntoPlace(temporary, path, now);
-    print(`The database has schema version ${found.version} again, with all that was written since the upgrade.`);
-    print(`The newer database is now ${aside}, and its accounts are in ${kept}.`);
-    print('Start the version from before the upgrade.');
+    tell(
+      { setAside: aside, export: kept },
+      `The database has schema version ${found.version} again, with all that was written since the upgrade.`,
+      `The newer database is now ${aside}, and its accounts are in ${kept}.`,
+      'Start the version from before the upgrade.',
+    );
+    end();
   } finally {
     removeDatabase(temporary);
   }

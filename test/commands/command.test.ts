@@ -235,6 +235,35 @@ describe('columba check, help and version', () => {
     }
   });
 
+  test('every command answers as JSON, but for those whose output is a log, a file or a script', () => {
+    const leaves = withSubcommands(addOperatorCommands(createProgram('0'))).filter(
+      ({ commands, registeredArguments }) => commands.length === 0 || registeredArguments.length > 0,
+    );
+    const without = leaves.filter(({ options }) => !options.some(({ long }) => long === '--json'));
+    assert.deepEqual([...new Set(without.map((each) => each.name()))].sort(), ['completion', 'export', 'serve']);
+  });
+
+  test('check, version, settings, export and backup print one JSON document with --json', async () => {
+    const database = freshDatabase();
+    assert.equal((await columba(['account', 'add', 'acme', '--database', database])).code, 0);
+    const target = ['--from', `file:${freshPath('backup')}`];
+    const read = async (...args: string[]) => {
+      const { code, stdout, stderr } = await columba(args);
+      assert.deepEqual([code, stderr], [0, ''], args.join(' '));
+      return JSON.parse(stdout);
+    };
+    const own = ['--database', database, '--json'];
+    const checked = await read('check', '--ledger', '--settings', ...own);
+    assert.deepEqual([checked.isUsable, checked.faults, checked.accounts], [true, [], 1]);
+    assert.match(checked.settings.join('\n'), /COLUMBA_PORT/);
+    assert.deepEqual(Object.keys(await read('version', '--json')), ['version']);
+    assert.equal((await read('settings', '--json')).length, Object.keys(settings).length);
+    const file = freshPath('db');
+    assert.deepEqual(await read('backup', file, ...own), { file });
+    assert.deepEqual((await read('backup', 'list', ...target, ...own)).backups, []);
+    assert.deepEqual((await read('upgrade', '--check', ...own)).changes, []);
+  });
+
   test('every command and every subcommand has a help of its own, which opens nothing', async () => {
     const program = addOperatorCommands(createProgram('0'));
     assert.ok(program.commands.length > 20);
