@@ -23,7 +23,8 @@ import { type Service, startService } from '../support/service.ts';
 
 const NOW = Date.UTC(2026, 10, 15, 12);
 const EFFECTS = Object.fromEntries(TESTED.map((name) => [name, 'leaves' as const]));
-const MESSAGES = 5_000;
+/** They are written by the thousand: half of them, which come first, are more than that. */
+const MESSAGES = 3_000;
 const COUNT_SENT = sql<{ account: bigint }, { count: bigint }>(
   'select count(*) as count from sent where account_id = :account',
 );
@@ -107,7 +108,7 @@ onEveryEngine('FetchSentDS as a stream', (engine) => {
       inHalves(() =>
         untilAsync(async () => {
           written = await countHere();
-          return written >= 1_500;
+          return written >= 1_000;
         }),
       );
       if (kind === 'import') assert.equal((await run()).accounts[0]?.outcome, 'copied');
@@ -115,7 +116,7 @@ onEveryEngine('FetchSentDS as a stream', (engine) => {
         const target = { account: await accountId(), username: 'large', userId: 'the user id' };
         assert.equal((await syncAccount(dependencies(), target, { everything: true })).sent, MESSAGES);
       }
-      assert(written >= 1_500 && written < MESSAGES, `${written} were written`);
+      assert(written >= 1_000 && written < MESSAGES, `${written} were written`);
       assert.equal((await here()).length, MESSAGES);
       assert.deepEqual(await differences(), [null]);
     });
@@ -206,7 +207,7 @@ onEveryEngine('FetchSentDS as a stream', (engine) => {
     assert(changed);
     changed.message = 'another text';
     send(MESSAGES + 1, { sentAt: NOW - 2 * 86_400_000 });
-    const [gone] = account.sent.splice(3_000, 1);
+    const [gone] = account.sent.splice(2_000, 1);
     const [found] = await differences();
     assert(found && typeof found === 'object');
     assert.deepEqual(found, {
@@ -238,8 +239,8 @@ async function untilAsync(look: () => Promise<boolean>): Promise<void> {
   for (let tries = 0; tries < 500 && !(await look()); tries++) await new Promise((resolve) => setTimeout(resolve, 20));
 }
 
-test('a reader of 50,000 rows is never more than 200 rows ahead of its consumer', async () => {
-  const ROWS = 50_000;
+test('a reader of 20,000 rows is never more than 200 rows ahead of its consumer', async () => {
+  const ROWS = 20_000;
   let [made, taken, furthest] = [0, 0, 0];
   const bytes = async function* () {
     yield Buffer.from(`<DataSet xmlns="urn:old">${SCHEMA}<d:diffgram xmlns:d="${DIFFGRAM}"><NewDataSet xmlns="">`);
