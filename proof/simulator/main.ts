@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { added, isReached, keep, type Options, openCampaign, summaryOf } from './campaign.ts';
 import { folderOf } from './lay-disk.ts';
-import { planOf, planOnPostgres } from './plan.ts';
+import { type Failover, planOf, planOnPostgres } from './plan.ts';
 import { jsonOf } from './recorder.ts';
 import { seeds as keptSeeds } from './seeds.ts';
 import { makeTemplate } from './setup.ts';
@@ -28,6 +28,7 @@ export interface Values {
   readonly quiet: boolean;
   readonly postgres: boolean;
   readonly failover: boolean;
+  readonly behind: boolean;
   readonly kept: boolean;
   readonly 'until-fault': boolean;
 }
@@ -47,7 +48,7 @@ export async function main(values: Values): Promise<void> {
   if (sums.seeds > 0) print(`continues: ${summaryOf(sums)}`);
   for (const world of worldsOf(values, sums.nextSeed, isOver)) {
     const planned = { ...given, ...world };
-    const plan = values.postgres || values.failover ? planOnPostgres(planned, values.failover) : planOf(planned);
+    const plan = isOnPostgres(values) ? planOnPostgres(planned, failoverOf(values)) : planOf(planned);
     const options = { ...planned, plan, lay: () => storages.lay(world.seed) };
     const startedAt = process.cpuUsage();
     const result = await simulate(options);
@@ -71,8 +72,13 @@ interface Storages {
   remove(): void | Promise<void>;
 }
 
-async function storagesOf({ postgres, failover }: Values): Promise<Storages> {
-  if (postgres || failover) return (await import('./postgres/storage.ts')).createServers(failover);
+const isOnPostgres = ({ postgres, failover, behind }: Values): boolean => postgres || failover || behind;
+const failoverOf = ({ failover, behind }: Values): Failover | undefined =>
+  behind ? 'behind' : failover ? 'synchronous' : undefined;
+const ON_POSTGRES = ['behind', 'failover', 'postgres'] as const;
+
+async function storagesOf(values: Values): Promise<Storages> {
+  if (isOnPostgres(values)) return (await import('./postgres/storage.ts')).createServers(failoverOf(values));
   const folder = mkdtempSync(join(folderOf(), 'columba-template-'));
   const remove = () => rmSync(folder, { recursive: true, force: true });
   process.once('exit', remove);
@@ -126,7 +132,7 @@ const commandOf = ({ seed, hours, nodes, bursts, crashes }: SimulationOptions): 
 
 async function tell(result: Simulation, options: SimulationOptions, values: Values): Promise<void> {
   for (const { rule, text } of result.faults.slice(0, 10)) print(`  ${rule}: ${text}`);
-  const again = `${commandOf(options)}${values.failover ? ' --failover' : values.postgres ? ' --postgres' : ''} --shrink`;
+  const again = `${[commandOf(options), ...ON_POSTGRES.filter((each) => values[each]).map((each) => `--${each}`)].join(' ')} --shrink`;
   if (result.faults.length > 0 && !values.shrink) print(`  To see what is needed for it: ${again}`);
   if (values.history) tellHistory(result);
   const [fault] = result.faults;

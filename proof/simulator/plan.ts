@@ -71,18 +71,30 @@ function addRestore(entries: Omit<PlanEntry, 'id'>[], random: Random, lengthMs: 
 
 /**
  * The same on a real PostgreSQL, which is restored by its own tools: see proof/disasters. Connections break
- * at commits beside acts. Where there is a standby, the server dies in the middle of a burst.
+ * at commits beside acts. Where there is a standby, the server dies in the middle of a burst. A standby that
+ * is behind is started with `columba restore --adopt`, like a backup of the moment that it knows.
  */
-export function planOnPostgres(options: PlanOptions, hasFailover: boolean): PlanEntry[] {
+export function planOnPostgres(options: PlanOptions, failover: Failover | undefined): PlanEntry[] {
   const random = createRandom('postgres', options.seed);
   const entries = planOf(options).filter(({ kind }) => kind !== 'backup' && kind !== 'restore');
   const acts = entries.filter(({ kind }) => kind === 'act');
   const broken = acts.filter(() => random.chance(BROKEN_COMMITS)).map(({ at }) => ({ at, kind: 'commit' as const }));
-  const died = hasFailover ? [{ at: random.pick(acts).at, kind: 'failover' as const }] : [];
-  const kept = hasFailover ? entries.filter(({ kind }) => kind !== 'power') : entries; // its standby is the last server
-  return [...kept, ...[...broken, ...died].map((entry, place) => ({ ...entry, id: FIRST_ID_ON_POSTGRES + place }))];
+  const place = random.below(acts.length - ACTS_LOST);
+  const [{ at }, last] = [acts[place], acts[place + ACTS_LOST]] as [PlanEntry, PlanEntry];
+  const died: Omit<PlanEntry, 'id'>[] = failover === 'synchronous' ? [{ at, kind: 'failover' }] : [];
+  const lostAt = last.at + random.below(5_000);
+  if (failover === 'behind') died.push({ at, kind: 'backup' }, { at: lostAt, kind: 'restore' });
+  const added = [...broken, ...died].map((entry, place) => ({ ...entry, id: FIRST_ID_ON_POSTGRES + place }));
+  // The standby is the last server. Where commits are lost, clocks are right: see addRestore.
+  const unwanted = new Set<EntryKind>(
+    failover === undefined ? [] : failover === 'behind' ? ['power', 'skew'] : ['power'],
+  );
+  return [...entries.filter(({ kind }) => !unwanted.has(kind)), ...added];
 }
+/** Whether the standby has every commit that was acknowledged, or lacks those of the last seconds or minutes. */
+export type Failover = 'synchronous' | 'behind';
 const BROKEN_COMMITS = 0.3;
+const ACTS_LOST = 5;
 const FIRST_ID_ON_POSTGRES = 1_000_000;
 
 /** Much happens at once, and then nothing for a while: an idle hour costs little. */

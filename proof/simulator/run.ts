@@ -26,6 +26,7 @@ const { values, positionals } = parseArgs({
     quiet: { type: 'boolean', default: false },
     postgres: { type: 'boolean', default: false },
     failover: { type: 'boolean', default: false },
+    behind: { type: 'boolean', default: false },
     kept: { type: 'boolean', default: false },
     planted: { type: 'boolean', default: false },
     from: { type: 'string', default: '1' },
@@ -41,6 +42,7 @@ const HELP = `npm run simulate -- [--seed N] [--seeds COUNT] [--hours H] [--node
   --minutes M     goes on with further seeds for so long
   --postgres      keeps the data in a real PostgreSQL, whose connections break, and which is killed
   --failover      the same with a standby, which takes the place of the server once: one world
+  --behind        the same with a standby that lacks the commits of the last seconds or minutes, and is adopted
   --kept          runs the seeds of proof/simulator/seeds.ts
   --until-fault   ends at the first seed with a fault
   --history       prints what happened

@@ -1,9 +1,11 @@
-import { systemClock } from '../../../src/base/clock.ts';
+import { type Clock, systemClock } from '../../../src/base/clock.ts';
+import { adopt } from '../../../src/serve/adopt.ts';
 import { openPostgres } from '../../../src/store/postgres/database.ts';
 import { createStandby, signal, until } from '../../../test/support/postgres-engines.ts';
 import { createPostgresServer, type PostgresServer } from '../../../test/support/postgres-server.ts';
 import { createRandom } from '../../../test/support/random.ts';
 import { CODES } from '../disk.ts';
+import type { Failover } from '../plan.ts';
 import type { Storage } from '../storage.ts';
 import { createObserver } from './observer.ts';
 import { answered, asked, broken, endConnectionsOf, replaceNetwork, sessions } from './socket.ts';
@@ -21,14 +23,14 @@ const TEMPLATE = 'template_of_worlds';
 /** After so long it is asked whether the rest waits for locks. */
 const LOOK_AFTER_MS = 5;
 
-export async function createServers(hasStandby: boolean): Promise<Servers> {
+export async function createServers(failover: Failover | undefined): Promise<Servers> {
   const primary = await createPostgresServer(SETTINGS);
   await primary.start();
   await primary.query(`create database ${TEMPLATE}`);
   const settings = { url: primary.url(TEMPLATE), connectionsMax: 1, timeoutMs: 60_000 };
   await (await openPostgres(settings, systemClock)).close();
   let standby: PostgresServer | undefined;
-  if (hasStandby) {
+  if (failover !== undefined) {
     await primary.stop();
     standby = await createStandby(primary, SETTINGS);
     await primary.start();
@@ -44,7 +46,7 @@ export async function createServers(hasStandby: boolean): Promise<Servers> {
     async lay(seed) {
       const name = `world_${++count}`;
       await primary.query(`create database ${name} template ${TEMPLATE}`);
-      return storageOf({ name, primary, standby, seed });
+      return storageOf({ name, primary, standby, failover, seed });
     },
     async remove() {
       await standby?.remove();
@@ -57,11 +59,13 @@ interface World {
   readonly name: string;
   readonly primary: PostgresServer;
   readonly standby: PostgresServer | undefined;
+  readonly failover: Failover | undefined;
   readonly seed: number;
 }
 
-function storageOf({ name, primary, standby, seed }: World): Storage {
+function storageOf({ name, primary, standby, failover, seed }: World): Storage {
   let serving = primary;
+  let isDetached = false;
   /** What happens to the servers, while the world stands still. */
   let underWay: Promise<unknown> | undefined;
   const observer = createObserver(() => serving.url(name));
@@ -78,8 +82,16 @@ function storageOf({ name, primary, standby, seed }: World): Storage {
     return rows.length === pids.length && rows.every(isOurs);
   }
 
+  const databaseUrl = `postgres://columba@${hosts}/${name}?target_session_attrs=read-write`;
+  const die = (server: PostgresServer) => {
+    signal(primary, 'SIGKILL');
+    serving = server;
+  };
+  const promote = (server: PostgresServer) => {
+    underWay = server.query('select pg_promote()');
+  };
   return {
-    databaseUrl: `postgres://columba@${hosts}/${name}?target_session_attrs=read-write`,
+    databaseUrl,
     watch(events) {
       const later = (ms: number, work: () => void) => events.later(ms, work);
       const end = (what: 'statement' | 'session', pid: number) =>
@@ -104,13 +116,29 @@ function storageOf({ name, primary, standby, seed }: World): Storage {
     },
     ...(standby && {
       failOver() {
-        signal(primary, 'SIGKILL');
-        serving = standby;
-        return () => {
-          underWay = standby.query('select pg_promote()');
-        };
+        die(standby);
+        return () => promote(standby);
       },
     }),
+    ...(standby &&
+      failover === 'behind' && {
+        backup: {
+          take() {
+            isDetached = true;
+            underWay = detach(primary, standby);
+          },
+          exists: () => isDetached,
+          putBack() {
+            die(standby);
+            promote(standby);
+          },
+          async adopt(clock: Clock) {
+            const database = await openPostgres({ url: databaseUrl, connectionsMax: 1, timeoutMs: 60_000 }, clock);
+            await adopt(database, { ...ADOPTION, clock });
+            await database.close();
+          },
+        },
+      }),
     async settled() {
       await underWay;
       underWay = undefined;
@@ -121,6 +149,22 @@ function storageOf({ name, primary, standby, seed }: World): Storage {
     },
   };
 }
+
+/** From now on the standby hears of no commit, and the primary waits for nobody. */
+async function detach(primary: PostgresServer, standby: PostgresServer): Promise<void> {
+  const [{ at } = {}] = await primary.query('select pg_current_wal_lsn()::text as at');
+  const isThere = `select pg_last_wal_replay_lsn() >= '${at}' as is_there`;
+  await until(async () => (await standby.query(isThere))[0]?.is_there === true);
+  for (const [server, change] of [
+    [primary, "synchronous_standby_names = ''"],
+    [standby, "primary_conninfo = ''"],
+  ] as const) {
+    await server.query(`alter system set ${change}`);
+    await server.query('select pg_reload_conf()');
+  }
+  await until(async () => (await standby.query('select from pg_stat_wal_receiver')).length === 0);
+}
+const ADOPTION = { path: undefined, actorName: 'simulator', nothingLost: false, dryRun: false, restored: [] };
 
 const BLOCKED = `select pid, pg_blocking_pids(pid) as by from pg_stat_activity
   where pid = any(?::int[]) and wait_event_type = 'Lock'`;
