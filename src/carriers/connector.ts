@@ -49,7 +49,8 @@ export interface Submission {
 /**
  * accepted: the carrier has the message. temporary: it does not have it and may take it later. With
  * `connectorDown` the refusal says nothing about the message. permanent: the carrier will never
- * take it. unknown-outcome: nobody knows whether the carrier has it.
+ * take it. With `isOurs` the connector itself refused it before it left, which says nothing about
+ * the carrier. unknown-outcome: nobody knows whether the carrier has it.
  */
 export type SubmitResult =
   | { readonly kind: 'accepted'; readonly gatewayId: string | null }
@@ -59,7 +60,7 @@ export type SubmitResult =
       readonly retryAfterMs?: number;
       readonly connectorDown?: boolean;
     }
-  | { readonly kind: 'permanent'; readonly reason: string }
+  | { readonly kind: 'permanent'; readonly reason: string; readonly isOurs?: true }
   | { readonly kind: 'unknown-outcome'; readonly reason: string };
 
 /** Of a part whose recipient has opted out before it left. The settlement ends its message. */

@@ -68,7 +68,9 @@ export function createDispatcher(parts: DispatcherParts): Dispatcher {
   const outage = createOutage(parts, () => record);
   const counts = createCounts(parts);
   const submitting = createSubmitting(parts, {
-    onResults: ({ route = null }, results) => {
+    onResults: ({ route = null }, all) => {
+      const results = all.filter((result) => result.kind !== 'permanent' || !result.isOurs);
+      if (results.length === 0) return;
       for (const result of results) counts.add(result, now());
       parts.waysOut?.onResults(parts.connector.name, route, results);
       if (!stopping) outage.onResults(results); // a stop leaves submissions unanswered

@@ -93,6 +93,26 @@ onOneEngine('dispatcher', (engine) => {
     assert.deepEqual(changes, ['no connection', null]);
   });
 
+  test('a message that the connector itself refuses says nothing about its carrier, which stays down', async (t) => {
+    const { create } = scripted(({ sender }) =>
+      sender === 'a name too long'
+        ? { kind: 'permanent', reason: 'the sender is too long', isOurs: true }
+        : { kind: 'temporary', reason: 'no connection', connectorDown: true, retryAfterMs: 0 },
+    );
+    const { addAccount, send, connectors, statusOf } = await openGateway(engine, t, { create });
+    const account = await addAccount();
+    await send(account, ['+27825550201']);
+    await until('it is marked', async () => (await connectors.show('loopback')).downSince !== null);
+    const { counts: before, downSince } = await connectors.show('loopback');
+    const [id] = await send(account, ['+27825550202'], 'hello', 'a name too long');
+    await until('it is refused', async () => (await statusOf(account, id as bigint)) === 'REJECTED');
+    const after = await connectors.show('loopback');
+    assert.deepEqual(
+      [after.downSince, after.counts.permanent, after.lastError],
+      [downSince, before.permanent, 'no connection'],
+    );
+  });
+
   test('a connector that throws leaves its messages with an unknown outcome', async (t) => {
     const { create } = scripted(() => {
       throw new Error('a bug');

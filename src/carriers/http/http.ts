@@ -77,7 +77,7 @@ export function createHttp(name: string, config: HttpConfig, deps: ConnectorDepe
       return buildRequest(file.request, values, given);
     } catch (thrown) {
       if (!(thrown instanceof Unfit)) throw thrown;
-      return { kind: 'permanent', reason: thrown.message } as const;
+      return { kind: 'permanent', reason: thrown.message, isOurs: true } as const;
     }
   }
 
@@ -158,7 +158,8 @@ export function createHttp(name: string, config: HttpConfig, deps: ConnectorDepe
 
 function refusalOf(part: Submission, { limits: { textMax } }: ProviderFile): SubmitResult | null {
   if (textMax === undefined || part.text.length <= textMax) return null;
-  return { kind: 'permanent', reason: `the text has more than the ${textMax} characters that the provider takes` };
+  const reason = `the text has more than the ${textMax} characters that the provider takes`;
+  return { kind: 'permanent', reason, isOurs: true };
 }
 
 type BasicAuth = { readonly user: string; readonly password: string };

@@ -23,18 +23,20 @@ const SENDER_OCTETS_MAX = 20;
 export function prepare(part: Submission, defaults: Defaults, now: number): Prepared | SubmitResult {
   const sender = part.sender ?? defaults.defaultSender;
   if (sender === undefined || sender === '') {
-    return { kind: 'permanent', reason: 'The message has no sender, and the connector has no defaultSender.' };
+    return refused('The message has no sender, and the connector has no defaultSender.');
   }
   if (!/^[\x20-\x7e]+$/.test(sender) || sender.length > SENDER_OCTETS_MAX) {
-    return { kind: 'permanent', reason: `A sender has at most ${SENDER_OCTETS_MAX} printable ASCII characters.` };
+    return refused(`A sender has at most ${SENDER_OCTETS_MAX} printable ASCII characters.`);
   }
   if (!/^\+\d{1,20}$/.test(part.recipient)) {
-    return { kind: 'permanent', reason: 'The recipient is not a number in international form.' };
+    return refused('The recipient is not a number in international form.');
   }
   const validUntil = part.validUntil ?? now + defaults.validityMinutes * MINUTE_MS;
   if (validUntil <= now) return { kind: 'temporary', reason: 'The validity of the message is over.' };
   return { sender, validUntil, coding: part.encoding === 'gsm7' ? 0 : 2 };
 }
+
+const refused = (reason: string): SubmitResult => ({ kind: 'permanent', reason, isOurs: true });
 
 export const isRefusal = (prepared: Prepared | SubmitResult): prepared is SubmitResult => 'kind' in prepared;
 

@@ -49,7 +49,7 @@ export function prepare(part: Submission, config: SmppConfig, now: number): Prep
 
 export const isRefusal = (prepared: Prepared | SubmitResult): prepared is SubmitResult => 'kind' in prepared;
 
-const refused = (reason: string): SubmitResult => ({ kind: 'permanent', reason });
+const refused = (reason: string): SubmitResult => ({ kind: 'permanent', reason, isOurs: true });
 
 const RECEIPTS = { none: 0x00, final: 0x01, failures: 0x02, all: 0x11 } as const;
 

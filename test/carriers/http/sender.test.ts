@@ -123,7 +123,8 @@ describe('requests of a provider file', () => {
     const { posted, submit, connector } = await opened(t, { ...FILE, limits: { textMax: 400 } }, () => ok);
     assert.equal(connector.partsAs, 'whole');
     assert.equal((await submit({}, 'x'.repeat(400))).kind, 'accepted');
-    const refused = { kind: 'permanent', reason: 'the text has more than the 400 characters that the provider takes' };
+    const reason = 'the text has more than the 400 characters that the provider takes';
+    const refused = { kind: 'permanent', reason, isOurs: true };
     assert.deepEqual(await submit({}, 'x'.repeat(401)), refused);
     assert.equal(posted.length, 1);
   });
