@@ -11,7 +11,7 @@ import { openSqlite } from '../src/store/sqlite/database.ts';
  */
 export interface Filling {
   readonly accounts: number;
-  /** Full are account 0 and every so manieth after it. */
+  /** Account 0 is full, and so is every account at this distance from it. */
   readonly every: number;
   /** In the inbox of a full account. */
   readonly messages: number;

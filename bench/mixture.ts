@@ -13,8 +13,8 @@ import { median, pick, rounds, withSpread } from './rounds.ts';
 import { numberFrom, ROUNDS } from './settings.ts';
 
 /**
- * Clients that poll while some write: Unread 20 of every account in turn. Of every hundred calls so
- * many are MarkMessageAsRead. One process and two workers, on SQLite and on PostgreSQL; two nodes of two workers on one PostgreSQL.
+ * Clients that poll while some write: Unread 20 of every account in turn. PERCENTS of
+ * the calls are MarkMessageAsRead. One process and two workers, on SQLite and on PostgreSQL; two nodes of two workers on one PostgreSQL.
  * ENGINES=sqlite leaves PostgreSQL out.
  */
 const REQUESTS = numberFrom('REQUESTS', 10_000);

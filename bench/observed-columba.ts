@@ -9,7 +9,7 @@ export interface ObservedColumba extends Columba {
   during<T>(work: () => Promise<T>): Promise<{ result: T; heldUpMs: number; grownBytes: number }>;
 }
 
-// The first look after it was asked is only where the next one counts from.
+// The first look after the request only sets the value from which the next one counts.
 const SETTLE_MS = 10;
 
 const WATCH = new URL('servers/watch.ts', import.meta.url).href;

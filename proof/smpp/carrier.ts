@@ -74,15 +74,15 @@ const FINALS = ['DELIVRD', 'DELIVRD', 'DELIVRD', 'UNDELIV', 'EXPIRED'] as const;
 for (const encoding of Object.values(smpp.encodings)) if (encoding.decode) encoding.decode = (octets) => octets;
 
 /** What becomes of a submission. */
-interface Fate {
+interface Outcome {
   readonly isTaken: boolean;
   readonly answer: 'accepted' | 'silent' | 'late' | 'cut' | number;
   readonly isReceiptFirst?: boolean;
 }
 
-function fateOf(random: Random, mood: Mood): Fate {
-  const well: Fate = { isTaken: true, answer: 'accepted', isReceiptFirst: random.chance(0.1) };
-  const later: Fate = { isTaken: false, answer: random.pick([STATUS.full, STATUS.throttled, STATUS.system]) };
+function outcomeOf(random: Random, mood: Mood): Outcome {
+  const well: Outcome = { isTaken: true, answer: 'accepted', isReceiptFirst: random.chance(0.1) };
+  const later: Outcome = { isTaken: false, answer: random.pick([STATUS.full, STATUS.throttled, STATUS.system]) };
   if (mood === 'well') return well;
   if (mood === 'full') return { isTaken: false, answer: STATUS.full };
   if (mood === 'throttling') return { isTaken: false, answer: STATUS.throttled };
@@ -133,26 +133,26 @@ export async function startCarrier({ name, random, submitted, answerMs }: Carrie
   };
 
   async function submit(session: Session, pdu: PDU): Promise<void> {
-    const fate = fateOf(random, carrier.mood);
-    const own = submittedOf(pdu, { carrier: name, order: submitted.length, id: `${name}-${++ids}` }, fate, random);
+    const outcome = outcomeOf(random, carrier.mood);
+    const own = submittedOf(pdu, { carrier: name, order: submitted.length, id: `${name}-${++ids}` }, outcome, random);
     submitted.push(own);
     const isDelayed = random.chance(0.3);
     const delayMs = random.below(40);
     const bring = () => own.isTaken && deliver('receipt', own.id, receiptFields(pdu, own.id, own.final));
-    if (fate.answer === 'cut') {
+    if (outcome.answer === 'cut') {
       bring();
       session.socket.destroy();
       return;
     }
-    if (fate.isReceiptFirst) bring();
+    if (outcome.isReceiptFirst) bring();
     if (isDelayed) await sleep(delayMs);
-    if (fate.answer === 'late') {
+    if (outcome.answer === 'late') {
       late++;
       await sleep(answerMs + LATE_MS);
       late--;
     }
-    if (fate.answer !== 'silent') answer(session, pdu, own, typeof fate.answer === 'number' ? fate.answer : 0);
-    if (!fate.isReceiptFirst) {
+    if (outcome.answer !== 'silent') answer(session, pdu, own, typeof outcome.answer === 'number' ? outcome.answer : 0);
+    if (!outcome.isReceiptFirst) {
       if (isDelayed) await sleep(delayMs);
       bring();
     }
@@ -209,7 +209,7 @@ export async function startCarrier({ name, random, submitted, answerMs }: Carrie
 function submittedOf(
   pdu: PDU,
   known: Pick<Submitted, 'carrier' | 'order' | 'id'>,
-  { isTaken }: Fate,
+  { isTaken }: Outcome,
   random: Random,
 ): Submitted {
   const text = pdu.short_message?.message.toString('latin1') ?? '';

@@ -71,20 +71,20 @@ export async function judge(judged: Judged) {
       used: BigInt(balance?.used_credits as bigint),
     },
   ];
-  const undecided = new Set(outcomes.flatMap(({ token, needsDecision }) => (needsDecision ? [token] : [])));
+  const needsDecision = new Set(outcomes.flatMap(({ token, needsDecision }) => (needsDecision ? [token] : [])));
   const texts = received.map(({ text }) => String(text));
   const faults = [
     ...check({
       events,
       outcomes,
       unknownOutcomePolicy,
-      pendingReason: (token) => (undecided.has(token) ? 'an operator decides' : null),
+      pendingReason: (token) => (needsDecision.has(token) ? 'an operator decides' : null),
     }).map(({ text }) => text),
     ...(unknownOutcomePolicy === 'never-twice' ? againWithoutRefusal(submitted) : []),
-    ...undecidedForNothing(submitted, undecided, known),
+    ...decisionForNothing(submitted, needsDecision, known),
     ...twice(carriers, texts),
   ];
-  return { faults, undecided: undecided.size, received: texts.length };
+  return { faults, needsDecision: needsDecision.size, received: texts.length };
 }
 
 function eventsOf({ asked, submitted, carriers }: Judged, known: ReadonlySet<string>): Event[] {
@@ -143,13 +143,13 @@ function againWithoutRefusal(submitted: readonly Submitted[]): string[] {
 }
 
 /** An operator is asked only where an answer did not come, or came to a process that was killed. */
-function undecidedForNothing(
+function decisionForNothing(
   submitted: readonly Submitted[],
-  undecided: ReadonlySet<string>,
+  needsDecision: ReadonlySet<string>,
   known: ReadonlySet<string>,
 ): string[] {
   const byToken = Map.groupBy(submitted, ({ token }) => token);
-  return [...undecided].flatMap((token) => {
+  return [...needsDecision].flatMap((token) => {
     const own = byToken.get(token) ?? [];
     const isExplained = own.length === 0 || own.some(({ id, answer }) => answer !== 'accepted' || !known.has(id));
     return isExplained ? [] : [`${token} waits for an operator, and the answers to all of its parts are stored`];

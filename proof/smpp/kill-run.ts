@@ -30,7 +30,7 @@ export interface KillResult {
   readonly messages: number;
   readonly submissions: ReadonlyMap<string, number>;
   /** Messages of which nobody knows whether a carrier has them, and about which an operator decides. */
-  readonly undecided: number;
+  readonly needsDecision: number;
   readonly received: number;
 }
 

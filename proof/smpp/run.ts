@@ -46,7 +46,7 @@ for (let round = 0; kills < KILLS; round++) {
   const submissions = [...result.submissions].map(([name, count]) => `${count} to ${name}`).join(', ');
   print(
     `round ${round} (${kind.ways} ways, ${kind.unknownOutcomePolicy}): ${result.kills} kills, ${result.messages} messages, ` +
-      `submissions ${submissions}, ${result.undecided} for an operator, ${result.received} received, ${result.faults.length} faults`,
+      `submissions ${submissions}, ${result.needsDecision} for an operator, ${result.received} received, ${result.faults.length} faults`,
   );
   for (const fault of result.faults.slice(0, 20)) print(`  ${fault}`);
   if (result.faults.length > 0) {

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import * as totals from '../../../src/domain/messages/counts.sql.ts';
+import * as counts from '../../../src/domain/messages/counts.sql.ts';
 import { createMessageCounts } from '../../../src/domain/messages/counts.ts';
 import { onEveryEngine } from '../../support/engines.ts';
 import { openStore, sql } from '../../support/opened-database.ts';
 
-onEveryEngine('message totals of all accounts', (engine) => {
-  test('message totals are right and are read at most every 30 s', async (t) => {
+onEveryEngine('message counts of all accounts', (engine) => {
+  test('message counts are right and are read at most every 30 s', async (t) => {
     const setting = await engine.fresh('sample');
     const database = await openStore(setting);
     t.after(() => database.close());
@@ -31,7 +31,7 @@ onEveryEngine('message totals of all accounts', (engine) => {
     assert.equal(asked, 2 * once);
   });
 
-  test('message totals of an empty database are 0', async (t) => {
+  test('message counts of an empty database are 0', async (t) => {
     const database = await openStore(await engine.fresh('empty'));
     t.after(() => database.close());
     assert.deepEqual(await createMessageCounts(database, () => 0)(), { unread: 0, read: 0, scheduled: 0, toPurge: 0 });
@@ -45,7 +45,7 @@ onEveryEngine('message totals of all accounts', (engine) => {
       [2, 2n],
       [1_000, 3n],
     ] as const) {
-      assert.equal((await database.first(totals.scheduled, { limit }))?.total, total);
+      assert.equal((await database.first(counts.scheduled, { limit }))?.total, total);
     }
   });
 });

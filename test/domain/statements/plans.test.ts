@@ -7,7 +7,7 @@ import * as blacklist from '../../../src/domain/contacts/blacklist.sql.ts';
 import * as contacts from '../../../src/domain/contacts/contacts.sql.ts';
 import * as groups from '../../../src/domain/contacts/groups.sql.ts';
 import * as templates from '../../../src/domain/contacts/templates.sql.ts';
-import * as totals from '../../../src/domain/messages/counts.sql.ts';
+import * as messageCounts from '../../../src/domain/messages/counts.sql.ts';
 import * as purge from '../../../src/domain/messages/purge.sql.ts';
 import * as inbox from '../../../src/domain/messages/received.sql.ts';
 import * as scheduled from '../../../src/domain/messages/scheduled.sql.ts';
@@ -116,9 +116,9 @@ describe('query plans of the embedded database', () => {
   }
 
   // A pragma as a table is planned anew each time; only `columba check` asks for it.
-  const all = [accounts, ...CONTACTS, inbox, outbox, scheduled, purge, totals, sendingCounts]
+  const all = [accounts, ...CONTACTS, inbox, outbox, scheduled, purge, messageCounts, sendingCounts]
     .flatMap(statementsOf)
-    .filter(({ name }) => name !== totals.status.name);
+    .filter(({ name }) => name !== messageCounts.status.name);
   for (const { name, text, parameters } of all.filter(({ writes }) => !writes)) {
     test(`${name} is planned once, not at each call`, () => {
       const values = parameters.map(() => 1);
