@@ -12,7 +12,7 @@ import { durationSaid, messageText, type Tone } from '../words.ts';
 
 const texts = {
   title: 'What needs you',
-  nothing: 'Nothing needs you now.',
+  nothing: 'Nothing needs your attention now.',
   batch: (failed: number) => `${counted(failed, 'message')} of a send ${failed === 1 ? 'was' : 'were'} not delivered.`,
   single: (failed: number, isAtLeast: boolean) =>
     `${grouped(failed)}${isAtLeast ? '+' : ''} single ${failed === 1 ? 'message was' : 'messages were'} not delivered.`,

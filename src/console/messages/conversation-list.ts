@@ -34,7 +34,7 @@ const texts = {
   noMatch: {
     unread: 'Everything is read.',
     unanswered: 'Everybody has an answer.',
-    failed: 'No last message of a conversation has failed.',
+    failed: 'No conversation ends with a message that failed.',
   },
   noMatchHint: 'Choose All to see every conversation.',
   cut: `The newest ${grouped(LOOKED_AT_MAX)} conversations were looked through.`,

@@ -42,7 +42,7 @@ export function createDrafts(database: Database, now: () => number) {
       return database.transaction(key.account, async (queries) => {
         const { account, id, owner } = key;
         const present = await queries.first(sql.draft, { account, id });
-        if (present && present.owner !== owner) throw new Problem('forbidden', 'This draft is of somebody else.');
+        if (present && present.owner !== owner) throw new Problem('forbidden', 'This draft belongs to somebody else.');
         await queries.run(sql.saveDraft, { ...key, at: now(), bytes, content });
         let [count, sum] = [0, 0];
         for (const { draft_id, saved_at, bytes: own } of await queries.all(sql.draftsOf, { account })) {

@@ -152,6 +152,6 @@ function pageOf(root: XmlElement): Page {
   const keys = root.children.flatMap((each) => (each.local === 'Contents' ? [textOf(each, 'Key') ?? ''] : []));
   const isCut = textOf(root, 'IsTruncated')?.trim() === 'true';
   const next = textOf(root, 'NextContinuationToken');
-  if (isCut && !next) throw new Error('it is cut and does not say how to go on');
+  if (isCut && !next) throw new Error('it is cut and does not say how to continue');
   return { keys, next: isCut && next ? next : null };
 }
