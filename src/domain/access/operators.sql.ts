@@ -1,15 +1,19 @@
+import { defineColumns, type RowOf } from '../../store/columns.ts';
 import { statement } from '../../store/statement.ts';
 
 /** Operators: people who sign in to the console. */
-export interface OperatorRow {
-  operator_id: bigint;
-  name: string;
-  password_hash: string | null;
-  created_at: bigint;
-  last_sign_in_at: bigint | null;
-  disabled_at: bigint | null;
-}
-const columns = 'operator_id, name, password_hash, created_at, last_sign_in_at, disabled_at';
+const fields = {
+  id: 'long',
+  name: 'text',
+  passwordHash: 'text?',
+  createdAt: 'instant',
+  lastSignInAt: 'instant?',
+  disabledAt: 'instant?',
+} as const;
+const OPERATOR_ID = { id: 'operator_id' } as const;
+export type OperatorRow = RowOf<typeof fields, typeof OPERATOR_ID>;
+export const operatorColumns = defineColumns(fields, OPERATOR_ID);
+const columns = operatorColumns.names;
 type One = { operator: bigint };
 
 export const addOperator = statement<One & { name: string; createdAt: number }>(

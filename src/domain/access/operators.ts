@@ -50,11 +50,7 @@ export async function setOperatorEnabled(
 
 export const ownerOfOperator = ({ id, name }: Operator): Owner => ({ kind: 'operator', id, name });
 
-const toOperator = (row: sql.OperatorRow): Operator => ({
-  id: row.operator_id,
-  name: row.name,
-  hasPassword: row.password_hash !== null,
-  createdAt: Number(row.created_at),
-  lastSignInAt: row.last_sign_in_at === null ? null : Number(row.last_sign_in_at),
-  disabledAt: row.disabled_at === null ? null : Number(row.disabled_at),
-});
+function toOperator(row: sql.OperatorRow): Operator {
+  const { passwordHash, ...values } = sql.operatorColumns.read(row);
+  return { ...values, hasPassword: passwordHash !== null };
+}

@@ -134,13 +134,7 @@ export async function endAccess(database: Database, owner: Pick<Owner, 'kind' | 
   await database.run(sql.deleteLinksOf, key);
 }
 
-const toSession = (row: sql.SessionRow, owner: Owner): Session => ({
-  id: row.session_id,
-  owner,
-  awaitsCode: row.awaits_code !== 0n,
-  createdAt: Number(row.created_at),
-  seenAt: Number(row.seen_at),
-  expiresAt: Number(row.expires_at),
-  address: row.address,
-  agent: row.agent,
-});
+function toSession(row: sql.SessionRow, owner: Owner): Session {
+  const { operatorId: _, accountId: __, ...values } = sql.sessionColumns.read(row);
+  return { ...values, owner };
+}

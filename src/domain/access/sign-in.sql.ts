@@ -1,3 +1,4 @@
+import { defineColumns, type RowOf } from '../../store/columns.ts';
 import { statement } from '../../store/statement.ts';
 
 /** Links, sessions, second factors and wrong passwords of the console. */
@@ -51,19 +52,21 @@ export const deleteLink = statement<{ hash: string }>(
 export const deleteLinksOf = deleteOf('deleteLinksOf', 'sign_in_link');
 export const deleteOldLinks = deleteOld('deleteOldLinks', 'sign_in_link', 'link_hash', 'expires_at');
 
-export interface SessionRow {
-  session_id: bigint;
-  operator_id: bigint | null;
-  account_id: bigint | null;
-  awaits_code: bigint;
-  created_at: bigint;
-  seen_at: bigint;
-  expires_at: bigint;
-  address: string;
-  agent: string;
-}
-const sessionColumns =
-  'session_id, session.operator_id, session.account_id, awaits_code, session.created_at, seen_at, expires_at, session.address, agent';
+const sessionFields = {
+  id: 'long',
+  operatorId: 'long?',
+  accountId: 'long?',
+  awaitsCode: 'flag',
+  createdAt: 'instant',
+  seenAt: 'instant',
+  expiresAt: 'instant',
+  address: 'text',
+  agent: 'text',
+} as const;
+const SESSION_ID = { id: 'session_id' } as const;
+export type SessionRow = RowOf<typeof sessionFields, typeof SESSION_ID>;
+export const sessionColumns = defineColumns(sessionFields, SESSION_ID);
+const columnsOfSession = sessionColumns.namesOf('session');
 export interface FoundSessionRow extends SessionRow {
   operator_name: string | null;
   operator_disabled_at: bigint | null;
@@ -91,7 +94,7 @@ export const addSession = statement<
 /** Reads a session together with its owner, who may be disabled by now. */
 export const sessionByHash = statement<{ hash: string }, FoundSessionRow>(
   'signIn.sessionByHash',
-  `select ${sessionColumns}, operator.name as operator_name, operator.disabled_at as operator_disabled_at,
+  `select ${columnsOfSession}, operator.name as operator_name, operator.disabled_at as operator_disabled_at,
      username, account_directory.disabled_at as account_disabled_at, allowed_networks
    from session left join operator on operator.operator_id = session.operator_id
      left join account_directory on account_directory.account_id = session.account_id
@@ -99,7 +102,7 @@ export const sessionByHash = statement<{ hash: string }, FoundSessionRow>(
 );
 export const sessionsOf = statement<ByOwner & { limit: number }, SessionRow>(
   'signIn.sessionsOf',
-  `select ${sessionColumns} from session where owner = :owner order by created_at desc, session_id desc {limit :limit}`,
+  `select ${columnsOfSession} from session where owner = :owner order by created_at desc, session_id desc {limit :limit}`,
 );
 export const sessionSeen = statement<{ hash: string; seenAt: number }>(
   'signIn.sessionSeen',

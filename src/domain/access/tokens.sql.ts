@@ -1,20 +1,24 @@
 import type { AccountKey } from '../../store/caller.ts';
+import { defineColumns, type RowOf } from '../../store/columns.ts';
 import { statement } from '../../store/statement.ts';
 
-/** Bearer tokens of the operator's API. */
-export interface TokenRow {
-  token_id: bigint;
-  kind: string;
-  name: string;
-  username: string | null;
-  scopes: string;
-  created_at: bigint;
-  expires_at: bigint | null;
-  last_used_at: bigint | null;
-  revoked_at: bigint | null;
-}
-const columns =
-  'token_id, kind, name, username, scopes, operator_token.created_at, expires_at, last_used_at, revoked_at';
+/** Bearer tokens of the operator's API, each with the name of its account. */
+const fields = {
+  id: 'long',
+  kind: 'text',
+  name: 'text',
+  username: 'text?',
+  /** Separated by commas. */
+  scopes: 'text',
+  createdAt: 'instant',
+  expiresAt: 'instant?',
+  lastUsedAt: 'instant?',
+  revokedAt: 'instant?',
+} as const;
+const TOKEN_ID = { id: 'token_id' } as const;
+export type TokenRow = RowOf<typeof fields, typeof TOKEN_ID>;
+export const tokenColumns = defineColumns(fields, TOKEN_ID);
+const columns = tokenColumns.names;
 const source = 'operator_token left join account_directory on account_directory.account_id = operator_token.account_id';
 
 export interface BearerRow extends TokenRow {

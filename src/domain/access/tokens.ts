@@ -91,16 +91,11 @@ export async function tokenUsed(database: Database, token: Token, now: number): 
 export const anyTokenExists = async (database: Database): Promise<boolean> =>
   (await database.first(sql.anyToken, {})) !== undefined;
 
-const instantOrNull = (value: bigint | null): number | null => (value === null ? null : Number(value));
-
-const toToken = (row: sql.TokenRow): Token => ({
-  id: row.token_id,
-  kind: row.kind === 'account' ? 'account' : 'operator',
-  name: row.name,
-  username: row.username,
-  scopes: row.scopes === '' ? [] : row.scopes.split(','),
-  createdAt: Number(row.created_at),
-  expiresAt: instantOrNull(row.expires_at),
-  lastUsedAt: instantOrNull(row.last_used_at),
-  revokedAt: instantOrNull(row.revoked_at),
-});
+function toToken(row: sql.TokenRow): Token {
+  const { kind, scopes, ...values } = sql.tokenColumns.read(row);
+  return {
+    ...values,
+    kind: kind === 'account' ? 'account' : 'operator',
+    scopes: scopes === '' ? [] : scopes.split(','),
+  };
+}

@@ -1,38 +1,30 @@
+import { defineColumns, type ParametersOf, type RowOf } from '../../store/columns.ts';
 import { statement } from '../../store/statement.ts';
 
 /** The audit: who changed what. Calls only add rows. */
-export interface AuditRow {
-  audit_id: bigint;
-  at: bigint;
-  actor_kind: string;
-  actor_name: string;
-  token_id: bigint | null;
-  address: string | null;
-  action: string;
-  account: string | null;
-  target: string;
-  fields: string;
-  changes: string | null;
-}
-const columns = 'audit_id, at, actor_kind, actor_name, token_id, address, action, account, target, fields, changes';
+const fields = {
+  id: 'long',
+  at: 'instant',
+  actorKind: 'text',
+  actorName: 'text',
+  tokenId: 'long?',
+  address: 'text?',
+  action: 'text',
+  account: 'text?',
+  target: 'text',
+  /** The names of the changed fields, separated by commas. */
+  fields: 'text',
+  /** Their values before and after, as JSON. */
+  changes: 'text?',
+} as const;
+const AUDIT_ID = { id: 'audit_id' } as const;
+export type AuditRow = RowOf<typeof fields, typeof AUDIT_ID>;
+export const auditColumns = defineColumns(fields, AUDIT_ID);
+const columns = auditColumns.names;
 
-export const addAudit = statement<{
-  id: bigint;
-  at: number;
-  actorKind: string;
-  actorName: string;
-  token: bigint | null;
-  address: string | null;
-  action: string;
-  account: string | null;
-  target: string;
-  fields: string;
-  changes: string | null;
-}>(
+export const addAudit = statement<ParametersOf<typeof fields>>(
   'audit.add',
-  `insert into audit (audit_id, at, actor_kind, actor_name, token_id, address, action, account, target, fields, changes)
-   values (:id, :at, :actorKind, :actorName, :token, :address, :action, :account, :target, :fields, :changes)
-   on conflict (audit_id) do nothing`,
+  `insert into audit (${columns}) values (${auditColumns.parameters}) on conflict (audit_id) do nothing`,
   { affects: 'none' },
 );
 interface Before {

@@ -30,14 +30,13 @@ export interface AuditedChange {
 }
 
 export async function addAuditEntry(database: Database, entry: AuditEntry): Promise<void> {
-  const { tokenId: token, fields, changes: changed = [], ...rest } = entry;
+  const { fields, changes: changed = [], ...rest } = entry;
   const changes = changed.length === 0 ? null : JSON.stringify(changed);
   // Several processes write without a common counter, so an id may be taken.
   for (let written = 0; written === 0; ) {
     written = await database.run(sql.addAudit, {
       ...rest,
       id: nextId(entry.at),
-      token,
       fields: fields.join(),
       changes,
     });
@@ -114,16 +113,11 @@ const holds = (text: string, part: string | null): boolean =>
 const matches = ({ actor, action }: AuditFilter, row: sql.AuditRow): boolean =>
   holds(row.actor_name, actor) && holds(row.action, action);
 
-const toEntry = (row: sql.AuditRow): AuditEntry & { readonly id: bigint } => ({
-  id: row.audit_id,
-  at: Number(row.at),
-  actorKind: row.actor_kind,
-  actorName: row.actor_name,
-  tokenId: row.token_id,
-  address: row.address,
-  action: row.action,
-  account: row.account,
-  target: row.target,
-  fields: row.fields === '' ? [] : row.fields.split(','),
-  changes: row.changes === null ? [] : (JSON.parse(row.changes) as AuditedChange[]),
-});
+function toEntry(row: sql.AuditRow): AuditEntry & { readonly id: bigint } {
+  const { fields, changes, ...values } = sql.auditColumns.read(row);
+  return {
+    ...values,
+    fields: fields === '' ? [] : fields.split(','),
+    changes: changes === null ? [] : (JSON.parse(changes) as AuditedChange[]),
+  };
+}

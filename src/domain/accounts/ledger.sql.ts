@@ -1,4 +1,5 @@
 import type { AccountKey } from '../../store/caller.ts';
+import { defineColumns, type ParametersOf, type RowOf } from '../../store/columns.ts';
 import { statement } from '../../store/statement.ts';
 
 /** Credits: the balances and the movements of which they are the sums. */
@@ -9,21 +10,24 @@ export interface BalanceRow {
   /** Free credits below this number are low; null if the account has no such limit. */
   low: bigint | null;
 }
-export interface MovementRow {
-  movement_id: bigint;
-  kind: string;
-  from_side: string;
-  to_side: string;
-  amount: bigint;
-  moved_at: bigint;
-  message_id: bigint | null;
-  reason: string | null;
-  reference: string | null;
-}
+const fields = {
+  id: 'long',
+  kind: 'text',
+  from: 'text',
+  to: 'text',
+  amount: 'long',
+  at: 'instant',
+  messageId: 'long?',
+  reason: 'text?',
+  reference: 'text?',
+} as const;
+const RENAMED = { id: 'movement_id', from: 'from_side', to: 'to_side', at: 'moved_at' } as const;
+export type MovementRow = RowOf<typeof fields, typeof RENAMED>;
+export const movementColumns = defineColumns(fields, RENAMED);
+const columns = movementColumns.names;
+
 type One = { account: AccountKey };
 type TimePage = { account: AccountKey; at: number; id: bigint; limit: number };
-
-const columns = 'movement_id, kind, from_side, to_side, amount, moved_at, message_id, reason, reference';
 
 export const balances = statement<One, BalanceRow>(
   'ledger.balances',
@@ -40,21 +44,9 @@ export const setBalances = statement<One & { free: bigint; used: bigint }>(
   'ledger.setBalances',
   'update account set credits = :free, used_credits = :used where account_id = :account',
 );
-export const addMovement = statement<{
-  account: AccountKey;
-  id: bigint;
-  kind: string;
-  from: string;
-  to: string;
-  amount: bigint;
-  at: number;
-  messageId: bigint | null;
-  reason: string | null;
-  reference: string | null;
-}>(
+export const addMovement = statement<One & ParametersOf<typeof fields>>(
   'ledger.addMovement',
-  `insert into movement (account_id, movement_id, kind, from_side, to_side, amount, moved_at, message_id, reason, reference)
-   values (:account, :id, :kind, :from, :to, :amount, :at, :messageId, :reason, :reference)`,
+  `insert into movement (account_id, ${columns}) values (:account, ${movementColumns.parameters})`,
 );
 /** Opens the held balance. Movement 3 is reserved for it, so it takes no number. */
 export const openHeld = statement<One & { held: bigint }>(

@@ -319,14 +319,4 @@ export async function movementsWhere(
 export const eraseWords = (queries: Queries, account: bigint, ids: readonly bigint[]): Promise<number> =>
   queries.run(sql.eraseWords, { account, ids: elementsOf(ids) });
 
-const toMovement = (row: sql.MovementRow): Movement => ({
-  id: row.movement_id,
-  kind: row.kind as MovementKind,
-  from: row.from_side as Side,
-  to: row.to_side as Side,
-  amount: row.amount,
-  at: Number(row.moved_at),
-  messageId: row.message_id,
-  reason: row.reason,
-  reference: row.reference,
-});
+const toMovement = (row: sql.MovementRow): Movement => sql.movementColumns.read(row) as Movement;

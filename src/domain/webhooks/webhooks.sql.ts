@@ -1,25 +1,28 @@
+import { defineColumns, type RowOf } from '../../store/columns.ts';
 import { statement } from '../../store/statement.ts';
 
 /** Webhooks, what is to be delivered to them, and the attempts. */
-export interface WebhookRow {
-  webhook_id: bigint;
-  account_id: bigint | null;
-  username: string | null;
-  url: string;
-  events: string;
-  is_full: bigint;
-  secret: string;
-  old_secret: string | null;
-  old_secret_until: bigint | null;
-  created_at: bigint;
-  disabled_at: bigint | null;
-  disabled_reason: string | null;
-}
+const fields = {
+  id: 'long',
+  accountId: 'long?',
+  url: 'text',
+  /** The types of events, separated by commas. */
+  events: 'text',
+  isFull: 'flag',
+  secret: 'text',
+  oldSecret: 'text?',
+  oldSecretUntil: 'instant?',
+  createdAt: 'instant',
+  disabledAt: 'instant?',
+  disabledReason: 'text?',
+} as const;
+const WEBHOOK_ID = { id: 'webhook_id' } as const;
+export type WebhookRow = RowOf<typeof fields, typeof WEBHOOK_ID> & { username: string | null };
+export const webhookColumns = defineColumns(fields, WEBHOOK_ID);
 const none = { affects: 'none' } as const;
 type One = { webhook: bigint };
 type Delivery = One & { event: bigint };
-const columns = `webhook_id, webhook.account_id, username, url, events, is_full, secret, old_secret, old_secret_until,
-  webhook.created_at, webhook.disabled_at, disabled_reason`;
+const columns = `${webhookColumns.namesOf('webhook')}, username`;
 const source = 'webhook left join account_directory on account_directory.account_id = webhook.account_id';
 
 export const addWebhook = statement<

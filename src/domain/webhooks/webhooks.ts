@@ -289,13 +289,16 @@ export function settleDelivery(database: Database, delivery: Delivery, result: D
 
 const GONE = 'the receiver answered 410 Gone';
 
-const toWebhook = (row: sql.WebhookRow): Webhook => ({
-  id: row.webhook_id,
-  username: row.username,
-  url: row.url,
-  events: row.events.split(',').filter(Boolean) as Webhook['events'][number][],
-  full: row.is_full !== 0n,
-  createdAt: Number(row.created_at),
-  disabledAt: row.disabled_at === null ? null : Number(row.disabled_at),
-  disabledReason: row.disabled_reason,
-});
+function toWebhook(row: sql.WebhookRow): Webhook {
+  const { id, url, events, isFull, createdAt, disabledAt, disabledReason } = sql.webhookColumns.read(row);
+  return {
+    id,
+    username: row.username,
+    url,
+    events: events.split(',').filter(Boolean) as Webhook['events'][number][],
+    full: isFull,
+    createdAt,
+    disabledAt,
+    disabledReason,
+  };
+}
