@@ -1,32 +1,26 @@
+import { defineColumns, type ParametersOf, type RowOf } from '../../store/columns.ts';
 import { EVERY_ACCOUNT, statement } from '../../store/statement.ts';
 
 /** The row about the installation: see schema/installation.ts. */
-export interface InstallationRow {
-  generation: bigint;
-  run: string;
-  place: string;
-  timeline: string;
-  copied_at: bigint | null;
-  restored_at: bigint | null;
-}
+const fields = {
+  generation: 'long',
+  run: 'text',
+  place: 'text',
+  timeline: 'text',
+  copiedAt: 'instant?',
+  restoredAt: 'instant?',
+} as const;
+export const installationColumns = defineColumns(fields);
+const { names, parameters, assignments } = installationColumns;
 
-export const read = statement<Record<string, never>, InstallationRow>(
+export const read = statement<Record<string, never>, RowOf<typeof fields>>(
   'installation.read',
-  'select generation, run, place, timeline, copied_at, restored_at from installation where installation_id = 1',
+  `select ${names} from installation where installation_id = 1`,
 );
-export const put = statement<{
-  generation: bigint;
-  run: string;
-  place: string;
-  timeline: string;
-  copiedAt: number | null;
-  restoredAt: number | null;
-}>(
+export const put = statement<ParametersOf<typeof fields>>(
   'installation.put',
-  `insert into installation (installation_id, generation, run, place, timeline, copied_at, restored_at)
-   values (1, :generation, :run, :place, :timeline, :copiedAt, :restoredAt)
-   on conflict (installation_id) do update set generation = excluded.generation, run = excluded.run,
-     place = excluded.place, timeline = excluded.timeline, copied_at = excluded.copied_at, restored_at = excluded.restored_at`,
+  `insert into installation (installation_id, ${names}) values (1, ${parameters})
+   on conflict (installation_id) do update set ${assignments()}`,
   { affects: 'none' },
 );
 /**

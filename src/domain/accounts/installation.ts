@@ -19,16 +19,7 @@ export interface Installation {
 /** Undefined for a database that was never served. */
 export async function readInstallation(queries: Queries): Promise<Installation | undefined> {
   const row = await queries.first(sql.read, {});
-  return (
-    row && {
-      generation: row.generation,
-      run: row.run,
-      place: row.place,
-      timeline: row.timeline,
-      copiedAt: row.copied_at === null ? null : Number(row.copied_at),
-      restoredAt: row.restored_at === null ? null : Number(row.restored_at),
-    }
-  );
+  return row && sql.installationColumns.read(row);
 }
 
 export async function writeInstallation(queries: Queries, installation: Installation): Promise<void> {

@@ -1,7 +1,7 @@
 import type { AccountKey } from '../../store/caller.ts';
 import { statement } from '../../store/statement.ts';
 
-/** Copies of accounts of an old server: see schema/migrated-accounts.ts. */
+/** Copies of accounts of an old server: see schema/migration-tables.ts. */
 type One = { account: AccountKey };
 
 export const server = statement<{ url: string }, { reads_mark: string; tested_at: bigint }>(
