@@ -1,4 +1,5 @@
 import type { AccountKey } from '../../store/caller.ts';
+import { defineColumns, type RowOf } from '../../store/columns.ts';
 import { statement } from '../../store/statement.ts';
 
 /** Copies of accounts of an old server: see schema/migration-tables.ts. */
@@ -15,19 +16,19 @@ export const putServer = statement<{ url: string; readsMark: string; at: number 
   { affects: 'none' },
 );
 
-export interface MigratedRow {
-  started_at: bigint;
-  completed_at: bigint | null;
-  synced_at: bigint | null;
-  inbox_until: bigint | null;
-  highest_message: bigint;
-  highest_contact: bigint;
-  highest_group: bigint;
-}
-export const progress = statement<One, MigratedRow>(
+const fields = {
+  startedAt: 'instant',
+  completedAt: 'instant?',
+  syncedAt: 'instant?',
+  inboxUntil: 'instant?',
+  highestMessage: 'long',
+  highestContact: 'long',
+  highestGroup: 'long',
+} as const;
+export const migratedColumns = defineColumns(fields);
+export const progress = statement<One, RowOf<typeof fields>>(
   'migrated.progress',
-  `select started_at, completed_at, synced_at, inbox_until, highest_message, highest_contact, highest_group
-   from migrated_account where account_id = :account`,
+  `select ${migratedColumns.names} from migrated_account where account_id = :account`,
 );
 export const begin = statement<One & { at: number }>(
   'migrated.begin',

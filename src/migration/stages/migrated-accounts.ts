@@ -23,16 +23,14 @@ export interface HighestIds {
 
 export async function copyProgress(queries: Queries, account: bigint): Promise<CopyProgress | null> {
   const row = await queries.first(sql.progress, { account });
-  const instant = (at: bigint | null): number | null => (at === null ? null : Number(at));
-  return row
-    ? {
-        startedAt: Number(row.started_at),
-        completedAt: instant(row.completed_at),
-        syncedAt: instant(row.synced_at),
-        inboxUntil: instant(row.inbox_until),
-        highest: { message: row.highest_message, contact: row.highest_contact, group: row.highest_group },
-      }
-    : null;
+  if (!row) return null;
+  const {
+    highestMessage: message,
+    highestContact: contact,
+    highestGroup: group,
+    ...times
+  } = sql.migratedColumns.read(row);
+  return { ...times, highest: { message, contact, group } };
 }
 
 /** Call it in the transaction that creates the account. */

@@ -1,4 +1,5 @@
 import type { AccountKey } from '../../store/caller.ts';
+import { defineColumns, type RowOf } from '../../store/columns.ts';
 import { EVERY_ACCOUNT, statement } from '../../store/statement.ts';
 
 /** Stages, counts, examples, acceptances, and writes for the old server. */
@@ -151,15 +152,18 @@ export const withdrawAcceptance = statement<{ operation: string }>(
   { affects: 'none' },
 );
 
-export interface WriteRow {
-  account_id: bigint;
-  write_id: bigint;
-  operation: string;
-  state: string;
-  sealed: string;
-  created_at: bigint;
-  attempts: bigint;
-}
+const writeFields = {
+  account: 'long',
+  id: 'long',
+  operation: 'text',
+  state: 'text',
+  sealed: 'text',
+  createdAt: 'instant',
+  attempts: 'number',
+} as const;
+const WRITE_KEY = { account: 'account_id', id: 'write_id' } as const;
+export type WriteRow = RowOf<typeof writeFields, typeof WRITE_KEY>;
+export const writeColumns = defineColumns(writeFields, WRITE_KEY);
 export const addWrite = statement<{
   account: AccountKey;
   write: bigint;
@@ -229,13 +233,13 @@ export const dueWriteAccounts = statement<
 /** The writes of an account, oldest first, in the order in which the old server gets them. */
 export const writesOf = statement<{ account: AccountKey; limit: number }, WriteRow>(
   'migrationTraffic.writesOf',
-  `select account_id, write_id, operation, state, sealed, created_at, attempts from migration_write
+  `select ${writeColumns.names} from migration_write
    where account_id = :account order by write_id {limit :limit}`,
 );
 /** The writes that the old server has done or was asked for. */
 export const writesForColumba = statement<{ account: AccountKey; limit: number }, WriteRow>(
   'migrationTraffic.writesForColumba',
-  `select account_id, write_id, operation, state, sealed, created_at, attempts from migration_write
+  `select ${writeColumns.names} from migration_write
    where account_id = :account and state in ('behind', 'asked') order by write_id {limit :limit}`,
 );
 export const lastWrite = statement<{ account: AccountKey }, { write_id: bigint | null }>(

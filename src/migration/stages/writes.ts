@@ -91,12 +91,7 @@ export function createMigrationWrites(database: Database, now: () => number, key
   };
 }
 
-const toWaiting = (row: sql.WriteRow): WaitingWrite => ({
-  account: row.account_id,
-  id: row.write_id,
-  operation: row.operation,
-  state: STATES.find((state) => state === row.state) ?? 'due',
-  sealed: row.sealed,
-  createdAt: Number(row.created_at),
-  attempts: Number(row.attempts),
-});
+function toWaiting(row: sql.WriteRow): WaitingWrite {
+  const { state: stored, ...values } = sql.writeColumns.read(row);
+  return { ...values, state: STATES.find((state) => state === stored) ?? 'due' };
+}
