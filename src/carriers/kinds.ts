@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { badField, Problem } from '../base/problem.ts';
 import { callbackConfig, createCallback } from './callback.ts';
-import type { Connector, ConnectorKind } from './connector.ts';
+import type { Connector } from './connector.ts';
 import type { ConnectorDependencies } from './dependencies.ts';
 import { fileOf, httpConfig, httpFromFile, secretNamesOf, submissionsMaxOf } from './http/config.ts';
 import { createHttp } from './http/http.ts';
@@ -38,8 +38,8 @@ const kindOf = <S extends z.ZodObject>(kind: KindOf<S>): Kind => kind as unknown
 
 const KANNEL_PLACES = ['host', 'port', 'tls', 'tlsCertificate', 'adminHost', 'adminPort', 'adminTls'] as const;
 
-/** Every kind of connector, with its configuration and how it is made. */
-export const kinds: Readonly<Record<ConnectorKind, Kind>> = {
+/** Every kind of connector, with its configuration and how it is made: see CONTRIBUTING.md. */
+export const kinds = {
   loopback: kindOf({
     summary: 'A simulated carrier, which accepts every message and sends its receipt after a moment.',
     config: z.strictObject({
@@ -95,7 +95,8 @@ export const kinds: Readonly<Record<ConnectorKind, Kind>> = {
     create: (name, config, { clock, log = SILENT, noticed = () => {} }) =>
       createSmpp(name, config, { clock, log, noticed }),
   }),
-};
+} as const satisfies Readonly<Record<string, Kind>>;
+export type ConnectorKind = keyof typeof kinds;
 
 const SILENT: KannelDependencies['log'] = { info: () => {}, warn: () => {} };
 

@@ -3,9 +3,8 @@ import { createServer as createHttpServer, type IncomingMessage } from 'node:htt
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { systemClock } from '../../src/base/clock.ts';
-import type { ConnectorKind } from '../../src/carriers/connector.ts';
 import { ACK, encodeFrame, FrameReader, textOf } from '../../src/carriers/kannel/box-protocol.ts';
-import { createConnector, kindNames } from '../../src/carriers/kinds.ts';
+import { type ConnectorKind, createConnector, kindNames } from '../../src/carriers/kinds.ts';
 import { FrameReader as PduReader } from '../../src/carriers/smpp/frames.ts';
 import { answerTo, decodePdu, encodePdu } from '../../src/carriers/smpp/pdu.ts';
 import { createOptOuts } from '../../src/domain/sending/opt-out.ts';

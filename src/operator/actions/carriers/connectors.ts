@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { ConnectorKind } from '../../../carriers/connector.ts';
 import {
+  type ConnectorKind,
   checkConfig,
   currentKind,
   defaultSubmissionsMax,
