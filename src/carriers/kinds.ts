@@ -3,7 +3,7 @@ import { badField, Problem } from '../base/problem.ts';
 import { callbackConfig, createCallback } from './callback.ts';
 import type { Connector } from './connector.ts';
 import type { ConnectorDependencies } from './dependencies.ts';
-import { fileOf, httpConfig, httpFromFile, secretNamesOf, submissionsMaxOf } from './http/config.ts';
+import { fileOf, httpConfig, httpFromFile, requestUrl, secretNamesOf, submissionsMaxOf } from './http/config.ts';
 import { createHttp } from './http/http.ts';
 import { createKannelBox } from './kannel/box.ts';
 import { type KannelDependencies, kannelBoxConfig, kannelSendsmsConfig } from './kannel/config.ts';
@@ -28,6 +28,8 @@ interface KindOf<S extends z.ZodObject> {
   readonly submissionsMax: number | ((config: z.output<S>) => number);
   /** The fields of messages and accounts that it sends, see `carrierFields`. */
   readonly fieldsIn?: (config: z.output<S>) => readonly string[];
+  /** Where it sends messages by HTTP, to find a connector that leads back to this service. */
+  readonly urlsIn?: (config: z.output<S>) => readonly string[];
   /** Replaces what a configuration in the connector file may name besides: files, variables. */
   readonly fromFile?: (config: Readonly<Record<string, unknown>>, folder: string) => Record<string, unknown>;
   readonly create: (name: string, config: z.output<S>, deps: ConnectorDependencies) => Connector;
@@ -56,6 +58,7 @@ export const kinds = {
     secrets: ['secret', 'oldSecret'],
     places: ['url', 'allowPrivate'],
     submissionsMax: 100,
+    urlsIn: ({ url }) => [url],
     create: createCallback,
   }),
   'kannel-box': kindOf({
@@ -82,6 +85,7 @@ export const kinds = {
     secretsIn: ({ provider }) => secretNamesOf(provider).map((name) => `secrets.${name}`),
     submissionsMax: submissionsMaxOf,
     fieldsIn: (config) => fileOf(config).fields,
+    urlsIn: (config) => [requestUrl(config)],
     fromFile: httpFromFile,
     create: createHttp,
   }),
@@ -111,10 +115,21 @@ export function defaultSubmissionsMax(kind: ConnectorKind, config: Readonly<Reco
 }
 
 /** The names of `carrierFields` that a stored connector sends. */
-export function fieldNames(kind: string, config: Readonly<Record<string, unknown>>): readonly string[] {
+export const fieldNames = (kind: string, config: Readonly<Record<string, unknown>>): readonly string[] =>
+  namedBy('fieldsIn', kind, config);
+
+/** Where a stored connector sends messages by HTTP. */
+export const sendingUrls = (kind: string, config: Readonly<Record<string, unknown>>): readonly string[] =>
+  namedBy('urlsIn', kind, config);
+
+function namedBy(
+  what: 'fieldsIn' | 'urlsIn',
+  kind: string,
+  config: Readonly<Record<string, unknown>>,
+): readonly string[] {
   const found = kinds[currentKind(kind) as ConnectorKind];
-  const parsed = found?.fieldsIn ? found.config.safeParse(config) : undefined;
-  return parsed?.success ? (found?.fieldsIn?.(parsed.data) ?? []) : [];
+  const parsed = found?.[what] ? found.config.safeParse(config) : undefined;
+  return parsed?.success ? (found?.[what]?.(parsed.data) ?? []) : [];
 }
 
 /** Former names of kinds, which are read for one more version. */

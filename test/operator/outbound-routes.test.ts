@@ -49,6 +49,28 @@ onOneEngine('actions of outbound routes and spend guards', (engine) => {
     await refusal('outbound-route remove', { params: { name: 'za' } });
   });
 
+  test('a connector whose messages would come back is refused in a route, and one that only calls back here is not', async (t) => {
+    const { run, status, refusal } = await openActions(engine, t);
+    const own = 'https://operator.example';
+    const file = {
+      receipts: 'none',
+      settings: ['baseUrl'],
+      request: { method: 'POST', url: '{setting.baseUrl}/sms', form: { to: '{recipient}', text: '{text}' } },
+      answer: [{ when: { status: 200 }, result: 'accepted' }],
+    };
+    const put = (name: string, baseUrl: string) =>
+      run('connector put', {
+        params: { name },
+        body: { kind: 'http', config: { provider: file, settings: { baseUrl }, publicUrl: own } },
+      });
+    await put('loop', own);
+    await put('provider', 'https://provider.example');
+    const route = (connector: string) => ({ params: { name: 'za' }, body: { ways: [{ connector }] } });
+    const { details } = await refusal('outbound-route put', route('loop'));
+    assert.match(JSON.stringify(details), /leads back to this service/);
+    assert.equal(await status('outbound-route put', route('provider')), 201);
+  });
+
   test('a message that is sent names its route, its connector and the credits that are held', async (t) => {
     const { run, of, account } = await openActions(engine, t);
     await account('acme', { credits: '100', region: 'ZA' });

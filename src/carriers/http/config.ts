@@ -185,6 +185,12 @@ function keyMistakes({ secrets, settings, publicUrl }: HttpConfig, file: Provide
   return mistakes;
 }
 
+/** Where messages go, with `x` for what only a message has. The configuration was checked. */
+export function requestUrl(config: HttpConfig): string {
+  const named = namedValues(config);
+  return urlOf(fileOf(config).request.url, (name) => named(name) ?? 'x');
+}
+
 /** Addresses that are known before a message is there. */
 function addressMistakes(config: HttpConfig, file: ProviderFile): Mistake[] {
   const token = file.request.auth?.kind === 'token' ? file.request.auth.request : undefined;

@@ -15,7 +15,7 @@ export interface NewOutboundRoute extends Omit<OutboundRoute, 'account' | 'updat
 /** A connector that a route may name. */
 export interface KnownConnector {
   readonly name: string;
-  /** The addresses of its configuration, to find one that leads back to this service. */
+  /** Where it sends messages by HTTP, to find one that leads back to this service. */
   readonly urls: readonly string[];
 }
 

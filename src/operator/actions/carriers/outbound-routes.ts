@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { counted } from '../../../base/counted.ts';
 import { badField } from '../../../base/problem.ts';
+import { sendingUrls } from '../../../carriers/kinds.ts';
 import { accountNamed, effectiveRegion } from '../../../domain/accounts/accounts.ts';
 import { misfitOf, type OutboundRoute, PREFIX_LENGTH_MAX, stopOf } from '../../../domain/outbound/choose.ts';
 import { createOutboundRoutes, type RouteCounts, sendingRules } from '../../../domain/outbound/routes.ts';
@@ -210,7 +211,7 @@ export const outboundRoutePut = action({
   run: async ({ database, now, webUrl }, { params: { name: own }, body }) => {
     const routes = createOutboundRoutes(database, now);
     const connectors = await createConnectors(database, now).list();
-    const known = connectors.map(({ name: each, config }) => ({ name: each, urls: urlsOf(config) }));
+    const known = connectors.map(({ name: each, kind, config }) => ({ name: each, urls: sendingUrls(kind, config) }));
     const { route: made, isNew } = await routes.put(readRoute(own, body), known, webUrl());
     const answer = shown(made, await routes.counts());
     return isNew ? withStatus(201, answer) : answer;
@@ -240,10 +241,6 @@ const readRoute = (own: string, body: RouteBody) => ({
     ifRefused,
   })),
 });
-
-/** The addresses among the texts of a configuration. */
-const urlsOf = (config: Readonly<Record<string, unknown>>): string[] =>
-  Object.values(config).filter((value) => typeof value === 'string' && /^https?:\/\//.test(value)) as string[];
 
 export const outboundRouteRemove = action({
   name: 'outbound-route remove',
