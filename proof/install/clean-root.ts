@@ -64,7 +64,16 @@ export async function createCleanRoot(archive: string): Promise<CleanRoot> {
   const look = (line: string): Promise<string> =>
     new Promise((resolve, reject) => {
       const enter = ['--target', String(inside), '--mount', '--pid', '-r'];
-      const shell = ['/usr/bin/env', '-i', 'HOME=/srv', `PATH=${PATH}`, 'DEBIAN_FRONTEND=noninteractive', 'sh', '-c'];
+      const shell = [
+        '/usr/bin/env',
+        '-i',
+        'HOME=/srv',
+        `PATH=${PATH}`,
+        'DEBIAN_FRONTEND=noninteractive',
+        TRUST,
+        'sh',
+        '-c',
+      ];
       execFile('nsenter', [...enter, ...shell, `cd /srv\n${line}`], { maxBuffer: 2 ** 26 }, (error, stdout, stderr) => {
         if (error) reject(new Error(`${line}\nended with ${error.code}:\n${stdout}${stderr}`));
         else resolve(stdout);
@@ -89,6 +98,8 @@ export async function createCleanRoot(archive: string): Promise<CleanRoot> {
   };
 }
 
+/** Node has its own list of authorities. A network whose proxy signs is reached by what the machine trusts. */
+const TRUST = 'NODE_EXTRA_CA_CERTS=/etc/ssl/certs/ca-certificates.crt';
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
 /** The process that keeps the namespaces, once it sees the new root. */
