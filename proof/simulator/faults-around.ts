@@ -20,6 +20,8 @@ export const faultsAround: readonly PlantedFault[] = [
     `${SENDING}/ways.ts`,
     'const way = accepted.size + unknown.size > 0 ? undefined : nextWay(view, row, at);',
     'const way = accepted.size > 0 ? undefined : nextWay(view, row, at);',
+    // It takes a lost answer, a certain refusal and a pause of the same message.
+    'test/domain/sending/leave-connector.test.ts',
   ),
   fault(
     'the price of the dearest way is captured',
