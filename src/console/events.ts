@@ -35,6 +35,7 @@ async function* changesOf({ session, account, services, signal }: PageRequest): 
     yield 'retry: 1000\n\n';
     for (let looks = 0; looks < LOOKS_MAX && !signal.aborted && !own.isOver; looks += 1) {
       await services.sleep(LOOK_EVERY_MS);
+      if (signal.aborted || own.isOver) break; // the database may be closed by now
       const version = await services.database.version(account.id, true);
       if (version === undefined) return;
       if (version !== known) yield 'data: changed\n\n';

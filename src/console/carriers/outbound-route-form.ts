@@ -113,13 +113,15 @@ export async function routeFields(request: PageRequest, route: Route | undefined
       index === 0 || !route?.ways[index]
         ? ''
         : button(texts.up, { act: `up${index}`, look: 's', label: `${texts.up}: ${way.connector}` });
-    return html`<fieldset><legend>${texts.way(index + 1)}</legend>${fieldRow([
+    const fields = fieldRow([
       select({ name: `way${index}`, label: texts.connector, value: way.connector, choices }),
       field({ name: `price${index}`, label: texts.price, value: way.price, lengthMax: 7 }),
       field({ name: `weight${index}`, label: texts.weight, value: way.weight, lengthMax: 4 }),
       field({ name: `cost${index}`, label: texts.cost, value: way.cost, lengthMax: 20 }),
       field({ name: `ifRefused${index}`, label: texts.ifRefused, value: way.ifRefused, lengthMax: 1_000 }),
-    ])}${up}</fieldset>`;
+    ]);
+    const isOpen = index === 0 || way.connector !== '';
+    return html`<details class="fold"${isOpen ? html` open` : ''}><summary>${texts.way(index + 1)}</summary><fieldset class="stack tight"><legend class="unseen">${texts.way(index + 1)}</legend>${fields}${up}</fieldset></details>`;
   });
   const how = fieldRow([
     select({ name: 'mode', label: texts.mode, value: value.mode, choices: texts.modes }),

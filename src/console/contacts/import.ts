@@ -50,7 +50,7 @@ const texts = {
   added: 'to be added',
   changed: 'to be changed',
   unchanged: 'unchanged',
-  duplicates: 'more than once in the file (the first row counts)',
+  duplicates: 'repeated in the file',
   bad: 'to be mended',
   groupsAdded: 'new groups',
   mend: 'Rows to be mended',
@@ -283,7 +283,9 @@ async function faultRows({ errors }: Found, { csv, columns }: KeptFile): Promise
       cells: [
         html`${fault.row}`,
         clamped(`${cellOf('name')} ${cellOf('surname')}`, 100),
-        html`<bdi>${cellOf(field)}</bdi>`,
+        cellOf(field).length > SHORT
+          ? html`<bdi>${cellOf(field)}</bdi>`
+          : html`<bdi class="num">${cellOf(field)}</bdi>`,
         input,
         html`${fault.detail}`,
       ],
@@ -292,6 +294,8 @@ async function faultRows({ errors }: Found, { csv, columns }: KeptFile): Promise
   });
 }
 const VALUE_LENGTH_MAX = 300;
+/** Such a value is on one line. */
+const SHORT = 20;
 
 const proposedText = (text: string): string => text.replace(/\p{Cc}+/gu, ' ').slice(0, CONTACT_TEXT_LENGTH_MAX);
 
