@@ -19,7 +19,7 @@ const texts = {
   to: 'To whom',
   text: 'What',
   when: 'When',
-  toHint: 'Phone numbers, one per line or separated by commas.',
+  toHint: 'Phone numbers or names of contacts, one per line or separated by commas.',
   chooseContacts: 'Choose contacts',
   groups: 'Groups',
   groupSaid: (name: string, count: number) => `${name} (${grouped(count)})`,

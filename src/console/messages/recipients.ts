@@ -11,6 +11,9 @@ import type { PageRequest } from '../page-request.ts';
 
 const texts = {
   tooMany: (max: number) => `A message goes to at most ${grouped(max)} numbers at once.`,
+  tooManyNames: (max: number) => `At most ${grouped(max)} recipients can be given by name. Choose a group instead.`,
+  severalNamed: (name: string, fitting: readonly string[]) =>
+    `To: ${name} fits more than one contact: ${fitting.slice(0, 5).join(', ')}${fitting.length > 5 ? ' …' : ''}. Write the number instead.`,
   noColumn:
     'File with numbers: no column is called mobile, number or phone, also not in German, French, Spanish, Portuguese or Afrikaans. Name it so, or leave only numbers in the file.',
   line: (line: number) => `line ${grouped(line)}`,
@@ -41,12 +44,15 @@ const PAGE = 500;
 export async function readRecipients(request: PageRequest): Promise<Recipients> {
   const { form, domain, account } = request;
   const all: Recipient[] = [];
+  const names = new Map<string, string>();
   const add = (number: string, from: string, values?: Recipient['values']) => {
     if (all.length >= RECIPIENTS_MAX) throw new Problem('bad-argument', texts.tooMany(RECIPIENTS_MAX));
     all.push({ number: number.slice(0, NUMBER_LENGTH_MAX), from, ...(values && { values }) });
   };
   for (const [index, line] of form.raw('to').split('\n').entries()) {
-    for (const number of line.split(/[,;]/)) if (number.trim() !== '') add(number.trim(), texts.line(index + 1));
+    for (const typed of line.split(/[,;]/)) {
+      if (typed.trim() !== '') add(await numberOf(request, typed.trim(), names), texts.line(index + 1));
+    }
   }
   for (const group of new Set(form.all('group'))) await addGroup(request, group, add);
   const file = await fileOf(request);
@@ -57,6 +63,27 @@ export async function readRecipients(request: PageRequest): Promise<Recipients> 
   const { list, duplicates } = eachOnce(all, await domain.region(account.id));
   return { list, duplicates, fileNumbers: file.lines, fileColumns: file.columns, fileName: file.name };
 }
+
+/**
+ * The number of the contact with this name. What has a digit is a number itself, and a name that
+ * nobody has is refused by the check as any other text that is no number.
+ */
+async function numberOf({ domain, account }: PageRequest, typed: string, names: Map<string, string>): Promise<string> {
+  if (/\d/.test(typed) || !/\p{L}/u.test(typed)) return typed;
+  const known = names.get(typed);
+  if (known !== undefined) return known;
+  if (names.size === 0) await domain.search.isComplete(account.id); // contacts of a moment ago are found too
+  if (names.size === NAMES_MAX) throw new Problem('bad-argument', texts.tooManyNames(NAMES_MAX));
+  const found = (await domain.search.contacts(account.id, typed)).filter(({ number }) => number !== null);
+  const whole = found.filter(({ name }) => name.localeCompare(typed, undefined, { sensitivity: 'base' }) === 0);
+  const fitting = whole.length > 0 ? whole : found;
+  if (fitting.length > 1) throw new Problem('bad-argument', texts.severalNamed(typed, fitting.map(saidOf)));
+  const number = fitting[0]?.number ?? typed;
+  names.set(typed, number);
+  return number;
+}
+const NAMES_MAX = 100;
+const saidOf = ({ name, number }: { readonly name: string; readonly number: string | null }) => `${name} ${number}`;
 
 async function addGroup(
   { domain, account }: PageRequest,
