@@ -59,6 +59,30 @@ function shortTimes(within) {
   }
 }
 
+const numbers = new Intl.NumberFormat();
+const [, point] = numbers.formatToParts(1.5);
+const isEnglish = numbers.format(1234.5) === '1,234.5';
+const FOREIGN = 'bdi, code, pre, textarea, option, time, script';
+
+/** Counts in the way of the browser's language. What people and programs have written stays as it is. */
+function localNumbers(within) {
+  if (isEnglish) return;
+  const texts = document.createTreeWalker(within, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) {
+    const { currentNode: text } = texts;
+    if (!/\d[,.]\d/.test(text.data) || text.parentElement?.closest(FOREIGN)) continue;
+    text.data = text.data
+      .replace(/(?<![\d,.])\d{1,3}(,\d{3})+(?![\d,])/g, (count) => numbers.format(BigInt(count.replaceAll(',', ''))))
+      .replace(/(?<![\d,.])(\d+)\.(\d+)(?= (?:%|m?s)(?!\w))/g, (_, whole, part) => whole + point.value + part);
+  }
+}
+
+/** Times and numbers of a page or a part of it. */
+function localized(within) {
+  shortTimes(within);
+  localNumbers(within);
+}
+
 const POLL_MS = 5_000;
 const POLL_MS_MAX = 60_000;
 
@@ -111,7 +135,7 @@ function poll(container) {
     container.prepend(...held);
     held = [];
     show.hidden = true;
-    shortTimes(container);
+    localized(container);
   });
 
   function offer(count) {
@@ -174,7 +198,7 @@ function poll(container) {
         const content = parsed(await reply.text());
         if (mode !== 'whole') merge(content);
         else if (!container.contains(document.activeElement)) container.replaceChildren(content);
-        shortTimes(container);
+        localized(container);
         wait = isFirst ? wait : POLL_MS;
       }
     } catch {
@@ -199,7 +223,7 @@ function poll(container) {
     }
   });
 }
-shortTimes(document);
+localized(document);
 all('[data-live]').forEach(poll);
 
 /** The unread messages, in the navigation and in the title. */
@@ -218,6 +242,7 @@ function pollCounts({ dataset: { counts } }) {
         const badge = parsed(await reply.text());
         const count = badge.querySelector('.badge')?.firstChild.textContent ?? '';
         document.title = (count === '' ? '' : `(${count}) `) + document.title.replace(/^\([\d,+]+\) /, '');
+        localNumbers(badge);
         for (const each of all('[data-unread]')) each.replaceChildren(badge.cloneNode(true));
       }
     }
@@ -268,7 +293,9 @@ for (const area of all('textarea[data-count]')) {
     const body = new URLSearchParams({ text: area.value });
     const reply = await fetch(area.dataset.count, { method: 'POST', body }).catch(() => null);
     if (reply?.status === 401) return signedOut();
-    if (reply?.ok) output.textContent = (await reply.json()).said;
+    if (!reply?.ok) return;
+    output.textContent = (await reply.json()).said;
+    localNumbers(output);
   };
   area.addEventListener('input', () => {
     clearTimeout(timer);

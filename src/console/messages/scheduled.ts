@@ -104,7 +104,7 @@ async function rowsOf(request: PageRequest, messages: readonly ScheduledMessage[
       cells: [
         person(recipient, names(recipient), `${base}/messages/${id}`),
         clamped(text),
-        html`${reference ?? ''}`,
+        reference ? html`<bdi>${reference}</bdi>` : html``,
         num(record.heldParts),
         time(scheduledAt, zone),
       ],

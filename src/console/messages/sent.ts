@@ -153,7 +153,7 @@ async function rowsOf(request: PageRequest, messages: readonly SentMessage[]): P
         person(recipient, name, `${base}/messages/${id}`),
         clamped(text),
         statusCell(status),
-        html`${reference ?? ''}`,
+        reference ? html`<bdi>${reference}</bdi>` : html``,
         num(partsOf(text ?? '')),
         time(sentAt, zone),
       ],
