@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startColumba } from './columba.ts';
 import { type ConsoleSession, signInTo } from './console-session.ts';
@@ -25,6 +26,8 @@ const SECONDS = numberFrom('SECONDS', 600);
 const CALLS_PER_SECOND = numberFrom('CALLS_PER_SECOND', 200);
 const SLICE_SECONDS = Math.min(15, Math.ceil(SECONDS / 4));
 const PAGES_PER_ROUND = numberFrom('PAGES', 20);
+/** For so long the tabs are only open. */
+const IDLE_SECONDS = numberFrom('IDLE_SECONDS', 120);
 
 say(`filling an account with ${whole(MESSAGES)} messages`);
 const filled = await fillSqlite(join(temporaryFolder(), 'bench.db'), {
@@ -53,8 +56,28 @@ const PATHS = [
   '/console/?part=counts',
   '/console/',
   '/console/inbox?q=nothing+has+this',
+  '/console/conversations',
+  '/console/conversations?part=rows',
+  '/console/conversations?show=failed',
   '/console/conversation?with=%2B27825550201',
+  '/console/search?q=nothing+has+this',
+  '/console/search?q=message',
+  '/console/search?q=082+555+0201',
 ];
+
+/** The service fills the index of the search between other work, 370 µs a message. */
+async function untilIndexed(): Promise<void> {
+  const database = new DatabaseSync(filled.database.slice('sqlite:'.length), { readOnly: true });
+  const rest = database.prepare('select count(*) as left from (select 1 from search_change limit 1000000)');
+  for (;;) {
+    const { left } = rest.get() as { left: number };
+    if (left === 0) break;
+    say(`the index of the search: ${whole(left)}${left === 1_000_000 ? ' or more' : ''} messages are left`);
+    await sleep(10_000);
+  }
+  database.close();
+}
+await untilIndexed();
 
 /** CPU of the server for a page, in milliseconds. */
 async function cpuOfPage(session: ConsoleSession, path: string): Promise<number> {
@@ -76,6 +99,42 @@ for (let round = 0; round <= ROUNDS; round++) {
   }
   say(`pages: round ${round} of ${ROUNDS}`);
 }
+
+/** What the script of an open page does that nobody uses: a stream where it gets one, and a poll a minute. */
+async function keepTab(session: ConsoleSession, isOver: () => boolean, index: number): Promise<void> {
+  const stream = (async () => {
+    for (let isFull = false; !isFull && !isOver(); ) {
+      isFull = (await session.ask('/console/events.stream?part=events')).text.includes('event: full');
+      await sleep(1_000);
+    }
+  })();
+  await sleep((index * POLL_MS) / TABS);
+  while (!isOver()) {
+    for (const path of ['/console/conversations?part=rows', '/console/?part=unread']) await session.ask(path);
+    for (let waited = 0; waited < POLL_MS && !isOver(); waited += 1_000) await sleep(1_000);
+  }
+  await stream;
+}
+const POLL_MS = 60_000;
+
+/** The share of a core that the service takes with and without tabs that are only open, in percent. */
+async function idleShares(): Promise<{ readonly without: number; readonly with: number }> {
+  const share = async () => {
+    const before = cpuUs(columba.pids());
+    await sleep(IDLE_SECONDS * 1_000);
+    return (cpuUs(columba.pids()) - before) / IDLE_SECONDS / 10_000;
+  };
+  const without = await share();
+  let isOver = false;
+  const tabs = Array.from({ length: TABS }, (_, index) => keepTab(many, () => isOver, index));
+  await sleep(2_000); // their streams are open
+  const withTabs = await share();
+  isOver = true;
+  await Promise.all(tabs);
+  return { without, with: withTabs };
+}
+say('tabs that are only open');
+const idle = await idleShares();
 
 const isShed = (status: number): boolean => status === 429;
 
@@ -138,7 +197,7 @@ const [, done = '0'] = /Finished: ([\d,]+)/.exec(acted.text) ?? [];
 heading(
   'The console',
   `An account with ${whole(MESSAGES)} received and as many sent messages beside one with ${FEW}, SQLite, one process.`,
-  `CPU of the server for a page; medians of ${ROUNDS} rounds of ${PAGES_PER_ROUND} pages. A search reads at most 20,000 rows.`,
+  `CPU of the server for a page; medians of ${ROUNDS} rounds of ${PAGES_PER_ROUND} pages. The filter of a list reads at most 20,000 rows.`,
 );
 printTable(
   ['', `${FEW} messages`, `${whole(MESSAGES)} messages`, 'how many times as much'],
@@ -166,7 +225,9 @@ printTable(
     ['pages that were opened', milliseconds(median(clicks)), milliseconds(quantile(clicks, 0.99))],
   ],
 );
+const percent = (share: number): string => `${share.toFixed(2)} %`;
 print(
+  `${TABS} tabs that are only open take ${percent(idle.with - idle.without)} of a core: ${percent(idle.with)} instead of ${percent(idle.without)} for ${IDLE_SECONDS} s.`,
   `Pages opened: ${whole(clicks.length)}; refused because calls come first: ${whole(refused)}.`,
   `Marking all received messages as read: ${done} in ${(acted.totalMs / 1_000).toFixed(1)} s; the first line of progress after ${milliseconds(acted.firstMs)}.`,
 );

@@ -43,7 +43,7 @@ const FIRST_PAGE: ConversationPosition = { at: LAST.at, number: '' };
 const UNREAD_COUNTED_MAX = 1_000;
 /** Numbers that end in the same 6 digits are read too, so a page may take several reads. */
 const READS_MAX = 20;
-/** A list of some of the conversations looks at so many, which takes about 10 ms. */
+/** A list of some of the conversations looks at so many, which takes about 15 ms. */
 export const LOOKED_AT_MAX = 1_000;
 const LOOKED_AT_ONCE = 200;
 
