@@ -101,6 +101,9 @@ onCitus('an installation that is distributed', () => {
     const add = (account: string) =>
       ask(`insert into reminder (account_id, reminder_id, at) values (${account}, 1, 0)`);
     await assert.rejects(add('1'), /violates foreign key/);
+    const functions = await ask("select prosrc from pg_proc where proname = 'tally_unread_insert'");
+    assert.match(String(functions[0]?.prosrc), /loop/);
+    assert.doesNotMatch(String(functions[0]?.prosrc), /plain PostgreSQL/);
     const [{ id } = {}] = await ask("select account_id::text as id from account where username = 'acme'");
     await add(String(id));
     assert.equal((await ask('select from reminder')).length, 1);
@@ -111,6 +114,10 @@ onCitus('an installation that is distributed', () => {
 
 /** As the next version might add them. */
 const REMINDERS = `
+  alter table received add column reminded_at bigint;
+  alter table account add column reminder text not null default '';
+  create or replace function tally_unread_insert() returns trigger language plpgsql as $$ begin
+    raise exception 'of plain PostgreSQL; and not a loop'; end $$;
   create table reminder (
     account_id bigint not null references account on delete cascade,
     reminder_id bigint not null,

@@ -5,17 +5,22 @@ import { isUnavailable } from '../../src/base/problem.ts';
 import { removeAccount } from '../../src/domain/accounts/accounts.sql.ts';
 import { renderedOf } from '../../src/store/postgres/statement-forms.ts';
 import { apartIfUnavailable, createVersionQuestions } from '../../src/store/postgres/version-questions.ts';
-import { distributedFunctions, foreignKeysOf, withoutForeignKeys } from '../../src/store/schema/distributed.ts';
+import {
+  commandsOf,
+  distributedFunctions,
+  foreignKeysOf,
+  withoutForeignKeys,
+} from '../../src/store/schema/distributed.ts';
 import { distribution } from '../../src/store/schema/distribution.ts';
 import { parametersOf } from '../../src/store/statement.ts';
 import { unavailable } from '../../src/store/unavailable.ts';
 import { untouchedPostgres } from '../support/engines.ts';
 import { TABLES } from '../support/opened-database.ts';
-import { onPostgres } from '../support/postgres-engines.ts';
+import { onOneServer } from '../support/postgres-engines.ts';
 import { allStatements } from '../support/statement-plans.ts';
 import { strayings, unnamedIn } from './locality.ts';
 
-onPostgres('triggers on a distributed database', () => {
+onOneServer('triggers on a distributed database', () => {
   test('every trigger function that reads the rows of a statement has a loop for Citus', async () => {
     const client = new pg.Client({ connectionString: await untouchedPostgres() });
     await client.connect();
@@ -36,7 +41,7 @@ onPostgres('triggers on a distributed database', () => {
   });
 });
 
-onPostgres('tables of the installation', () => {
+onOneServer('tables of the installation', () => {
   test('the statement that deletes an account empties each that refers to accounts', async () => {
     const client = new pg.Client({ connectionString: await untouchedPostgres() });
     await client.connect();
@@ -95,6 +100,18 @@ test('rows that are joined with records are asked of the node of their account',
     const number = parameters.indexOf('account') + 1;
     assert.match(text, new RegExp(`\\b\\w+\\.account_id = \\$${number}\\b`), each.name);
   }
+});
+
+test('a migration of a distributed database is executed one command at a time', () => {
+  const [body, text, comment] = [
+    '$$ begin a; b; end $$',
+    "insert into t values ('a;b', $1)",
+    'create index c on d (e) -- f; g',
+  ];
+  assert.deepEqual(
+    commandsOf(`${body};\n${text};;\n${comment}\n; `).map((each) => each.trim()),
+    [body, text, comment],
+  );
 });
 
 test('a migration of a distributed database makes a table first, and its foreign keys when it is distributed', () => {

@@ -1,6 +1,12 @@
 import { Problem } from '../../base/problem.ts';
 import type { Queries } from '../database.ts';
-import { distributionSteps, foreignKeysOf, withoutForeignKeys } from '../schema/distributed.ts';
+import {
+  commandsOf,
+  distributedFunctions,
+  distributionSteps,
+  foreignKeysOf,
+  withoutForeignKeys,
+} from '../schema/distributed.ts';
 import { distribution } from '../schema/distribution.ts';
 import { citusState, keyFacts, nodeFacts, tableFacts, triggerFacts } from '../schema/distribution-facts.ts';
 
@@ -80,10 +86,12 @@ export function distributedMigration(connection: Distributable): Distributable &
     run: (statement, parameters) => connection.run(statement, parameters),
     async exec(sql) {
       keys.push(...foreignKeysOf(sql));
-      await connection.exec(withoutForeignKeys(sql));
+      for (const command of commandsOf(withoutForeignKeys(sql))) await connection.exec(command);
     },
     async finish() {
       await distribute(connection);
+      // A migration may have replaced one by that of plain PostgreSQL.
+      for (const each of distributedFunctions) await connection.exec(each);
       for (const key of keys) await connection.exec(key);
     },
   };

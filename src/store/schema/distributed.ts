@@ -227,6 +227,15 @@ export function distributionSteps(
   ];
 }
 
+/** What a command may contain without ending: a text, the body of a function, a comment. */
+const COMMAND = /(?:'[^']*'|\$\$[\s\S]*?\$\$|--[^\n]*|[^;'$-]|[$-])+/g;
+
+/**
+ * The commands of a migration, one at a time: Citus passes on the whole text that it is given with
+ * each of them.
+ */
+export const commandsOf = (sql: string): string[] => (sql.match(COMMAND) ?? []).filter((each) => each.trim() !== '');
+
 const CREATED = /create table (\w+) \(([\s\S]*?)\n\s*\)[^;]*;/g;
 const OF_COLUMN = /^(\s*)(?!foreign\b)(\w+)( [^\n]*?) (references \w+(?: \([^)]*\))?(?: on delete \w+)?)(,?)$/gm;
 const OF_TABLE = /,?\n\s*(foreign key \([^)]*\) (references \w+(?: \([^)]*\))?(?: on delete \w+)?))/g;
