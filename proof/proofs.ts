@@ -76,7 +76,7 @@ export const proofs: Readonly<Record<string, Proof>> = {
   },
   citus: {
     proves:
-      'An installation is distributed over a coordinator and workers of Citus with its data, every statement is taken there, shards move and a worker dies while clients mark, and suites of the contract, of sending and of operators pass there.',
+      'An installation is distributed over a coordinator and workers of Citus with its data, every statement is taken there and asks as many nodes as it should, a call costs the same with more workers and accounts, shards move and a worker dies while clients mark, and the suites pass there.',
     slice: ['proof/citus'],
   },
   commands: {

@@ -50,6 +50,9 @@ export function onCitus(name: string, suite: () => void): void {
   else describe(name, suite);
 }
 
+/** A figure. The reporter of a proof prints only what fails. */
+export const show = (line: string): void => void process.stderr.write(`${line}\n`);
+
 export const userOf = (client: number): string => `user_id of client ${client}`;
 
 /** Accounts with unread messages, before or after a database is distributed. */

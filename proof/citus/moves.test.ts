@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
-import { after, before, type TestContext, test } from 'node:test';
+import { after, before, test } from 'node:test';
 import { systemClock } from '../../src/base/clock.ts';
 import { distributePostgres } from '../../src/store/postgres/database.ts';
 import { type Server, serving } from '../../test/support/command.ts';
 import { until } from '../../test/support/postgres-engines.ts';
 import type { PostgresServer } from '../../test/support/postgres-server.ts';
-import { addAccounts, type CitusCluster, createCluster, onCitus, userOf } from './cluster.ts';
+import { addAccounts, type CitusCluster, createCluster, onCitus, show, userOf } from './cluster.ts';
 
 const NAME = 'moving';
 const CLIENTS = 8;
@@ -82,7 +82,7 @@ onCitus('a cluster that is changed while clients poll and mark', () => {
   });
 
   /** No acknowledged mark is lost, no answer was stale, and each refusal was 503 with Retry-After. */
-  async function during(t: TestContext, change: (clients: ReturnType<typeof load>) => Promise<void>): Promise<void> {
+  async function during(change: (clients: ReturnType<typeof load>) => Promise<void>): Promise<void> {
     const before = await Promise.all(Array.from({ length: CLIENTS }, (_, client) => countUnread(client)));
     const clients = load(service);
     try {
@@ -92,7 +92,7 @@ onCitus('a cluster that is changed while clients poll and mark', () => {
     } finally {
       await clients.end();
     }
-    t.diagnostic(`replies by status: ${JSON.stringify(clients.statuses)}`);
+    show(`replies by status: ${JSON.stringify(clients.statuses)}`);
     assert.deepEqual(clients.faults, []);
     for (const [client, ids] of clients.marked.entries()) {
       const unread = new Set(unreadIds(await (await call(service, client, 'Unread', `&max_count=${MESSAGES}`)).text()));
@@ -111,20 +111,20 @@ onCitus('a cluster that is changed while clients poll and mark', () => {
     ask(`select nodeport, count(*)::int as shards from citus_shards
          where table_name = 'account'::regclass group by nodeport order by nodeport`);
 
-  test('shards move to a new worker', LONG, async (t) => {
-    await during(t, async () => {
+  test('shards move to a new worker', LONG, async () => {
+    await during(async () => {
       await cluster.addWorker(NAME);
       await ask('select citus_rebalance_start()');
       await until(async () => (await ask('select state::text from citus_rebalance_status()'))[0]?.state === 'finished');
     });
     const nodes = await nodesOf();
-    t.diagnostic(`shards of account by port: ${JSON.stringify(nodes)}`);
+    show(`shards of account by port: ${JSON.stringify(nodes)}`);
     assert.equal(nodes.length, 3);
   });
 
-  test('a worker is killed and comes back: the accounts of the other workers go on', LONG, async (t) => {
+  test('a worker is killed and comes back: the accounts of the other workers go on', LONG, async () => {
     const [worker] = cluster.workers as [PostgresServer];
-    await during(t, async (clients) => {
+    await during(async (clients) => {
       await worker.stop('immediate');
       await until(async () => '503' in clients.statuses);
       await clients.more(40);
@@ -132,9 +132,9 @@ onCitus('a cluster that is changed while clients poll and mark', () => {
     });
   });
 
-  test('a worker is lost, and its standby takes over', LONG, async (t) => {
+  test('a worker is lost, and its standby takes over', LONG, async () => {
     const worker = cluster.workers[1] as PostgresServer;
-    await during(t, async (clients) => {
+    await during(async (clients) => {
       await worker.stop('immediate');
       await clients.more(40);
       assert.deepEqual(await standby.query('select pg_promote() as done'), [{ done: true }]);

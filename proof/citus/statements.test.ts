@@ -13,7 +13,7 @@ import { importSample } from '../../test/support/postgres-engines.ts';
 import { exchangeBytes } from '../../test/support/socket.ts';
 import { allStatements } from '../../test/support/statement-plans.ts';
 import { type Span, startCollector } from '../../test/support/telemetry-output.ts';
-import { addAccounts, type CitusCluster, createCluster, onCitus, pidsOf } from './cluster.ts';
+import { addAccounts, type CitusCluster, createCluster, onCitus, pidsOf, show } from './cluster.ts';
 import { prepareTrial } from './prepared.ts';
 
 /**
@@ -120,7 +120,7 @@ onCitus('the nodes that a statement asks', () => {
     assert.deepEqual(all.sort(), Object.keys(ALL_SHARDS).sort());
   });
 
-  test('no call of the contract runs one of them, in any of the 32 operations and four protocols', async (t) => {
+  test('no call of the contract runs one of them, in any of the 32 operations and four protocols', async () => {
     const collector = await startCollector();
     const service = await serving(['--database', database, '--web-port', 'off'], {
       env: { OTEL_EXPORTER_OTLP_ENDPOINT: collector.address },
@@ -137,7 +137,7 @@ onCitus('the nodes that a statement asks', () => {
     const calls = collector.spans().filter(({ attributes }) => attributes['rpc.method'] !== undefined);
     assert.equal(new Set(calls.map(({ name }) => name)).size, 32);
     const run = new Set(calls.flatMap(namesIn));
-    t.diagnostic(`${calls.length} calls ran ${run.size} statements: ${[...run].sort().join(' ')}`);
+    show(`${calls.length} calls ran ${run.size} statements: ${[...run].sort().join(' ')}`);
     assert.ok(run.size > 30);
     assert.deepEqual(
       [...run].filter((name) => Object.hasOwn(ALL_SHARDS, name) && !NOT_AWAITED.includes(name)),
@@ -145,7 +145,7 @@ onCitus('the nodes that a statement asks', () => {
     );
   });
 
-  test('what they cost: CPU of the coordinator and of both workers, and how long they take', LONG, async (t) => {
+  test('what they cost: CPU of the coordinator and of both workers, and how long they take', LONG, async () => {
     const accounts = await accountsByNode();
     const [[first = '', third = ''] = [], [second = ''] = []] = accounts;
     const named = (name: string) => statements.find((each) => each.name === name) as Statement<never>;
@@ -173,11 +173,11 @@ onCitus('the nodes that a statement asks', () => {
     ]) {
       work.push([name, await prepared(named(name))]);
     }
-    t.diagnostic(`of 2 workers with ${SHARDS} shards, ${TIMES} executions each after ${WARM}: CPU in µs, time in ms`);
-    t.diagnostic('| what | coordinator | workers | least | lower quartile |');
+    show(`of 2 workers with ${SHARDS} shards, ${TIMES} executions each after ${WARM}: CPU in µs, time in ms`);
+    show('| what | coordinator | workers | least | lower quartile |');
     for (const [what, run] of work) {
       const { coordinator, workers, least, quartile } = await measure(run);
-      t.diagnostic(`| ${what} | ${coordinator} | ${workers} | ${least} | ${quartile} |`);
+      show(`| ${what} | ${coordinator} | ${workers} | ${least} | ${quartile} |`);
     }
   });
 

@@ -6,14 +6,11 @@ import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { type CitusCluster, createCluster, onCitus } from './cluster.ts';
 
-/**
- * Suites of the rooms above the store, each test with a distributed database of its own. SUITES names others; a folder takes
- * much longer.
- */
+/** Suites of the rooms above the store, each test with a distributed database of its own. SUITES names others. */
 const SUITES = (
   process.env.SUITES ??
-  `asmx/operations/inbox asmx/operations/contacts asmx/operations/sent asmx/operations/deletion-audit
-   domain/sending/accept domain/sending/claim operator/credits`
+  `asmx operator console web carriers transfer domain/access domain/accounts domain/outbound domain/privacy domain/receiving
+   domain/search domain/sending domain/webhooks store/schema`
 ).split(/\s+/);
 /** Every database has a process on each node that looks for deadlocks and transactions to finish, over connections of its own. */
 const QUIET = [
@@ -29,7 +26,9 @@ onCitus('the suites on a cluster', () => {
   });
   after(() => cluster?.remove());
 
-  test('contract, sending and operators pass', { timeout: 3_600_000 }, async () => {
+  test('contract, console, operators, sending, receiving, webhooks, privacy and transfer pass', {
+    timeout: 7_200_000,
+  }, async () => {
     const { NODE_TEST_CONTEXT: _context, TEST_TEMPLATES: _templates, TEST_SKIPPED: _skipped, ...others } = process.env;
     const files = SUITES.map((name) => `test/${name}`).map((path) =>
       existsSync(join(ROOT, `${path}.test.ts`)) ? `${path}.test.ts` : path,

@@ -3,7 +3,7 @@ import type { Clock } from '../../base/clock.ts';
 import { isUnavailable, Problem } from '../../base/problem.ts';
 import { Caller } from '../caller.ts';
 import type { Database, Place } from '../database.ts';
-import { otherSessions } from '../schema/distribution-facts.ts';
+import { coordinatorPlace, localNode, otherSessions } from '../schema/distribution-facts.ts';
 import { currentVersion, migrate, migrations, type SchemaState } from '../schema/migrations.ts';
 import { type Statement, statement } from '../statement.ts';
 import { unavailable } from '../unavailable.ts';
@@ -87,7 +87,7 @@ export async function openPostgres(settings: PostgresSettings, clock: Clock): Pr
     snapshot: (work) => withConnection((connection) => connection.within(SNAPSHOT, work, NO_TIMEOUT_MS)),
     check,
     scrub: async () => {}, // see docs/PRIVACY.md
-    place: () => withConnection(placeOf),
+    place: () => withConnection((connection) => (isDistributed ? placeOfCoordinator(connection) : placeOf(connection))),
     backup: async () => {
       throw new Problem('bad-argument', 'Back up a PostgreSQL database with its own tools: pg_dump or pg_basebackup.');
     },
@@ -200,14 +200,23 @@ const encoding = statement<Record<string, never>, { encoding: string }>(
   "select current_setting('server_encoding') as encoding",
 );
 
-const place = statement<Record<string, never>, { id: string; timeline: string }>(
-  'database.place',
-  `select system_identifier || '/' || (select oid from pg_database where datname = current_database()) as id,
-     (select timeline_id from pg_control_checkpoint())::text as timeline from pg_control_system()`,
-);
+const PLACE = `select system_identifier || '/' || (select oid from pg_database where datname = current_database()) as id,
+     (select timeline_id from pg_control_checkpoint())::text as timeline from pg_control_system()`;
+const place = statement<Record<string, never>, { id: string; timeline: string }>('database.place', PLACE);
 
 async function placeOf(connection: Connection): Promise<Place> {
   return (await connection.first(place, {})) ?? { id: '', timeline: '' };
+}
+
+/** The installation is where the coordinator is, also for a service that asks another node. */
+async function placeOfCoordinator(connection: Connection): Promise<Place> {
+  if (!(await connection.first(localNode, {}))?.is_worker) return placeOf(connection);
+  const answer = await connection.first(coordinatorPlace, {
+    question: `select id || ' ' || timeline from (${PLACE}) as place`,
+  });
+  if (!answer?.success) throw unavailable(new Error(answer?.result), 'The worker cannot ask the coordinator of Citus.');
+  const [id = '', timeline = ''] = answer.result.split(' ');
+  return { id, timeline };
 }
 
 /**

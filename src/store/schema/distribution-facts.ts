@@ -42,3 +42,12 @@ export const nodeFacts = statement<
   `select nodename as name, nodeport::bigint as port, groupid = 0 as is_coordinator, isactive as is_active
    from pg_dist_node where noderole = 'primary' order by groupid`,
 );
+export const localNode = statement<Nothing, { is_worker: boolean }>(
+  'citus.localNode',
+  'select groupid > 0 as is_worker from pg_dist_local_group',
+);
+/** What the coordinator answers to a question, on any node. */
+export const coordinatorPlace = statement<{ question: string }, { success: boolean; result: string }>(
+  'citus.coordinatorPlace',
+  'select success, result from run_command_on_coordinator(:question)',
+);
