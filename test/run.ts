@@ -7,7 +7,7 @@ import { parseArgs } from 'node:util';
 import { writeBatches } from './support/batches.ts';
 import { uncovered } from './support/coverage.ts';
 import { cpuOfChildren } from './support/cpu.ts';
-import { createDatabase, dropDatabase } from './support/databases.ts';
+import { clusterOf, createDatabase, dropDatabase } from './support/databases.ts';
 import { keepTemporaryFilesInMemory } from './support/memory-folder.ts';
 import { createPostgresServer, type PostgresServer } from './support/postgres-server.ts';
 import { createTemplates } from './support/templates.ts';
@@ -61,7 +61,7 @@ const server = process.env.TEST_POSTGRES ?? postgres?.url();
 const environment = {
   ...process.env,
   TEST_COVERAGE: folder,
-  ...(server && { TEST_POSTGRES: server }),
+  ...(server && { TEST_POSTGRES: server, TEST_CITUS: (await clusterOf(server)) ? '1' : '' }),
   TEST_TEMPLATES: JSON.stringify(await makeTemplates()),
   TEST_CPU: given.proof ? cpuFile : '',
   ...(given.proof && { TEST_PROOF: '1', FUZZ_RUNS: process.env.FUZZ_RUNS ?? '30000' }),

@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { onEveryEngine } from '../support/engines.ts';
 import { openStore, pathOf, TABLES } from '../support/opened-database.ts';
+import { ONE_SERVER } from '../support/postgres-engines.ts';
 import { type Index, type StatementText, strayingIndexes, strayings } from './locality.ts';
 import { CONNECTORS, MIGRATION, MIGRATION_KEYS, RESTORE, SIGN_IN, UNEXPORTED } from './whole-installation.ts';
 
@@ -352,6 +353,7 @@ async function indexesIn(setting: string, sql = ''): Promise<Index[]> {
 }
 
 onEveryEngine('tables', (engine) => {
+  if (engine.name === 'postgres' && ONE_SERVER) return;
   let setting: string;
   before(async () => {
     setting = await engine.fresh('empty');

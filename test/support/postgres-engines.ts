@@ -1,6 +1,6 @@
 import { appendFileSync, chmodSync, chownSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, test } from 'node:test';
+import { describe, type TestContext, test } from 'node:test';
 import { pino } from 'pino';
 import { systemClock } from '../../src/base/clock.ts';
 import { readConfig } from '../../src/config/settings.ts';
@@ -15,6 +15,22 @@ import { createPostgresServer, type PostgresServer } from './postgres-server.ts'
 export function onPostgres(name: string, suite: () => void): void {
   if (process.env.TEST_POSTGRES) describe(name, suite);
   else test(name, { skip: 'skipped: no PostgreSQL, see test/run.ts' }, () => {});
+}
+
+/** Why what is about plans, keys, locks or round trips of one server does not run on a cluster: see docs/SCALING.md. */
+export const ONE_SERVER = process.env.TEST_CITUS
+  ? 'skipped: Citus makes plans in parts, and asks further nodes; proof/citus/statements.test.ts has them'
+  : false;
+
+export function onOneServer(name: string, suite: () => void): void {
+  if (ONE_SERVER) test(name, { skip: ONE_SERVER }, () => {});
+  else onPostgres(name, suite);
+}
+
+/** A test of a suite that runs on a cluster too; of one on every engine, its part on PostgreSQL. */
+export function testOnOneServer(name: string, work: (t: TestContext) => Promise<void>, engine = 'postgres'): void {
+  if (ONE_SERVER && engine === 'postgres') test(name, { skip: ONE_SERVER }, () => {});
+  else test(name, work);
 }
 
 /** Also a frozen one, which would not hear that it is to stop. */

@@ -18,7 +18,7 @@ import { sql } from '../../support/opened-database.ts';
 
 const fillRoutes = sql<{ count: number }>(
   `insert into route (name, destination, destination_end, keyword, priority, account_id, updated_at)
-   select 'filling-' || n, cast(n as text), cast(n as text), '', 0, (select min(account_id) from account), 0
+   select 'filling-' || n, cast(n as text), cast(n as text), '', 0, (select max(account_id) from route), 0
    from (with recursive numbers(n) as (select 1 union all select n + 1 from numbers where n < :count)
      select n from numbers) as made`,
   { affects: 'none' },

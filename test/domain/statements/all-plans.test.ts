@@ -11,7 +11,7 @@ import { VERSIONS } from '../../../src/store/postgres/connection.ts';
 import { createFailoverPool } from '../../../src/store/postgres/pool.ts';
 import { untouchedPostgres } from '../../support/engines.ts';
 import { openStore } from '../../support/opened-database.ts';
-import { onPostgres } from '../../support/postgres-engines.ts';
+import { onOneServer } from '../../support/postgres-engines.ts';
 import { allStatements, costOf, genericPlan, type StatementText, textsOf } from '../../support/statement-plans.ts';
 
 /**
@@ -48,7 +48,7 @@ const FILL = `do $$
     end loop;
   end $$`;
 
-onPostgres('plans of all statements on PostgreSQL', () => {
+onOneServer('plans of all statements on PostgreSQL', () => {
   let statements: StatementText[];
   let hosts: ReturnType<typeof createFailoverPool>;
   let client: Awaited<ReturnType<typeof hosts.connect>>;

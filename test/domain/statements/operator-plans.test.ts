@@ -28,6 +28,7 @@ import { sqliteDialect } from '../../../src/store/sqlite/connection.ts';
 import { render, type Statement } from '../../../src/store/statement.ts';
 import { engines, untouchedPostgres } from '../../support/engines.ts';
 import { openStore, pathOf } from '../../support/opened-database.ts';
+import { onOneServer } from '../../support/postgres-engines.ts';
 import { genericPlan } from '../../support/statement-plans.ts';
 
 type AnyStatement = Statement<Record<string, never>>;
@@ -102,7 +103,7 @@ describe('query plans of the operator, on the embedded database', () => {
   }
 });
 
-describe('query plans of the operator, on PostgreSQL', () => {
+onOneServer('query plans of the operator, on PostgreSQL', () => {
   let hosts: ReturnType<typeof createFailoverPool>;
   let client: Awaited<ReturnType<ReturnType<typeof createFailoverPool>['connect']>>;
   before(async () => {

@@ -22,6 +22,7 @@ import { sqliteDialect } from '../../../src/store/sqlite/connection.ts';
 import { render, type Statement } from '../../../src/store/statement.ts';
 import { engines, untouchedPostgres } from '../../support/engines.ts';
 import { openStore, pathOf } from '../../support/opened-database.ts';
+import { onOneServer } from '../../support/postgres-engines.ts';
 import { genericPlan } from '../../support/statement-plans.ts';
 
 const statementsOf = (module: object) =>
@@ -149,7 +150,7 @@ describe('query plans of the embedded database', () => {
   });
 });
 
-describe('query plans of PostgreSQL', () => {
+onOneServer('query plans of PostgreSQL', () => {
   let hosts: ReturnType<typeof createFailoverPool>;
   let client: Awaited<ReturnType<ReturnType<typeof createFailoverPool>['connect']>>;
   before(async () => {

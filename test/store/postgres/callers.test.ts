@@ -6,7 +6,7 @@ import { accountChanges } from '../../support/account-changes.ts';
 import { adopt } from '../../support/contract-client.ts';
 import { type Engine, engines } from '../../support/engines.ts';
 import { openOutside } from '../../support/other-process.ts';
-import { onPostgres } from '../../support/postgres-engines.ts';
+import { onPostgres, testOnOneServer } from '../../support/postgres-engines.ts';
 import type { Arguments } from '../../support/protocols.ts';
 import { ACME, GLOBEX } from '../../support/service.ts';
 import { CALLS, changes, serve } from '../../support/serving.ts';
@@ -145,7 +145,7 @@ onPostgres('callers', () => {
     ...['sent.MarkMessageAsRead', 'sent.DeleteSentMessage', 'compose.FetchScheduledDS'],
   ];
 
-  test('most operations take one round trip, and so does denying an unknown user_id', async (t) => {
+  testOnOneServer('most operations take one round trip, and so does denying an unknown user_id', async (t) => {
     const setting = await engine.fresh('sample');
     const { hostname, port } = new URL(setting);
     const turns = await countRoundTrips(hostname, Number(port || 5432));

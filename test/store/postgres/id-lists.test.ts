@@ -16,7 +16,7 @@ import { render, type Statement } from '../../../src/store/statement.ts';
 import { engines } from '../../support/engines.ts';
 import { openStore } from '../../support/opened-database.ts';
 import { type Outside, openOutside } from '../../support/other-process.ts';
-import { onPostgres } from '../../support/postgres-engines.ts';
+import { onOneServer } from '../../support/postgres-engines.ts';
 import { genericPlan } from '../../support/statement-plans.ts';
 
 const withIds = [attempts, contacts, groups, inbox, ledger, outbox, persons, scheduled, receipts, sending]
@@ -36,7 +36,7 @@ const DATA = `
   insert into attempt (account_id, message_id, attempt, part, attempt_id, connector, state, submitted_at)
     select 1, i, 1, 1, i::text, 'loopback', 'submitting', i from generate_series(1, 20000) i`;
 
-onPostgres('a list of ids', () => {
+onOneServer('a list of ids', () => {
   let outside: Outside;
   before(async () => {
     const setting = (await engines.find(({ name }) => name === 'postgres')?.fresh('empty')) as string;

@@ -10,7 +10,7 @@ import { render, type Statement } from '../../../src/store/statement.ts';
 import { columba } from '../../support/command.ts';
 import { type Engine, engines } from '../../support/engines.ts';
 import { contentOf } from '../../support/opened-database.ts';
-import { onPostgres } from '../../support/postgres-engines.ts';
+import { onOneServer } from '../../support/postgres-engines.ts';
 import { type Arguments, PROTOCOLS } from '../../support/protocols.ts';
 import { ACME, type Service, startService } from '../../support/service.ts';
 
@@ -95,7 +95,7 @@ async function answersOf(service: Service): Promise<string[]> {
   return answers;
 }
 
-onPostgres('migrations of PostgreSQL', () => {
+onOneServer('migrations of PostgreSQL', () => {
   let engine: Engine;
   before(() => {
     engine = engines.find(({ name }) => name === 'postgres') as Engine;

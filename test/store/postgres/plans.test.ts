@@ -19,7 +19,7 @@ import { render, type Statement } from '../../../src/store/statement.ts';
 import { engines } from '../../support/engines.ts';
 import { openStore } from '../../support/opened-database.ts';
 import { type Outside, openOutside } from '../../support/other-process.ts';
-import { onPostgres } from '../../support/postgres-engines.ts';
+import { onOneServer } from '../../support/postgres-engines.ts';
 
 const statements = [inbox, outbox, scheduled, contacts, groups, templates, blacklist, accounts, purge]
   .flatMap((module) => Object.values(module) as unknown as Statement<never>[])
@@ -47,7 +47,7 @@ const DATA = `
     select n, i, 'text', 'key ' || i, 1, i * 1000, 0 from generate_series(1, 40) n, generate_series(1, 250) i;
   analyze`;
 
-onPostgres('query plans of PostgreSQL', () => {
+onOneServer('query plans of PostgreSQL', () => {
   let outside: Outside;
   before(async () => {
     const setting = (await engines.find(({ name }) => name === 'postgres')?.fresh('empty')) as string;

@@ -11,7 +11,7 @@ import { adopt } from '../../support/contract-client.ts';
 import { type Engine, engines } from '../../support/engines.ts';
 import { openStore, sql } from '../../support/opened-database.ts';
 import { openOutside } from '../../support/other-process.ts';
-import { onPostgres } from '../../support/postgres-engines.ts';
+import { onPostgres, testOnOneServer } from '../../support/postgres-engines.ts';
 import { createRandom, SEED } from '../../support/random.ts';
 import { serve } from '../../support/serving.ts';
 import { countRoundTrips } from './round-trips.ts';
@@ -50,7 +50,7 @@ onPostgres('writes of one turn', () => {
   }
   const all = Array.from({ length: ACCOUNTS }, (_, account) => account);
 
-  test('writes of one turn take two round trips together, and one alone takes one', async (t) => {
+  testOnOneServer('writes of one turn take two round trips together, and one alone takes one', async (t) => {
     const { setting, tags } = await open(t);
     const { hostname, port } = new URL(setting);
     const turns = await countRoundTrips(hostname, Number(port || 5432));
@@ -65,7 +65,7 @@ onPostgres('writes of one turn', () => {
     assert.deepEqual(await tags(), [102, ...all.slice(1).map(() => 101)]);
   });
 
-  test('marks of one turn are one statement, and take one round trip', async (t) => {
+  testOnOneServer('marks of one turn are one statement, and take one round trip', async (t) => {
     const { setting, app } = await open(t);
     for (const name of ['one', 'two']) {
       await adopt(app, {
@@ -181,7 +181,7 @@ onPostgres('writes of one turn', () => {
     assert.deepEqual(await tags(), [101, 100, 100, 100, 101, 101, 101, 101]);
   });
 
-  test('an account that another session has locked does not delay others', async (t) => {
+  testOnOneServer('an account that another session has locked does not delay others', async (t) => {
     const { store, outside, tags } = await open(t);
     await outside.query('begin');
     await outside.query("select from account where username = 'account 0' for update");
@@ -195,25 +195,28 @@ onPostgres('writes of one turn', () => {
     );
   });
 
-  test('writes of other turns do not wait for a write whose account another session has locked', async (t) => {
-    const { store, outside, tags } = await open(t);
-    const write = (account: number) => store.run(addTag, { account: callerOf(userOf(account)), by: 1 });
-    await outside.query('begin');
-    await outside.query("select from account where username like 'account _' and username < 'account 3' for update");
-    // Each alone in its turn.
-    const locked: Promise<number>[] = [];
-    for (const account of [0, 1, 2]) {
-      locked.push(write(account));
-      await nextTurn();
-    }
-    await Promise.all(all.slice(3).map(write));
-    await outside.query('commit');
-    await Promise.all(locked);
-    assert.deepEqual(
-      await tags(),
-      all.map(() => 101),
-    );
-  });
+  testOnOneServer(
+    'writes of other turns do not wait for a write whose account another session has locked',
+    async (t) => {
+      const { store, outside, tags } = await open(t);
+      const write = (account: number) => store.run(addTag, { account: callerOf(userOf(account)), by: 1 });
+      await outside.query('begin');
+      await outside.query("select from account where username like 'account _' and username < 'account 3' for update");
+      // Each alone in its turn.
+      const locked: Promise<number>[] = [];
+      for (const account of [0, 1, 2]) {
+        locked.push(write(account));
+        await nextTurn();
+      }
+      await Promise.all(all.slice(3).map(write));
+      await outside.query('commit');
+      await Promise.all(locked);
+      assert.deepEqual(
+        await tags(),
+        all.map(() => 101),
+      );
+    },
+  );
 
   test('batches of several nodes with the same accounts in any order never deadlock', async (t) => {
     const { setting, app, store, outside, tags } = await open(t);

@@ -5,16 +5,20 @@ import { adopt } from '../../support/contract-client.ts';
 import { type Engine, onEveryEngine } from '../../support/engines.ts';
 import { openStore } from '../../support/opened-database.ts';
 import { openOutside } from '../../support/other-process.ts';
+import { ONE_SERVER, testOnOneServer } from '../../support/postgres-engines.ts';
 import { CALLS, changes, serve } from '../../support/serving.ts';
 
 const OTHER = 'somebody else';
 const TIME = '2026-05-01T00:00:00Z';
-const ACME = "(select account_id from account where username = 'acme')";
+/** Its id is put in: a cluster takes no subquery among the values of an insert. */
+const ACME = ':acme';
 
 async function open(engine: Engine, t: TestContext) {
   const setting = await engine.fresh('sample');
   const serving = await serve(setting);
-  const outside = await openOutside(setting);
+  const opened = await openOutside(setting);
+  const [acme] = await opened.query("select cast(account_id as text) as id from account where username = 'acme'");
+  const outside = { ...opened, query: (sql: string) => opened.query(sql.replaceAll(ACME, String(acme?.id))) };
   t.after(() => Promise.all([serving.app.stop(), outside.close()]));
   await adopt(serving.app, { username: OTHER, userID: OTHER, inbox: [{ id: 1, timestamp: TIME, read: false }] });
   const versions = async () => {
@@ -108,11 +112,14 @@ const FREE_OF_CHARGE = `insert into scheduled (account_id, message_id, held_part
 onEveryEngine('the version of an account', (engine) => {
   test('every change of a table that calls show changes the version of its account, and no other', async (t) => {
     const { outside, renewed } = await open(engine, t);
-    for (const each of Object.values(CHANGES).flat()) {
+    // On a cluster the statement that changes a credential renews the version, and no trigger does.
+    const { credential = [], ...others } = CHANGES;
+    const all = [...Object.values(others).flat(), ...(ONE_SERVER && engine.name === 'postgres' ? [] : credential)];
+    for (const each of all) {
       assert.deepEqual(await renewed(() => outside.query(each)), ['acme'], each);
     }
-    const all = 'update template set text = text';
-    assert.ok((await renewed(() => outside.query(all))).includes('acme'), all);
+    const whole = 'update template set text = text';
+    assert.ok((await renewed(() => outside.query(whole))).includes('acme'), whole);
   });
 
   test('every table with an account has a change in this test, or is not shown by any call', async (t) => {
@@ -155,15 +162,19 @@ onEveryEngine('the version of an account', (engine) => {
     assert.deepEqual(await renewed(() => outside.query(purge)), []);
   });
 
-  test('accounts have different versions, and an account that is created again has a new one', async (t) => {
-    const { serving, outside, versions } = await open(engine, t);
-    const first = await versions();
-    assert.equal(new Set(first.values()).size, first.size);
-    assert.ok([...first.values()].every((version) => version > 0n && version < 2n ** 53n));
-    await outside.query(`delete from account where username = '${OTHER}'`);
-    await adopt(serving.app, { username: OTHER, userID: OTHER });
-    assert.notEqual((await versions()).get(OTHER), first.get(OTHER));
-  });
+  testOnOneServer(
+    'accounts have different versions, and an account that is created again has a new one',
+    async (t) => {
+      const { serving, outside, versions } = await open(engine, t);
+      const first = await versions();
+      assert.equal(new Set(first.values()).size, first.size);
+      assert.ok([...first.values()].every((version) => version > 0n && version < 2n ** 53n));
+      await outside.query(`delete from account where username = '${OTHER}'`);
+      await adopt(serving.app, { username: OTHER, userID: OTHER });
+      assert.notEqual((await versions()).get(OTHER), first.get(OTHER));
+    },
+    engine.name,
+  );
 
   test('accounts that existed before the migration get a version each', async (t) => {
     const setting = await engine.fresh('none');
