@@ -39,6 +39,7 @@ export const OPERATOR_SCREENS: readonly string[] = [
   '/console/outbound-routes/new',
   '/console/accounts/acme/guard',
   '/console/queue?show=held',
+  '/console/queue?show=restored',
   '/console/audit',
   '/console/retention',
   '/console/migration',
