@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { createCarrierEvents } from '../../src/carriers/carrier-events.ts';
 import { accountId } from '../../src/domain/accounts/accounts.ts';
 import { createConnectors } from '../../src/domain/sending/connectors.ts';
+import { HELD } from '../../src/domain/sending/hold.ts';
 import { act, type ConsoleClient, signedIn } from '../support/console-client.ts';
 import { onOneEngine } from '../support/engines.ts';
 import { sql } from '../support/opened-database.ts';
@@ -259,5 +260,24 @@ onOneEngine("the operator's carriers", (engine) => {
     }
     assert.doesNotMatch((await client.get('/console/')).text, /held by the spend guard/);
     assert.match((await client.post(`${here}/remove`)).location ?? '', /notice=removed/);
+  });
+
+  test('messages that a restore holds are listed and decided without the others', async (t) => {
+    const { api, client } = await opened(t);
+    await send(api, ['+27825550201', '+27825550202']);
+    await api.services.database.run(sql("update dispatch set state = 'needs-decision', reason = 'no answer'"), {});
+    await api.services.database.run(
+      sql(`update dispatch set reason = '${HELD}' where message_id = (select max(message_id) from dispatch)`),
+      {},
+    );
+    const shown = (await client.get('/console/queue?show=restored')).text;
+    assert.match(shown, /all 1 that match|may have been sent after the backup/);
+    assert.doesNotMatch(shown, /no answer/);
+    const question = await client.post('/console/queue', { act: 'not-submitted', scope: 'all', show: 'restored' });
+    assert.match(question.text, /Decide about 1 message: The carrier does not have it\?/);
+    const id = [...question.text.matchAll(/name="id" value="([^"]+)"/g)].map((match) => match[1] as string);
+    const done = await client.post('/console/queue', { act: 'not-submitted', show: 'restored', id, confirmed: 'yes' });
+    assert.equal(done.location, '/console/queue?show=restored&notice=decided&count=1');
+    assert.match((await client.get('/console/queue?show=open')).text, /no answer/);
   });
 });

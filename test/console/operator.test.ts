@@ -7,7 +7,6 @@ import { factorState } from '../../src/domain/access/second-factor.ts';
 import { codeOf, fromBase32, stepOf } from '../../src/domain/access/totp.ts';
 import { accountId } from '../../src/domain/accounts/accounts.ts';
 import { createConnectors } from '../../src/domain/sending/connectors.ts';
-import { HELD } from '../../src/domain/sending/hold.ts';
 import { claimDeliveries } from '../../src/domain/webhooks/webhooks.ts';
 import { act, type ConsoleClient, createConsoleClient, signedIn } from '../support/console-client.ts';
 import { onOneEngine } from '../support/engines.ts';
@@ -87,25 +86,6 @@ onOneEngine("the operator's acts", (engine) => {
     assert.equal(done.location, '/console/queue?show=open&notice=decided&count=2');
     const again = await client.post('/console/queue', { act: 'submitted', id, confirmed: 'yes' });
     assert.match(again.location ?? '', /count=0$/);
-  });
-
-  test('messages that a restore holds are listed and decided without the others', async (t) => {
-    const { api, client } = await opened(t);
-    await act(api, 'message send', { params, body: { recipients: ['+27825550201', '+27825550202'], text: 'Hi' } });
-    await api.services.database.run(sql("update dispatch set state = 'needs-decision', reason = 'no answer'"), {});
-    await api.services.database.run(
-      sql(`update dispatch set reason = '${HELD}' where message_id = (select max(message_id) from dispatch)`),
-      {},
-    );
-    const shown = (await client.get('/console/queue?show=restored')).text;
-    assert.match(shown, /all 1 that match|may have been sent after the backup/);
-    assert.doesNotMatch(shown, /no answer/);
-    const question = await client.post('/console/queue', { act: 'not-submitted', scope: 'all', show: 'restored' });
-    assert.match(question.text, /Decide about 1 message: The carrier does not have it\?/);
-    const id = [...question.text.matchAll(/name="id" value="([^"]+)"/g)].map((match) => match[1] as string);
-    const done = await client.post('/console/queue', { act: 'not-submitted', show: 'restored', id, confirmed: 'yes' });
-    assert.equal(done.location, '/console/queue?show=restored&notice=decided&count=1');
-    assert.match((await client.get('/console/queue?show=open')).text, /no answer/);
   });
 
   test('the queue speaks of one message with an unknown outcome in the singular', async (t) => {
