@@ -9,6 +9,7 @@ const PACKAGES: Readonly<Record<string, string>> = {
   'python3-zeep': `/usr/bin/python3 -c 'import zeep'`,
   'mono-devel': 'command -v wsdl',
   chromium: 'chromium --version',
+  'firefox-esr': 'firefox-esr --version',
   'fonts-noto-core': 'ls /usr/share/fonts/truetype/noto/NotoSans-Regular.ttf',
   'fonts-noto-cjk': 'ls /usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc',
   'fonts-noto-color-emoji': 'ls /usr/share/fonts/truetype/noto/NotoColorEmoji.ttf',

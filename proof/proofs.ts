@@ -118,7 +118,7 @@ export const proofs: Readonly<Record<string, Proof>> = {
   },
   browser: {
     proves:
-      'Every page of the console and of the contract works in a real browser, wide and narrow, and is accessible.',
+      'Every page of the console and of the contract works in a real browser, wide and narrow, and is accessible; people’s daily tasks are done in Firefox too.',
     slice: ['proof/browser'],
   },
   deploy: {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe } from 'node:test';
 import type { Page } from 'playwright-core';
-import { inConsole, overflow } from '../../test/support/console-browser.ts';
+import { inConsole, inEachBrowser, overflow } from '../../test/support/console-browser.ts';
 import { act } from '../../test/support/console-client.ts';
 
 /** How the console is laid out, on a phone, on paper and with a keyboard. */
@@ -17,9 +17,9 @@ const ROWS_IN_VIEW = `[...document.querySelectorAll('tbody tr')].filter((row) =>
   return row.getBoundingClientRect().bottom <= end;
 }).length`;
 
-describe('layout of the console in Chromium', () => {
+describe('layout of the console', () => {
   for (const javaScriptEnabled of [true, false]) {
-    inConsole(
+    inEachBrowser(
       `messages are on the first screen of a phone, with the script ${javaScriptEnabled ? 'on' : 'off'}`,
       async ({ page, open, signIn }) => {
         await signIn({ username: 'acme' });
@@ -34,7 +34,7 @@ describe('layout of the console in Chromium', () => {
       { ...PHONE, javaScriptEnabled },
     );
 
-    inConsole(
+    inEachBrowser(
       `the bar of a phone leads to every screen, with the script ${javaScriptEnabled ? 'on' : 'off'}`,
       async ({ page, signIn }) => {
         await signIn({ username: 'acme' });
@@ -50,7 +50,7 @@ describe('layout of the console in Chromium', () => {
     );
   }
 
-  inConsole('a click on a row opens it, and a click on its box selects it', async ({ page, open, signIn }) => {
+  inEachBrowser('a click on a row opens it, and a click on its box selects it', async ({ page, open, signIn }) => {
     await signIn({ username: 'acme' });
     await open('/console/sent');
     await page.locator('tbody input[name=id]').first().click();
@@ -59,22 +59,59 @@ describe('layout of the console in Chromium', () => {
     await page.waitForURL(/\/console\/messages\/\d+$/);
   });
 
-  inConsole('a printed page shows the list as a table, without buttons and other controls', async (visit) => {
-    const { page, open, signIn } = visit;
-    await signIn({ username: 'acme' });
-    await open('/console/sent');
-    const rows = await shown(page, 'tbody tr');
-    await page.emulateMedia({ media: 'print' });
-    await page.setViewportSize({ width: 700, height: 900 });
-    for (const hidden of ['.side', '.top', '.bar', '.filters', 'tbody input', '.btn']) {
-      assert.equal(await shown(page, hidden), 0, hidden);
+  // Firefox does not let other programs choose the medium.
+  inConsole(
+    'a printed page shows the list as a table, without buttons and other controls',
+    async ({ page, open, signIn }) => {
+      await signIn({ username: 'acme' });
+      await open('/console/sent');
+      const rows = await shown(page, 'tbody tr');
+      await page.emulateMedia({ media: 'print' });
+      await page.setViewportSize({ width: 700, height: 900 });
+      for (const hidden of ['.side', '.top', '.bar', '.filters', 'tbody input', '.btn']) {
+        assert.equal(await shown(page, hidden), 0, hidden);
+      }
+      assert.equal(await shown(page, 'tbody tr'), rows);
+      assert.equal(await shown(page, '.zone-line'), 1);
+      assert.equal(await page.evaluate("getComputedStyle(document.querySelector('tbody tr')).display"), 'table-row');
+    },
+  );
+
+  inEachBrowser(
+    'counts and times are written as in the language of the browser, and texts as people wrote them',
+    async ({ page, open, signIn, api }) => {
+      const params = { username: 'acme' };
+      await act(api, 'inbox receive', { params, body: { text: 'I have 1,234 reasons', sender: '+27825550201' } });
+      await signIn(params);
+      await page.getByText('9.007.199.254.740.993').waitFor();
+      await page.getByText('I have 1,234 reasons').waitFor();
+      await open('/console/conversation?with=%2B27825550201');
+      await page
+        .locator('.thread .msg time', { hasText: /^\d\d:\d\d$/ })
+        .first()
+        .waitFor();
+      await page
+        .locator('.day time', { hasText: /heute|\d\. [A-ZÄ]/ })
+        .first()
+        .waitFor();
+    },
+    { locale: 'de-DE' },
+  );
+
+  inEachBrowser('a page of conversations is as long as its window', async ({ page, open, signIn, api }) => {
+    for (let number = 100; number < 140; number += 1) {
+      const body = { text: 'hello', sender: `+27825550${number}` };
+      await act(api, 'inbox receive', { params: { username: 'acme' }, body });
     }
-    assert.equal(await shown(page, 'tbody tr'), rows);
-    assert.equal(await shown(page, '.zone-line'), 1);
-    assert.equal(await page.evaluate("getComputedStyle(document.querySelector('tbody tr')).display"), 'table-row');
+    await signIn({ username: 'acme' });
+    for (const path of ['conversations', 'conversation?with=%2B27825550120']) {
+      await open(`/console/${path}`);
+      const over = 'document.documentElement.scrollHeight - document.documentElement.clientHeight';
+      assert.ok((await page.evaluate<number>(over)) <= 0, path);
+    }
   });
 
-  inConsole('Undo makes marked messages unread again, and the count in the title follows', async (visit) => {
+  inEachBrowser('Undo makes marked messages unread again, and the count in the title follows', async (visit) => {
     const { page, open, signIn } = visit;
     await signIn({ username: 'acme' });
     await open('/console/inbox');
@@ -89,7 +126,7 @@ describe('layout of the console in Chromium', () => {
     assert.equal(await page.title(), before);
   });
 
-  inConsole('the count of unread messages changes in the title and the navigation by itself', async (visit) => {
+  inEachBrowser('the count of unread messages changes in the title and the navigation by itself', async (visit) => {
     const { page, signIn, api } = visit;
     await signIn({ username: 'acme' });
     const [, count = ''] = /^\((\d+)\)/.exec(await page.title()) ?? [];
@@ -98,7 +135,7 @@ describe('layout of the console in Chromium', () => {
     assert.match(await page.title(), new RegExp(`^\\(${Number(count) + 1}\\) Overview`));
   });
 
-  inConsole(
+  inEachBrowser(
     'the page says that the server does not answer, and removes the note when it answers again',
     async ({ page, open, signIn }) => {
       await signIn({ username: 'acme' });
@@ -111,7 +148,7 @@ describe('layout of the console in Chromium', () => {
     { allowedErrors: /ERR_INTERNET_DISCONNECTED/ },
   );
 
-  inConsole('no screen scrolls sideways between the widths of phones and of wide screens', async (visit) => {
+  inEachBrowser('no screen scrolls sideways between the widths of phones and of wide screens', async (visit) => {
     const { page, open, signIn } = visit;
     await signIn({ username: 'acme' });
     for (const path of ['/console/', '/console/inbox', '/console/compose', '/console/access']) {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe } from 'node:test';
 import type { Page } from 'playwright-core';
-import { barriers, inConsole, overflow, type Visit } from '../../test/support/console-browser.ts';
+import { barriers, inEachBrowser, inOne, overflow, type Visit } from '../../test/support/console-browser.ts';
 import { act } from '../../test/support/console-client.ts';
 import { CUSTOMER_SCREENS, OPERATOR_SCREENS } from '../../test/support/screens.ts';
 
@@ -54,9 +54,18 @@ const TASKS: Readonly<Record<string, readonly [pages: number, work: (visit: Visi
   ],
 };
 
+const TABLET = { viewport: { width: 768, height: 1024 } };
+const DARK_PHONE = { viewport: { width: 390, height: 844 }, colorScheme: 'dark' } as const;
+const LOOKS = [
+  ['Chromium', 'a tablet', TABLET, undefined],
+  ['Chromium', 'a dark tablet', { ...TABLET, colorScheme: 'dark' }, ['color-contrast']],
+  ['Firefox', 'a tablet', TABLET, undefined],
+  ['Firefox', 'a dark phone', DARK_PHONE, undefined],
+] as const;
+
 describe('tasks of the console', () => {
   for (const [task, [most, work]] of Object.entries(TASKS)) {
-    inConsole(`${task} takes ${most} pages`, async (visit) => {
+    inEachBrowser(`${task} takes ${most} pages`, async (visit) => {
       const { page, signIn, api } = visit;
       const body = { sender: '+27825550201', text: 'Are you open?' };
       await act(api, 'inbox receive', { params, body });
@@ -67,8 +76,8 @@ describe('tasks of the console', () => {
     });
   }
 
-  inConsole('to mend a wrong row of an import takes 2 pages', mendRow);
-  inConsole('500 messages are scheduled and cancelled as one with 4 pages', scheduleMany);
+  inEachBrowser('to mend a wrong row of an import takes 2 pages', mendRow);
+  inEachBrowser('500 messages are scheduled and cancelled as one with 4 pages', scheduleMany);
   everyScreen();
 });
 
@@ -104,23 +113,28 @@ async function scheduleMany({ page, open, signIn, api }: Visit): Promise<void> {
   assert.ok(pages() <= 4, `it took ${pages()} pages`);
 }
 
-/** The width between those of console.test.ts. */
+/** The width between those of console.test.ts, and how Firefox shows it. */
 function everyScreen(): void {
-  for (const [owner, paths] of [
-    [params, CUSTOMER_SCREENS],
-    [{ operator: 'ann' }, OPERATOR_SCREENS],
-  ] as const) {
-    inConsole(
-      `every screen of ${'username' in owner ? 'a customer' : 'an operator'} is accessible and fits a tablet`,
-      async ({ page, open, signIn }) => {
-        await signIn(owner);
-        for (const path of paths) {
-          await open(path);
-          assert.deepEqual(await barriers(page), [], path);
-          assert.ok((await overflow(page)) <= 0, `${path} is too wide`);
-        }
-      },
-      { viewport: { width: 768, height: 1024 } },
-    );
+  for (const [browser, name, look, rules] of LOOKS) {
+    for (const [owner, paths] of [
+      [params, CUSTOMER_SCREENS],
+      [{ operator: 'ann' }, OPERATOR_SCREENS],
+    ] as const) {
+      const who = 'username' in owner ? 'a customer' : 'an operator';
+      const behaviour = `every screen of ${who} is accessible and fits ${name}`;
+      inOne(
+        browser,
+        behaviour,
+        async ({ page, open, signIn }) => {
+          await signIn(owner);
+          for (const path of paths) {
+            await open(path);
+            assert.deepEqual(await barriers(page, rules), [], path);
+            assert.ok((await overflow(page)) <= 0, `${path} is too wide`);
+          }
+        },
+        look,
+      );
+    }
   }
 }

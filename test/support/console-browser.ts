@@ -4,13 +4,13 @@ import axe from 'axe-core';
 import { type Browser, type BrowserContextOptions, chromium as launcher, type Page } from 'playwright-core';
 import { linkFor } from './console-client.ts';
 import { engines } from './engines.ts';
+import { launchFirefox } from './firefox.ts';
 import { type OperatorApi, startOperatorApi } from './operator-api.ts';
-import { chromium, testWith } from './peers.ts';
+import { chromium, firefox, testWith } from './peers.ts';
 
 /** The console in a real browser. No page reports an error or asks another server. */
 
 const sqlite = engines[0] as (typeof engines)[number];
-const peer = chromium();
 const FLAGS = [
   '--no-sandbox',
   '--disable-gpu',
@@ -19,8 +19,24 @@ const FLAGS = [
   '--no-first-run',
 ];
 
-let launched: Promise<Browser> | undefined;
-after(async () => (await launched)?.close());
+const BROWSERS = {
+  Chromium: { peer: chromium(), launch: (executablePath: string) => launcher.launch({ executablePath, args: FLAGS }) },
+  Firefox: { peer: firefox(), launch: launchFirefox },
+} as const;
+type BrowserName = keyof typeof BROWSERS;
+
+const launched = new Map<string, Promise<Browser>>();
+after(async () => {
+  for (const browser of launched.values()) await (await browser).close();
+});
+
+/** A browser for all tests with these colours. Only Chromium can change them while it runs. */
+function browserOf(name: BrowserName, executablePath: string, isDark: boolean): Promise<Browser> {
+  const key = name === 'Firefox' && isDark ? 'dark Firefox' : name;
+  const browser = launched.get(key) ?? BROWSERS[name].launch(executablePath, isDark);
+  launched.set(key, browser);
+  return browser;
+}
 
 export interface Visit {
   readonly api: OperatorApi;
@@ -29,16 +45,29 @@ export interface Visit {
   signIn(owner: { username: string } | { operator: string }): Promise<void>;
 }
 
-export function inConsole(
+interface VisitOptions extends BrowserContextOptions {
+  readonly allowedErrors?: RegExp;
+}
+type Work = (visit: Visit) => Promise<void>;
+
+export const inConsole = (behaviour: string, work: Work, options?: VisitOptions): void =>
+  inOne('Chromium', behaviour, work, options);
+
+export function inEachBrowser(behaviour: string, work: Work, options?: VisitOptions): void {
+  for (const name of ['Chromium', 'Firefox'] as const) inOne(name, behaviour, work, options);
+}
+
+export function inOne(
+  browser: BrowserName,
   behaviour: string,
-  work: (visit: Visit) => Promise<void>,
-  options: BrowserContextOptions & { allowedErrors?: RegExp } = {},
+  work: Work,
+  { allowedErrors, ...options }: VisitOptions = {},
 ): void {
-  testWith(peer, behaviour, async (executablePath) => {
-    const { allowedErrors, ...contextOptions } = options;
-    launched ??= launcher.launch({ executablePath, args: FLAGS });
+  testWith(BROWSERS[browser].peer, `${browser}: ${behaviour}`, async (executablePath) => {
     const api = await startOperatorApi(sqlite);
-    const context = await (await launched).newContext(contextOptions);
+    const context = await (await browserOf(browser, executablePath, options.colorScheme === 'dark')).newContext(
+      options,
+    );
     try {
       const page = await context.newPage();
       page.setDefaultTimeout(60_000);

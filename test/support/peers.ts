@@ -15,6 +15,7 @@ const peer = (name: string, commands: string[], probe: string[]): Peer => ({
 });
 
 export const chromium = () => peer('chromium', ['/usr/bin/chromium', 'chromium'], ['--version']);
+export const firefox = () => peer('firefox-esr', ['/usr/bin/firefox-esr', 'firefox-esr'], ['--version']);
 export const curl = () => peer('curl', ['curl'], ['--version']);
 export const php = () => peer('php-soap', ['php'], ['-r', 'exit(extension_loaded("soap") ? 0 : 1);']);
 // The system's own first: where several are installed, the packages of the system belong to that one.

@@ -4,6 +4,7 @@ export const CUSTOMER_SCREENS: readonly string[] = [
   '/console/inbox',
   '/console/inbox?q=market&state=unread',
   '/console/conversations',
+  '/console/conversations?show=failed',
   '/console/conversation?with=%2B27825550201',
   '/console/search?q=0825550201',
   '/console/search?q=nobody',
