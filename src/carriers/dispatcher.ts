@@ -12,7 +12,7 @@ import type { WaysOut } from './ways-out.ts';
 
 /**
  * Claims messages of one connector, submits them and settles their results, over and over. Several
- * processes do the same and share the work through the database.
+ * services on one database do the same and share the work through it.
  */
 export interface Dispatcher {
   /** Looks for due messages at once. */

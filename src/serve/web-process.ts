@@ -11,8 +11,8 @@ import type { FailureReason } from './telemetry/credential-failures.ts';
 import { createFollowedLoad, onLoad, tellLoad, type WorkerLoad } from './worker-load.ts';
 
 /**
- * With workers, the web listener runs in its own process, so that a long list there delays no call.
- * The primary process starts it, and restarts it when it dies.
+ * With workers, the web listener and the dispatchers run in their own process, so that a long list
+ * there delays no call. The primary process starts it, and restarts it when it dies.
  */
 export interface WebProcess extends Supervisor {
   /** Undefined if it serves nothing, because it has not started or its port is taken. */

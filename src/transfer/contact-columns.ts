@@ -4,8 +4,8 @@
  * API guess nothing: their files come from programs.
  */
 
-export const CONTACT_FIELDS = ['mobile', 'name', 'surname', 'group'] as const;
-export type ContactField = (typeof CONTACT_FIELDS)[number];
+export const FILE_FIELDS = ['mobile', 'name', 'surname', 'group'] as const;
+export type ContactField = (typeof FILE_FIELDS)[number];
 
 /**
  * The surest words come first. `nom`, `name` and `naam` are the surname where another column has
@@ -57,7 +57,7 @@ export function guessColumns(headers: readonly string[]): Partial<Record<Contact
   const names = headers.map(folded);
   const taken = new Set<number>();
   const found: Partial<Record<ContactField, number>> = {};
-  for (const field of CONTACT_FIELDS) {
+  for (const field of FILE_FIELDS) {
     const words = WORDS[field].flatMap((line) => line.split(', '));
     const indexes = words.map((word) => names.findIndex((name, index) => name === word && !taken.has(index)));
     const index = indexes.find((each) => each >= 0);

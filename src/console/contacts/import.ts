@@ -6,7 +6,7 @@ import { Problem, toProblem } from '../../base/problem.ts';
 import { CONTACT_TEXT_LENGTH_MAX } from '../../domain/contacts/contacts.ts';
 import type { Output } from '../../operator/action.ts';
 import { contactImport } from '../../operator/actions/contacts/files.ts';
-import { CONTACT_FIELDS, type ContactField, guessColumns } from '../../transfer/contact-columns.ts';
+import { type ContactField, FILE_FIELDS, guessColumns } from '../../transfer/contact-columns.ts';
 import { type Mend, mended } from '../../transfer/contact-csv.ts';
 import { CSV_BYTES_MAX, LIKE_A_NUMBER, readHeader, readRows } from '../../transfer/csv.ts';
 import { readWorkbook } from '../../transfer/workbook.ts';
@@ -139,7 +139,7 @@ function guessByContent(first: readonly string[]): Columns {
 
 function columnsIn(form: Form, nameOf: (field: ContactField) => string): Columns {
   const columns: Columns = {};
-  for (const field of CONTACT_FIELDS) {
+  for (const field of FILE_FIELDS) {
     const value = form.text(nameOf(field));
     if (/^\d{1,2}$/.test(value)) columns[field] = Number(value);
   }
@@ -174,7 +174,7 @@ const queryOf = (
   dry_run: String(isDryRun),
   skip_bad: 'true',
   no_header: String(!hasHeader),
-  columns: CONTACT_FIELDS.map(
+  columns: FILE_FIELDS.map(
     (field) => `${field}:${columns[field] === undefined ? '-' : `#${columns[field] + 1}`}`,
   ).join(),
   ...(form.text('group') === '' ? {} : { group: form.text('group') }),
@@ -217,7 +217,7 @@ async function checkPage(
   const choices = first.map(
     (cell, index) => [String(index), hasHeader && cell !== '' ? cell : columnName(index, cell)] as const,
   );
-  const mapping = CONTACT_FIELDS.map((field) =>
+  const mapping = FILE_FIELDS.map((field) =>
     select({
       name: `column-${field}`,
       label: texts.fields[field],
@@ -227,7 +227,7 @@ async function checkPage(
   );
   const groupNames = groups.map(({ id, name: groupName }) => [String(id), groupName ?? String(id)] as const);
   const groupChoices: (readonly [string, string])[] = [['', texts.noGroup], ...groupNames];
-  const mapped = CONTACT_FIELDS.flatMap((field) =>
+  const mapped = FILE_FIELDS.flatMap((field) =>
     columns[field] === undefined ? [] : [[`mapped-${field}`, String(columns[field])]],
   );
   const kept = {

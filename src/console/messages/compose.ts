@@ -172,9 +172,9 @@ ${panel({ title: texts.to, content: to })}${panel({ title: texts.text, content: 
 }
 
 /** The fields that a text may have: columns of the file, and what contacts have. */
-const CONTACT_FIELDS = ['first name', 'last name', 'full name', 'mobile'];
+const TEXT_FIELDS = ['first name', 'last name', 'full name', 'mobile'];
 const fieldsSaid = ({ fileColumns }: Typed): Html =>
-  html`<details class="fold"><summary>${texts.fields} <code>((first name))</code> …</summary><p>${[...columnsOf(fileColumns), ...CONTACT_FIELDS].map((name) => html`<code data-copy>((${name}))</code> `)}</p><p class="hint">${texts.fieldsHint}</p></details>`;
+  html`<details class="fold"><summary>${texts.fields} <code>((first name))</code> …</summary><p>${[...columnsOf(fileColumns), ...TEXT_FIELDS].map((name) => html`<code data-copy>((${name}))</code> `)}</p><p class="hint">${texts.fieldsHint}</p></details>`;
 
 /** The picker is within the form, so that nothing that was typed is lost. */
 const templatePicker = (templates: readonly { readonly position: bigint; readonly text: string }[]): Html =>

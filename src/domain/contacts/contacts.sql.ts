@@ -8,12 +8,14 @@ import { statement } from '../../store/statement.ts';
  * `putContact` and `setContact` below, and into `ContactFields` of contacts.ts. Other places, all
  * in src:
  *
- * - API and console: `operator/actions/contacts/contacts.ts`, `console/contacts/contacts.ts`, and
- *   `operator/actions/accounts/persons.ts`, which shows what is stored of a person
+ * - API and console: `operator/actions/contacts/contacts.ts`, whose schema persons.ts uses too, and
+ *   `console/contacts/contacts.ts`
  * - archives: `transfer/account-json.ts`
  * - files of contacts: `transfer/contact-columns.ts`, `transfer/contact-csv.ts`,
  *   `domain/contacts/contact-import.ts`, `console/contacts/import.ts`
- * - texts with fields: `contactValues` in `sms/fields.ts`
+ * - texts with fields: `contactValues` in `sms/fields.ts`, `TEXT_FIELDS` in
+ *   `console/messages/compose.ts`
+ * - beside a conversation: `aboutPane` in `console/messages/conversation.ts`
  * - copies of an old server: `migration/old-server/old-profile.ts`,
  *   `migration/copy/account-copy.ts`, `migration/copy/check.ts`
  * - the search, if it is to find the field: the documents in `domain/search/search.sql.ts`, and the

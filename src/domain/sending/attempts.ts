@@ -17,7 +17,7 @@ export interface MessageKey {
 const TAG_BYTES = 5;
 export const tagOf = ({ account, id }: MessageKey): string =>
   createHash('sha256').update(`${account}/${id}`).digest().toString('hex', 0, TAG_BYTES);
-/** The beginning of the ids of attempts of this time. */
+/** The beginning of the ids of attempts of this time: 12 hexadecimal digits of milliseconds. */
 export const timeOfAttempts = (at: number): string => Math.max(0, at).toString(16).padStart(12, '0');
 const TAG_BEGIN = timeOfAttempts(0).length;
 /** The ids of attempts of another time for the same message are between these. */

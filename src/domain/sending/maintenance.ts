@@ -219,8 +219,6 @@ async function storeIncomplete(incoming: IncomingMaintenance, isStopping: () => 
   return stored;
 }
 
-/** Attempt ids begin with their time: 12 hexadecimal digits of milliseconds. */
-
 async function silence(database: Database, rows: readonly sql.SilentRow[], now: number): Promise<void> {
   const byAccount = Map.groupBy(rows, ({ account_id }) => account_id);
   await eachAccount(database, byAccount.keys(), (queries, account) => {

@@ -94,5 +94,11 @@ export async function startWeb(
   }
   address = server.address;
   log.info({ web: server.address, pid: process.pid }, "serving the console and the operator's API");
-  return server;
+  return {
+    address,
+    async close() {
+      await server.close();
+      await callbacks.stop();
+    },
+  };
 }

@@ -167,7 +167,7 @@ export const contactExport = downloadAction({
   accountTokens: true,
   path: '/accounts/{username}/contacts.csv',
   summary: 'Export contacts as CSV.',
-  description: `${guardNote} The file can be imported again and gives the same contacts.`,
+  description: `${guardNote} The file can be imported again and gives the same contacts, without their notes.`,
   params: accountParams,
   download: { mediaType: 'text/csv', fileName: 'contacts.csv' },
   problems: ['not-found'],
