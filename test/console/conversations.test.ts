@@ -64,7 +64,10 @@ onEveryEngine('conversations of the console', (engine) => {
     await client.post('/console/conversation', { with: '+27825550201', act: 'read' });
     assert.deepEqual(await shown('unread'), ['2']);
     assert.doesNotMatch((await client.get(path)).text, /Mark as read/);
-    assert.match((await client.get('/console/conversations?show=failed&list=0.x')).text, /No conversation ends with a message that failed/);
+    assert.match(
+      (await client.get('/console/conversations?show=failed&list=0.x')).text,
+      /No conversation ends with a message that failed/,
+    );
   });
 
   test('beside a conversation stand the group, what is scheduled next, and whether the number is on the blacklist', async (t) => {

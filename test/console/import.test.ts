@@ -58,7 +58,10 @@ onOneEngine('the import of contacts in the console', (engine) => {
     const page = await uploaded(client, new File([rows.join('\n')], 'patients.csv'));
     assert.equal(page.status, 200, page.text);
     assert.match(page.text, /“patients\.csv” has 4 rows/);
-    assert.match(page.text, /Naledi Jacobs.*<bdi class="num">825550304<\/bdi>.*name="mend-2-mobile" value="0825550304"/s);
+    assert.match(
+      page.text,
+      /Naledi Jacobs.*<bdi class="num">825550304<\/bdi>.*name="mend-2-mobile" value="0825550304"/s,
+    );
     assert.match(page.text, /digits are lost/);
     assert.match(page.text, />Import 2 rows</);
     const still = await client.post(
