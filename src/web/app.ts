@@ -8,7 +8,7 @@ import { createReference } from '../operator/reference.ts';
 import { firstPage, page, protection } from './page.ts';
 import { createReceiving, type Receiving } from './receiving.ts';
 
-/** What the web listener serves: the operator's API, its reference, the console, callbacks, health. */
+/** What the web listener serves: the operator's API and its reference, console, callbacks, health. */
 export interface WebParts {
   readonly api: Api;
   readonly console: Console;
