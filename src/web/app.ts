@@ -8,7 +8,7 @@ import { createReference } from '../operator/reference.ts';
 import { firstPage, page, protection } from './page.ts';
 import { createReceiving, type Receiving } from './receiving.ts';
 
-/** What the web listener serves: the operator's API and its reference, console, callbacks, health. */
+/** The operator's API and its reference, the console, carriers' callbacks, and health. */
 export interface WebParts {
   readonly api: Api;
   readonly console: Console;
