@@ -76,7 +76,7 @@ export class Domain {
 
   get searchEverywhere() {
     const { database, defaultRegion } = this.#services;
-    return createSearchEverywhere(database, defaultRegion);
+    return createSearchEverywhere(database, this.region, defaultRegion);
   }
 
   get conversations() {

@@ -2,6 +2,7 @@ import { type Html, html } from '../../base/html.ts';
 import { addAuditEntry } from '../../domain/accounts/audit.ts';
 import type { FoundEverywhere, PositionEverywhere } from '../../domain/search/everywhere.ts';
 import { accountList } from '../../operator/actions/accounts/accounts.ts';
+import { type ContactNames, contactNamesOf } from '../contacts/contact-names.ts';
 import { addressWith, onOff, table } from '../lists.ts';
 import { statusCell } from '../messages/status-cell.ts';
 import { get, type PageRequest, page, type View } from '../page-request.ts';
@@ -16,7 +17,7 @@ const texts = {
   readAs: (kinds: string) => `Read as ${kinds}, and looked up in all accounts, of all time`,
   kinds: { number: 'a number', id: 'the id of a message', reference: 'a reference' },
   messages: 'Messages',
-  columns: ['Number', 'Account', 'Text', 'State', 'When'],
+  columns: ['Person', 'Account', 'Text', 'State', 'When'],
   accounts: 'Accounts',
   accountColumns: ['Account', 'State'],
   enabled: 'Enabled',
@@ -26,6 +27,8 @@ const texts = {
   none: (words: string) => `Nothing was found for “${words}”.`,
   noneHint:
     'All messages of all accounts were looked through for this number, id or reference, and all accounts for this name.',
+  incomplete:
+    'Some messages are not in the index yet, so they may be missing here. They are being added. Look again in a minute.',
   failed: 'The newest one did not arrive.',
   why: 'Why it did not arrive',
   canLook: 'You can look for',
@@ -69,15 +72,21 @@ function stateOf({ message: { kind, status } }: FoundEverywhere): Cell {
   return kind === 'scheduled' ? chip('wait', 'calendar', texts.scheduled) : statusCell(status);
 }
 
-function messageTable({ zone }: PageRequest, found: readonly FoundEverywhere[]): Html {
+async function messageTable(request: PageRequest, found: readonly FoundEverywhere[]): Promise<Html> {
+  const names = new Map<bigint, ContactNames>();
+  for (const [account, own] of Map.groupBy(found, ({ account }) => account)) {
+    const numbers = own.map(({ message }) => message.number);
+    names.set(account, await contactNamesOf(request, account, numbers));
+  }
+  const nameOf = ({ account, message }: FoundEverywhere) => names.get(account)?.(message.number) ?? null;
   const rows = found.map((each) => ({
     key: `${each.username}/${each.message.kind}${each.message.id}`,
     cells: [
-      person(each.message.number, null, linkOf(each)),
+      person(each.message.number, nameOf(each), linkOf(each)),
       html`<a href="${baseOf(each.username)}"><bdi>${each.username}</bdi></a>`,
       clamped(each.message.text),
       stateOf(each),
-      time(each.message.at, zone),
+      time(each.message.at, request.zone),
     ],
   }));
   return panel({
@@ -133,13 +142,14 @@ const show = async (request: PageRequest): Promise<View> => {
   const words = (query.get('q') ?? '').trim().slice(0, LENGTH_MAX);
   if (words === '') return page(texts.plainTitle, html`${head(texts.plainTitle)}${canLook()}`, { current: 'search' });
   const after = readPosition(query.get('after'));
-  const { found, next, readAs } = await domain.searchEverywhere(words, after);
+  const { found, next, isComplete, readAs } = await domain.searchEverywhere(words, after);
   await noteSearch(request, readAs);
   const accounts = after ? null : await accountsOf(request, words);
   const nothing = found.length === 0 && !accounts && next === null && !after;
+  const missing = isComplete ? '' : note('wait', texts.incomplete);
   const kinds = readAs.map((kind) => texts.kinds[kind]).join(', ');
-  const main = html`${head(html`<bdi>${texts.title(words)}</bdi>`, texts.readAs(kinds))}${newestFailure(found)}
-${accounts ?? ''}${found.length > 0 ? messageTable(request, found) : ''}${nothing ? empty(texts.none(words), texts.noneHint, '', 'search') : ''}${pages(request, next)}
+  const main = html`${head(html`<bdi>${texts.title(words)}</bdi>`, texts.readAs(kinds))}${missing}${newestFailure(found)}
+${accounts ?? ''}${found.length > 0 ? await messageTable(request, found) : ''}${nothing ? empty(texts.none(words), isComplete ? texts.noneHint : '', '', 'search') : ''}${pages(request, next)}
 ${canLook()}`;
   return page(texts.title(words), main, { current: 'search' });
 };

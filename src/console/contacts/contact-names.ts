@@ -6,13 +6,17 @@ import type { Cell } from '../words.ts';
 /** The names of numbers among the account's contacts. All are looked up at once. */
 export type ContactNames = (number: string | null) => string | null;
 
-export async function contactNames(
-  { services, domain, account }: PageRequest,
+export const contactNames = (request: PageRequest, numbers: readonly (string | null)[]): Promise<ContactNames> =>
+  contactNamesOf(request, request.account.id, numbers);
+
+export async function contactNamesOf(
+  { services, domain }: Pick<PageRequest, 'services' | 'domain'>,
+  account: bigint,
   numbers: readonly (string | null)[],
 ): Promise<ContactNames> {
   const contacts = createContacts(services.database, domain.region);
   const found = await contacts.withSameNumbers(
-    account.id,
+    account,
     numbers.flatMap((number) => (number === null ? [] : [number])),
   );
   const names = new Map<string, string>();

@@ -2,12 +2,14 @@ import { sameNumber } from '../../sms/numbers.ts';
 import { LAST } from '../../store/cursor.ts';
 import type { Database } from '../../store/database.ts';
 import { effectiveRegion, findAccount, type StoredAccount } from '../accounts/accounts.ts';
+import { createIndexer, type RegionOf } from './indexer.ts';
 import * as sql from './search.sql.ts';
 import { type FoundMessage, isNumber, keyOf, load, type Position } from './search.ts';
 import { idToken, numberToken, referenceToken } from './tokens.ts';
 
 /** For operators: finds a number, an id or a reference in all accounts, newest first. */
 export interface FoundEverywhere {
+  readonly account: bigint;
   readonly username: string;
   readonly message: FoundMessage;
 }
@@ -17,6 +19,8 @@ export interface PositionEverywhere extends Position {
 export interface Everywhere {
   readonly found: readonly FoundEverywhere[];
   readonly next: PositionEverywhere | null;
+  /** False if some messages are not in the index yet, so that they may be missing. */
+  readonly isComplete: boolean;
   /** How the words were read. */
   readonly readAs: readonly ('number' | 'id' | 'reference')[];
 }
@@ -25,10 +29,12 @@ const PAGE = 50;
 const NUMBER_DIGITS = 6;
 const START: PositionEverywhere = { at: LAST.at, account: LAST.id, kind: 9, id: LAST.id };
 
-export function createSearchEverywhere(database: Database, defaultRegion: string | null) {
+export function createSearchEverywhere(database: Database, regionOf: RegionOf, defaultRegion: string | null) {
+  const indexer = createIndexer(database, regionOf);
   return async (text: string, after: PositionEverywhere = START): Promise<Everywhere> => {
     const trimmed = text.trim();
-    if (trimmed === '') return { found: [], next: null, readAs: [] };
+    if (trimmed === '') return { found: [], next: null, isComplete: true, readAs: [] };
+    const isComplete = await indexer.catchUpEverywhere();
     const isPhone = isNumber(trimmed) && trimmed.replace(/\D/g, '').length >= NUMBER_DIGITS;
     const isId = /^\d{1,19}$/.test(trimmed);
     const reference = referenceToken(trimmed);
@@ -47,12 +53,13 @@ export function createSearchEverywhere(database: Database, defaultRegion: string
       const messages = await load(database, id, own);
       for (const place of own) {
         const message = messages.get(keyOf(place));
-        if (message && isWanted(message)) found.push({ username: account.username, message, place });
+        if (message && isWanted(message)) found.push({ account: id, username: account.username, message, place });
       }
     }
     return {
       found: found.sort((one, other) => byTime(one.place, other.place)),
       next: positions.length > PAGE ? (shown.at(-1) ?? null) : null,
+      isComplete,
       readAs: [...(isPhone ? (['number'] as const) : []), ...(isId ? (['id'] as const) : []), 'reference'],
     };
   };

@@ -60,6 +60,16 @@ export function createIndexer(database: Database, regionOf: RegionOf) {
       return left === undefined && (await database.first(sql.backfill, { account })) === undefined;
     },
 
+    /** The same for all accounts, beginning with the one whose id is the lowest. */
+    async catchUpEverywhere(): Promise<boolean> {
+      let left = await database.first(sql.nextChanged, { after: -1n });
+      for (let done = 0; left && done < BEFORE_SEARCH_MAX; done += BATCH) {
+        await indexSome(left.account_id);
+        left = await database.first(sql.nextChanged, { after: -1n });
+      }
+      return left === undefined && (await database.first(sql.nextBackfill, { after: -1n })) === undefined;
+    },
+
     /** Indexes everything that has changed, then what was there before the index. */
     async run(sleep: (ms: number) => Promise<void>, isStopping: () => boolean = () => false): Promise<void> {
       await eachAccount(sql.nextChanged, async (account) => (await indexSome(account)) > 0);
