@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -11,18 +11,8 @@ import { faults } from './faults.ts';
  * its name, or whose number it is.
  */
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-const COPIED = [
-  'bin',
-  'columba',
-  'docs',
-  'examples',
-  'package.json',
-  'package-lock.json',
-  'proof',
-  'src',
-  'test',
-  'tools',
-];
+/** Everything but what is made: tests read documents, examples and packages too. */
+const NOT_COPIED = ['.git', 'node_modules', 'build', 'dist'];
 const print = (line: string) => void process.stdout.write(`${line}\n`);
 
 const parts = process.argv.slice(2);
@@ -31,7 +21,8 @@ const isChosen = (file: string, number: number) =>
 
 const copy = mkdtempSync(join(tmpdir(), 'columba-mutations-'));
 process.once('exit', () => rmSync(copy, { recursive: true, force: true }));
-for (const name of COPIED) cpSync(join(ROOT, name), join(copy, name), { recursive: true });
+for (const name of readdirSync(ROOT).filter((each) => !NOT_COPIED.includes(each)))
+  cpSync(join(ROOT, name), join(copy, name), { recursive: true });
 symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
 
 /**
