@@ -71,6 +71,22 @@ onEveryEngine('Idempotency-Keys', (engine) => {
     assert.equal((await call()).status, 201);
   });
 
+  test('a key is not taken over when its slow request has stored its answer after somebody saw it in progress', async () => {
+    const { database, now } = api.services;
+    const slow = await claimKey(database, 'slow', 'f', now());
+    assert.ok('claim' in slow);
+    const late: typeof database = {
+      ...database,
+      first: async (statement, parameters) => {
+        const seen = await database.first(statement, parameters);
+        await storeAnswer(database, slow, { status: 202, answer: 'done' });
+        return seen;
+      },
+    };
+    await assert.rejects(claimKey(late, 'slow', 'f', now() + 120_000), { kind: 'conflict' });
+    assert.deepEqual(await claimKey(database, 'slow', 'f', now() + 120_000), { status: 202, answer: 'done' });
+  });
+
   test('a request in progress is answered 409 with Retry-After', async () => {
     const { id, token } = await api.addToken(['accounts']);
     const { database, now } = api.services;

@@ -28,18 +28,22 @@ export const claimKey = statement<{
    on conflict (key_hash) do nothing`,
   { affects: 'none' },
 );
-/** Takes over a claim whose process has died, or a key whose answer is too old. */
+/**
+ * Takes over a claim whose process has died, or a key whose answer is too old, if it is still as it
+ * was seen: the claim that seemed dead may have stored its answer meanwhile. No status is 0.
+ */
 export const takeOverKey = statement<{
   key: string;
   fingerprint: string;
   claim: string;
   claimedAt: number;
   oldClaim: string;
+  oldStatus: bigint;
 }>(
   'idempotency.takeOver',
   `update idempotency
    set fingerprint = :fingerprint, claim = :claim, claimed_at = :claimedAt, status = null, answer = null, bytes = null
-   where key_hash = :key and claim = :oldClaim`,
+   where key_hash = :key and claim = :oldClaim and coalesce(status, 0) = :oldStatus`,
   { affects: 'none' },
 );
 export const storeAnswer = statement<{ key: string; claim: string; status: number; answer: string; bytes: number }>(

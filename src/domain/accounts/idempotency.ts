@@ -44,7 +44,8 @@ export async function claimKey(
   const age = now - Number(found.claimed_at);
   const isFree = found.status === null && (age >= CLAIM_MS || isProcessGone(found.claim));
   if (age >= KEPT_MS || isFree) {
-    const change = { key, fingerprint, claim, claimedAt: now, oldClaim: found.claim };
+    const old = { oldClaim: found.claim, oldStatus: found.status ?? 0n };
+    const change = { key, fingerprint, claim, claimedAt: now, ...old };
     if ((await database.run(sql.takeOverKey, change)) > 0) return { key, claim };
     throw inProgress(0);
   }
