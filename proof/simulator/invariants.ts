@@ -34,7 +34,7 @@ const WAITING = `
   select 'was given up before its lease had ended', account_id, message_id, attempts from dispatch
     where state = 'unknown-outcome' and reason = '${LEASE_OVER}' and due_at - ${TIMES.unknownOutcomeMs + TIMES.leaseMs} <
       (select max(submitted_at) from attempt where attempt.account_id = dispatch.account_id
-        and attempt.message_id = dispatch.message_id)`;
+        and attempt.message_id = dispatch.message_id and attempt.attempt = dispatch.attempts)`;
 const UNKNOWN = `select dispatch.account_id, dispatch.message_id, attempts, text, parts, reason from dispatch
   join sent on sent.account_id = dispatch.account_id and sent.message_id = dispatch.message_id
   where dispatch.state in ('unknown-outcome', 'needs-decision')`;
