@@ -16,7 +16,7 @@ export interface Storage {
   closeObserver(): void;
   /** The process is dead, and its connections end. */
   closeOf(owner: Owner): void;
-  /** Every process is gone. What was acknowledged is there afterwards. */
+  /** Every process is gone. Acknowledged writes are there afterwards. */
   losePower(): void;
   /** Whether a refusal of this kind can meet this statement. */
   canRefuse(code: number, text: string): boolean;

@@ -6,6 +6,7 @@ import { NO_ANSWER, refusalOf } from '../../src/carriers/submissions.ts';
 import { createOutboundRoutes } from '../../src/domain/outbound/routes.ts';
 import { onOneEngine } from '../support/engines.ts';
 import { LOOPBACK, openGateway, until } from '../support/gateway.ts';
+import { ROUTE, way } from '../support/outbound-route.ts';
 
 const DOWN: SubmitResult = { kind: 'temporary', reason: 'connection refused', connectorDown: true };
 const TAKEN: SubmitResult = { kind: 'accepted', gatewayId: null };
@@ -29,22 +30,6 @@ function carriers(answers: Record<string, (recipient: string) => SubmitResult>) 
   const ofFile = NAMES.map((name) => ({ ...LOOPBACK, name, isDefault: name === 'loopback' }));
   return { submitted, create, ofFile };
 }
-
-const way = (connector: string) => ({ connector, weight: 1, price: 1, cost: null, ifRefused: [] });
-const ROUTE = {
-  name: 'r',
-  priority: 0,
-  username: null,
-  tag: null,
-  prefixes: [],
-  senders: [],
-  senderPool: [],
-  hours: null,
-  from: null,
-  until: null,
-  mode: 'order' as const,
-  onThrottle: 'wait' as const,
-};
 
 onOneEngine('routing to carriers', (engine) => {
   test('messages pass over a carrier that is down, are each accepted once by the next one, and are counted by the route', async (t) => {

@@ -13,7 +13,7 @@ const plainText = (text: string): string =>
     .trim()
     .toLowerCase();
 
-/** What is wrong with a statement, seen from a database that is spread by account; empty where nothing is. */
+/** The reasons why a statement does not fit a database that is spread by account; empty if it fits. */
 export function strayings({ text }: StatementText, tables: readonly string[]): string[] {
   const plain = plainText(text);
   if (plain.startsWith('insert')) return insertStrayings(plain);

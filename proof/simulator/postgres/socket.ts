@@ -223,8 +223,9 @@ export function endConnectionsOf(owner: Owner): void {
   for (const socket of [...open]) if (socket.owner === owner) socket.destroy();
 }
 
-/** Those that the server has not answered, and all that are open. */
+/** The connections with a statement that the server has not answered yet. */
 export const asked = (): SimulatedSocket[] => [...open].filter(({ isAsked }) => isAsked);
+/** The server's processes of all open connections. */
 export const sessions = (): ReadonlySet<number> =>
   new Set([...open].flatMap(({ pid }) => (pid === undefined ? [] : [pid])));
 

@@ -1,6 +1,6 @@
 import { statement } from '../../store/statement.ts';
 
-/** What was written in the console and is not sent yet: see schema/sending.ts. */
+/** A message that was written in the console and is not sent yet: see schema/sending.ts. */
 type Draft = { account: bigint; id: string };
 
 export const saveDraft = statement<Draft & { owner: string; at: number; bytes: number; content: string }>(

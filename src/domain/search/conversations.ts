@@ -32,7 +32,7 @@ export interface Conversations {
 export interface Thread {
   /** The newest messages before the position, oldest first. */
   readonly messages: readonly FoundMessage[];
-  /** What is scheduled for the number, the latest first, if the newest messages were asked for. */
+  /** Scheduled messages to the number, the latest first, if the newest messages were asked for. */
   readonly scheduled: readonly FoundMessage[];
   /** Where earlier messages are; null if these are all. */
   readonly earlier: Position | null;

@@ -5,25 +5,10 @@ import { createConnectors } from '../../../src/domain/sending/connectors.ts';
 import { leaveConnector, wayStates } from '../../../src/domain/sending/ways.ts';
 import { onOneEngine } from '../../support/engines.ts';
 import { sql } from '../../support/opened-database.ts';
+import { ROUTE, way } from '../../support/outbound-route.ts';
 import { MINUTE, openSending } from '../../support/sending.ts';
 
 const NAMES = ['loopback', 'a', 'b'];
-const way = (connector: string) => ({ connector, weight: 1, price: 1, cost: null, ifRefused: [] });
-const ROUTE = {
-  name: 'r',
-  priority: 0,
-  username: null,
-  tag: null,
-  prefixes: [],
-  senders: [],
-  senderPool: [],
-  hours: null,
-  from: null,
-  until: null,
-  ways: [way('a'), way('b')],
-  mode: 'order' as const,
-  onThrottle: 'wait' as const,
-};
 const ways = sql<Record<string, never>, { state: string; way: string }>('select state, way from dispatch');
 
 onOneEngine('a connector that takes nothing', (engine) => {
@@ -41,7 +26,7 @@ onOneEngine('a connector that takes nothing', (engine) => {
       }
       const routes = createOutboundRoutes(database, now);
       const known = NAMES.map((each) => ({ name: each, urls: [] }));
-      await routes.put(ROUTE, known, 'https://sms.example');
+      await routes.put({ ...ROUTE, ways: [way('a'), way('b')] }, known, 'https://sms.example');
       await bench.accept(await bench.addAccount({ unknownOutcomePolicy: 'submit-again' }));
       for (const kind of [first, 'waiting'] as const) {
         const outcome = { kind, dueAt: clock.now + MINUTE, reason: 'no answer' };
