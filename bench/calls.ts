@@ -1,4 +1,5 @@
 import { copyFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { CACHE_OFF, importData, startColumba } from './columba.ts';
 import { ACCOUNTS, MESSAGES } from './data.ts';
 import { openConnection } from './load.ts';
@@ -39,7 +40,8 @@ const TIMES_NPM_SOAP = 4;
 const OF_NET = 0.65;
 
 say(`importing ${ACCOUNTS} accounts with ${MESSAGES} messages each`);
-const database = await importData(temporaryFolder());
+const database = `sqlite:${join(temporaryFolder(), 'bench.db')}`;
+await importData(database);
 copyFileSync(database.slice('sqlite:'.length), `${database.slice('sqlite:'.length)}-copy`);
 say('starting the servers');
 const columba = await startColumba({ database });

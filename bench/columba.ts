@@ -3,8 +3,9 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { fileURLToPath } from 'node:url';
+import pg from 'pg';
 import { writeData } from './data.ts';
-import { answers, end, freePort, launch, type Running, untilReady } from './processes.ts';
+import { answers, end, freePort, launch, type Running, temporaryFolder, untilReady } from './processes.ts';
 
 /** Columba as an operator runs it, in a process of its own. */
 export interface Columba extends Running {
@@ -23,7 +24,7 @@ export interface ColumbaOptions {
   readonly messages?: boolean;
 }
 
-const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
+export const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
 
 /** The work of each call is measured, and not the response cache. */
 export const CACHE_OFF = ['--response-cache-bytes-max', '0'];
@@ -60,23 +61,30 @@ export async function startColumba(options: ColumbaOptions): Promise<Columba> {
 }
 
 /**
- * After an import of a million messages the service fills its search index for ten minutes, between
+ * After an import of a million messages the service fills its search index for minutes, between
  * the calls. That work is not the calls': it made each of them cost 1.3 to 2.2 times as much.
  */
-function forgetSearch(path: string): void {
-  const database = new DatabaseSync(path);
-  database.exec('delete from search_change');
-  database.close();
+async function forgetSearch(database: string): Promise<void> {
+  if (database.startsWith('sqlite:')) {
+    const file = new DatabaseSync(database.slice('sqlite:'.length));
+    const [known] = file.prepare("select 1 from sqlite_schema where name = 'search_change'").all();
+    if (known) file.exec('delete from search_change');
+    return file.close();
+  }
+  const client = new pg.Client({ connectionString: database });
+  await client.connect();
+  const { rows } = await client.query("select to_regclass('search_change') is not null as known");
+  if (rows[0].known) await client.query('delete from search_change');
+  await client.query('vacuum analyze');
+  await client.end();
 }
 
-/** The data of data.ts, by the operator's own way in: a setting that names the database. */
-export async function importData(folder: string): Promise<string> {
-  const database = `sqlite:${join(folder, 'bench.db')}`;
-  const file = join(folder, 'data.ndjson');
+/** The data of data.ts, by the operator's own way in, of this checkout or of another one's program. */
+export async function importData(database: string, main = MAIN): Promise<void> {
+  const file = join(temporaryFolder(), 'data.ndjson');
   await writeData(file);
-  const args = ['--disable-warning=ExperimentalWarning', MAIN, 'import', file, '--database', database];
+  const args = ['--disable-warning=ExperimentalWarning', main, 'import', file, '--database', database];
   execFileSync(process.execPath, args, { stdio: ['ignore', 'ignore', 'inherit'] });
   rmSync(file);
-  forgetSearch(database.slice('sqlite:'.length));
-  return database;
+  await forgetSearch(database);
 }
