@@ -46,7 +46,7 @@ describe('sendsms of a real smsbox, with callbacks', () => {
         try {
           return (await connector.handle?.(request)) ?? new Response('', { status: 404 });
         } catch (thrown) {
-          // As the service answers whoever proves nothing: src/carriers/callbacks.ts.
+          // As the service answers whoever proves nothing: src/carriers/callback-router.ts.
           if (thrown instanceof Problem && thrown.kind === 'denied') return new Response('', { status: 401 });
           throw thrown;
         }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { badField, Problem } from '../base/problem.ts';
-import { callbackConfig, createCallback } from './callback.ts';
+import { callbackConfig, createCallback } from './callback/callback.ts';
 import type { Connector } from './connector.ts';
 import type { ConnectorDependencies } from './dependencies.ts';
 import { fileOf, httpConfig, httpFromFile, requestUrl, secretNamesOf, submissionsMaxOf } from './http/config.ts';

@@ -1,5 +1,6 @@
 import { Command, Option } from 'commander';
 import { Problem } from '../base/problem.ts';
+import { shippedProviders } from '../carriers/http/shipped.ts';
 import type { Setting } from '../config/setting.ts';
 import { flaggedSettings, flagOf, settings } from '../config/settings.ts';
 import { offering } from './completion.ts';
@@ -203,16 +204,11 @@ const withTarget = (command: Command): Command =>
     .option('--from <TARGET>', 'the target of the backup, instead of COLUMBA_BACKUP')
     .addOption(settingOption('backupKeyFile'));
 
-/** Here, because the list of src/carriers/http takes long to load; a test compares the two. */
-const PROVIDERS = [
-  ...['africastalking', 'android-sms-gateway', 'bulksms', 'clickatell', 'gammu-rest', 'httpsms', 'infobip'],
-  ...['kannel-sendsms', 'messagebird', 'plivo', 'sinch', 'smsportal', 'telnyx', 'twilio', 'vonage'],
-];
-const CARRIERS = ['loopback', 'smpp', 'kannel', ...PROVIDERS];
+const CARRIERS = ['loopback', 'smpp', 'kannel', ...shippedProviders];
 
 const SETUP = `
 At a terminal the command asks for what is not given. It can be run again: what is there already stays as it is.
-Providers: ${PROVIDERS.join(', ')}.
+Providers: ${shippedProviders.join(', ')}.
 ${examples('columba setup --operator ann --account acme --region ZA --carrier loopback')}`;
 
 const SOURCES = `

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { describe, type TestContext, test } from 'node:test';
 import { systemClock } from '../../src/base/clock.ts';
 import { Problem } from '../../src/base/problem.ts';
-import { type CallbackConfig, callbackConfig, createCallback } from '../../src/carriers/callback.ts';
+import { type CallbackConfig, callbackConfig, createCallback } from '../../src/carriers/callback/callback.ts';
 import type { CarrierEvents, ReceivedReceipt, Submission } from '../../src/carriers/connector.ts';
 import type { ArrivedMessage } from '../../src/domain/receiving/incoming.ts';
 import { refusalOfSignature, signedFields } from '../../src/domain/webhooks/standard-webhooks.ts';

@@ -3,8 +3,9 @@ import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { TestContext } from 'node:test';
-import { httpConfig, shippedProviders } from '../../src/carriers/http/config.ts';
+import { httpConfig } from '../../src/carriers/http/config.ts';
 import { type Check, type ProviderFile, providerFile } from '../../src/carriers/http/form.ts';
+import { shippedProviders } from '../../src/carriers/http/shipped.ts';
 
 /** An HTTP provider whose answers the test gives, and the files that describe providers. */
 export interface Posted {

@@ -7,30 +7,11 @@ import { urlFault } from '../carrier-requests.ts';
 import { fileMistakes } from './file-check.ts';
 import { FILE_BYTES_MAX, type Mistake, mistakesOf, type ProviderFile, providerFile } from './form.ts';
 import { namedValues, urlOf } from './request.ts';
+import { shippedProviders } from './shipped.ts';
 import { isEd25519Key, PATH_SECRET } from './signatures.ts';
 import { namesIn, parseTemplate } from './template.ts';
 
 /** The configuration of a connector to a provider that a file describes. */
-
-/** The files that Columba ships, by their names. */
-const SHIPPED = [
-  'africastalking',
-  'android-sms-gateway',
-  'bulksms',
-  'clickatell',
-  'gammu-rest',
-  'httpsms',
-  'infobip',
-  'kannel-sendsms',
-  'messagebird',
-  'plivo',
-  'sinch',
-  'smsportal',
-  'telnyx',
-  'twilio',
-  'vonage',
-] as const;
-export const shippedProviders: readonly string[] = SHIPPED;
 
 const shippedFile = (name: string): unknown => JSON.parse(programText(`carriers/http/assets/${name}.json`));
 
@@ -41,7 +22,7 @@ export const httpConfig = z
   .strictObject({
     provider: z
       .union([z.string().max(100), z.record(z.string(), z.unknown())])
-      .describe(`The name of a provider (${SHIPPED.join(', ')}), or the content of a provider file.`),
+      .describe(`The name of a provider (${shippedProviders.join(', ')}), or the content of a provider file.`),
     settings: z
       .record(z.string(), z.string().min(1).max(500))
       .default({})
@@ -136,7 +117,7 @@ function secretOf(name: string, value: unknown, folder: string): unknown {
 function configMistakes(config: HttpConfig): Mistake[] {
   const { provider } = config;
   if (typeof provider === 'string' && !shippedProviders.includes(provider)) {
-    const known = `there is no provider of this name; expected one of ${SHIPPED.join(', ')}, or the content of a file`;
+    const known = `there is no provider of this name; expected one of ${shippedProviders.join(', ')}, or the content of a file`;
     return [{ path: ['provider'], message: known }];
   }
   if (typeof provider !== 'string' && Buffer.byteLength(JSON.stringify(provider)) > FILE_BYTES_MAX)

@@ -1,7 +1,7 @@
 import type { HttpBindings } from '@hono/node-server';
 import type { Clock } from '../../base/clock.ts';
 import type { Problem } from '../../base/problem.ts';
-import { createCarrierCallbacks } from '../../carriers/callbacks.ts';
+import { createCarrierCallbacks } from '../../carriers/callback-router.ts';
 import { createCarrierEvents } from '../../carriers/carrier-events.ts';
 import { readConnectorFile } from '../../carriers/connector-file.ts';
 import type { Gateway } from '../../carriers/gateway.ts';

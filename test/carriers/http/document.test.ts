@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
-import { httpConfig, shippedProviders } from '../../../src/carriers/http/config.ts';
+import { httpConfig } from '../../../src/carriers/http/config.ts';
 import { providerFile, RESULTS } from '../../../src/carriers/http/form.ts';
+import { shippedProviders } from '../../../src/carriers/http/shipped.ts';
 import { MESSAGE_NAMES } from '../../../src/carriers/http/template.ts';
 import { configOf, shippedFile } from '../../support/provider.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { systemClock } from '../../../src/base/clock.ts';
-import { createCarrierCallbacks } from '../../../src/carriers/callbacks.ts';
+import { createCarrierCallbacks } from '../../../src/carriers/callback-router.ts';
 import { createCarrierEvents } from '../../../src/carriers/carrier-events.ts';
 import { fileOf } from '../../../src/carriers/http/config.ts';
 import { createIncoming } from '../../../src/domain/receiving/incoming.ts';

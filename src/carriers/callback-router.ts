@@ -5,7 +5,7 @@ import { Problem } from '../base/problem.ts';
 import { type ConnectorRecord, createConnectors, type NewConnector } from '../domain/sending/connectors.ts';
 import { newWebhookSecret } from '../domain/webhooks/webhooks.ts';
 import type { Database } from '../store/database.ts';
-import { createCallback } from './callback.ts';
+import { createCallback } from './callback/callback.ts';
 import type { CarrierEvents, Connector } from './connector.ts';
 import type { Noticed } from './dependencies.ts';
 import type { Gateway } from './gateway.ts';

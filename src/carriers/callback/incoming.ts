@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { ArrivedMessage } from '../domain/receiving/incoming.ts';
-import type { ReceivedReceipt } from './connector.ts';
+import type { ArrivedMessage } from '../../domain/receiving/incoming.ts';
+import type { ReceivedReceipt } from '../connector.ts';
 
 /**
  * The body that a carrier posts to a connector of the kind callback: one or many receipts or

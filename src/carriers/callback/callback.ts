@@ -1,18 +1,18 @@
 import { z } from 'zod';
-import type { Clock } from '../base/clock.ts';
-import type { HttpOutcome } from '../base/http-client.ts';
-import { Problem } from '../base/problem.ts';
-import { createSemaphore } from '../base/semaphore.ts';
+import type { Clock } from '../../base/clock.ts';
+import type { HttpOutcome } from '../../base/http-client.ts';
+import { Problem } from '../../base/problem.ts';
+import { createSemaphore } from '../../base/semaphore.ts';
 import {
   isWebhookSecret,
   refusalOfFields,
   refusalOfSignature,
   signedFields,
-} from '../domain/webhooks/standard-webhooks.ts';
-import { readCallback } from './callback-incoming.ts';
-import { createCarrierRequests, meaningOfStatus, retryAfterMsOf, unansweredResult } from './carrier-requests.ts';
-import type { CarrierEvents, Connector, Submission, SubmitResult } from './connector.ts';
-import { submitWithin } from './submit-within.ts';
+} from '../../domain/webhooks/standard-webhooks.ts';
+import { createCarrierRequests, meaningOfStatus, retryAfterMsOf, unansweredResult } from '../carrier-requests.ts';
+import type { CarrierEvents, Connector, Submission, SubmitResult } from '../connector.ts';
+import { submitWithin } from '../submit-within.ts';
+import { readCallback } from './incoming.ts';
 
 /**
  * A connector to a carrier that speaks JSON, signed by Standard Webhooks. Each part is one POST to
