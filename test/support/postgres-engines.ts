@@ -22,6 +22,9 @@ export const ONE_SERVER = process.env.TEST_CITUS
   ? 'skipped: Citus makes plans in parts, and asks further nodes; proof/citus/statements.test.ts has them'
   : false;
 
+/** Where sessions are seen: on a cluster, a statement waits for a lock on the node of its account. */
+export const ACTIVITY = process.env.TEST_CITUS ? 'citus_stat_activity' : 'pg_stat_activity';
+
 export function onOneServer(name: string, suite: () => void): void {
   if (ONE_SERVER) test(name, { skip: ONE_SERVER }, () => {});
   else onPostgres(name, suite);

@@ -20,7 +20,7 @@ import {
 } from './distribute.ts';
 import { DistributedConnection } from './distributed-connection.ts';
 import { postgresFault, type SettingNames } from './faults.ts';
-import { createFailoverPool, type FailoverPool, type PostgresSettings } from './pool.ts';
+import { createFailoverPool, type FailoverPool, lockTimeoutOf, type PostgresSettings } from './pool.ts';
 import { DriverChanged, type Execute, executeFast, executePlain } from './prepared-query.ts';
 import { isForMany } from './statement-forms.ts';
 import { apartIfUnavailable, createVersionQuestions } from './version-questions.ts';
@@ -47,7 +47,7 @@ export async function openPostgres(settings: PostgresSettings, clock: Clock): Pr
         NO_TIMEOUT_MS,
       ),
     );
-    if (isDistributed) setDistributed();
+    if (isDistributed) setDistributed(lockTimeoutOf(settings.timeoutMs));
   } catch (thrown) {
     await pool.close();
     throw thrown;
@@ -246,13 +246,13 @@ function createConnections(pool: FailoverPool, clock: Pick<Clock, 'after'>, sett
   /** Whether the server refused a write. A successful trial resets it. */
   let wasRefusedByDisk = false;
   let execute: Execute = executePlain;
-  let ConnectionClass = Connection;
+  let connectionOf = (client: pg.PoolClient): Connection => new Connection(client, execute);
 
   /** Runs work again that was rolled back by a deadlock or a conflict. */
   async function withConnection<T>(work: Work<T>): Promise<T> {
     for (let attempt = 1; ; attempt++) {
       try {
-        return await withClient(pool, (client) => work(new ConnectionClass(client, execute)));
+        return await withClient(pool, (client) => work(connectionOf(client)));
       } catch (thrown) {
         const { cause } = (thrown as Partial<Problem>).details ?? {};
         const { code = '' } = (cause ?? {}) as { code?: string };
@@ -288,8 +288,8 @@ function createConnections(pool: FailoverPool, clock: Pick<Clock, 'after'>, sett
     }
   }
 
-  const setDistributed = () => {
-    ConnectionClass = DistributedConnection;
+  const setDistributed = (lockTimeoutMs: number) => {
+    connectionOf = (client) => new DistributedConnection(client, execute, lockTimeoutMs);
   };
   return { withConnection, check, tryDriver, setDistributed };
 }

@@ -7,6 +7,14 @@ import { deletionOf } from '../deletion.ts';
 import type { Statement, Value } from '../statement.ts';
 import { Connection, unidentifiedCaller } from './connection.ts';
 import type { PreparedResult } from './driver-query.ts';
+import type { Execute } from './prepared-query.ts';
+
+/**
+ * Locks of accounts are waited for on their nodes, where the time-outs of this session count for
+ * nothing: a statement that waits there ends by its own time-out here, which looks like a node that
+ * does not answer. What a transaction sets after this, its nodes set too.
+ */
+const PASSED_ON: pg.QueryConfig = { text: "set local citus.propagate_set_commands = 'local'" };
 
 /**
  * A connection to a database whose accounts are spread over several nodes: see
@@ -16,7 +24,13 @@ import type { PreparedResult } from './driver-query.ts';
  */
 export class DistributedConnection extends Connection {
   protected override readonly mode = 'distributed';
+  readonly #lockTimeout: pg.QueryConfig;
   #isInTransaction = false;
+
+  constructor(client: pg.PoolClient, execute: Execute, lockTimeoutMs: number) {
+    super(client, execute);
+    this.#lockTimeout = { text: `set local lock_timeout = ${lockTimeoutMs}` };
+  }
 
   override async all<P extends Record<keyof P, Value>, R>(statement: Statement<P, R>, parameters: P): Promise<R[]> {
     return (await this.#executeDistributed(statement, parameters)).rows as R[];
@@ -43,7 +57,9 @@ export class DistributedConnection extends Connection {
   ): Promise<T> {
     if (account instanceof Caller && account.id === undefined) await this.identify(account);
     this.#isInTransaction = true;
-    return super.within(first, work, timeoutMs, account).finally(() => {
+    // Work with a time-out of its own may wait for as long as it takes.
+    const begun = timeoutMs === undefined ? [PASSED_ON, this.#lockTimeout, ...first] : first;
+    return super.within(begun, work, timeoutMs, account).finally(() => {
       this.#isInTransaction = false;
     });
   }

@@ -70,6 +70,12 @@ export function createFailoverPool(
   };
 }
 
+/**
+ * The time-out of a lock is shorter than that of the statement, which would otherwise end first and
+ * hide that the lock was the cause.
+ */
+export const lockTimeoutOf = (timeoutMs: number): number => Math.ceil(timeoutMs * 0.8);
+
 interface PoolSettings {
   readonly connectionsMax: number;
   readonly timeoutMs: number;
@@ -88,9 +94,7 @@ function createPool(connectionString: string, settings: PoolSettings): pg.Pool {
     // All servers together take at most the time-out.
     connectionTimeoutMillis: Math.ceil(timeoutMs / servers),
     statement_timeout: timeoutMs,
-    // The time-out of a lock is shorter than that of the statement, which would otherwise end first
-    // and hide that the lock was the cause.
-    lock_timeout: Math.ceil(timeoutMs * 0.8),
+    lock_timeout: lockTimeoutOf(timeoutMs),
     idle_in_transaction_session_timeout: timeoutMs,
     // If the network loses everything, the time-out of the server itself does not arrive.
     query_timeout: timeoutMs + 1_000,

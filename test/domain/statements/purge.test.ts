@@ -5,6 +5,7 @@ import { unavailable } from '../../../src/store/unavailable.ts';
 import { exportOf } from '../../support/contract-client.ts';
 import { onEveryEngine } from '../../support/engines.ts';
 import { openOutside } from '../../support/other-process.ts';
+import { ACTIVITY } from '../../support/postgres-engines.ts';
 import { until } from '../../support/program.ts';
 import { BATCH, hasMessages, MANY, prepare, startPurging } from '../../support/purge.ts';
 
@@ -127,7 +128,7 @@ onEveryEngine('an inbox that is emptied', (engine) => {
         .replace(/[{}]/g, '');
       await killed.query(batch);
       emptying.allow(Number.POSITIVE_INFINITY);
-      const waits = `select pid from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+      const waits = `select pid from ${ACTIVITY} where datname = current_database() and wait_event_type = 'Lock'`;
       await until('its batch waits', async () => (await outside.query(waits)).length > 0);
       await killed.query('commit');
       await killed.close();
