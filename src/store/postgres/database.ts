@@ -3,7 +3,7 @@ import type { Clock } from '../../base/clock.ts';
 import { isUnavailable, Problem } from '../../base/problem.ts';
 import { Caller } from '../caller.ts';
 import type { Database, Place } from '../database.ts';
-import { coordinatorPlace, localNode, otherSessions } from '../schema/distribution-facts.ts';
+import { coordinatorPlace, localNode } from '../schema/distribution-facts.ts';
 import { currentVersion, migrate, migrations, type SchemaState } from '../schema/migrations.ts';
 import { type Statement, statement } from '../statement.ts';
 import { unavailable } from '../unavailable.ts';
@@ -11,6 +11,7 @@ import { Connection, translateErrors } from './connection.ts';
 import { postgresDialect } from './dialect.ts';
 import {
   type CitusState,
+  countOtherSessions,
   countWorkers,
   distribute,
   distributedMigration,
@@ -150,12 +151,11 @@ export async function readDistribution(settings: PostgresSettings, clock: Clock)
         (found) => async () => found,
         (thrown) => () => Promise.reject(thrown),
       );
-      const others = await connection.first(otherSessions, {});
       return {
         state,
         steps,
         undistributed: await readUndistributed(connection),
-        otherSessions: Number(others?.total ?? 0n),
+        otherSessions: await countOtherSessions(connection),
         workers: state === 'none' ? 0 : await countWorkers(connection),
       };
     });
@@ -169,7 +169,7 @@ export async function countSessions(settings: PostgresSettings, clock: Clock): P
   const pool = createFailoverPool(settings, clock);
   const { withConnection } = createConnections(pool, clock, settings.settingNames ?? UNNAMED_SETTINGS);
   try {
-    return Number((await withConnection((connection) => connection.first(otherSessions, {})))?.total ?? 0n);
+    return await withConnection(countOtherSessions);
   } finally {
     await pool.close();
   }

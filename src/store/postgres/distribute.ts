@@ -8,7 +8,15 @@ import {
   withoutForeignKeys,
 } from '../schema/distributed.ts';
 import { distribution } from '../schema/distribution.ts';
-import { citusState, keyFacts, nodeFacts, tableFacts, triggerFacts } from '../schema/distribution-facts.ts';
+import {
+  citusState,
+  keyFacts,
+  nodeFacts,
+  otherSessions,
+  otherSessionsAnywhere,
+  tableFacts,
+  triggerFacts,
+} from '../schema/distribution-facts.ts';
 
 /** A connection whose SQL may be that of a schema. */
 interface Distributable extends Queries {
@@ -39,6 +47,12 @@ export async function readUndistributed(connection: Queries): Promise<string[]> 
 
 export const countWorkers = async (connection: Queries): Promise<number> =>
   (await connection.all(nodeFacts, {})).filter(({ is_coordinator, is_active }) => !is_coordinator && is_active).length;
+
+/** How many connections the service and its commands have, besides this one. */
+export async function countOtherSessions(connection: Queries): Promise<number> {
+  const isPlain = (await readCitusState(connection)) === 'none';
+  return Number((await connection.first(isPlain ? otherSessions : otherSessionsAnywhere, {}))?.total ?? 0n);
+}
 
 /** What remains to be executed; empty where all tables are distributed. */
 export async function readDistributionSteps(connection: Queries): Promise<string[]> {

@@ -28,7 +28,13 @@ export const triggerFacts = statement<Nothing, TriggerFact>(
    from pg_trigger join pg_class on pg_class.oid = tgrelid
    where not tgisinternal and relnamespace = current_schema()::regnamespace order by tgname`,
 );
-/** Sessions of the service or its commands, besides this one. */
+/** Sessions of the service or its commands on all nodes, besides this one. */
+export const otherSessionsAnywhere = statement<Nothing, { total: bigint }>(
+  'citus.otherSessionsAnywhere',
+  `select count(*) as total from citus_stat_activity
+   where datname = current_database() and application_name = 'columba' and global_pid <> citus_backend_gpid()`,
+);
+/** The same on a server without Citus. */
 export const otherSessions = statement<Nothing, { total: bigint }>(
   'citus.otherSessions',
   `select count(*) as total from pg_stat_activity
