@@ -38,6 +38,11 @@ export interface Distributed<P> {
    */
   readonly eachOf?: keyof P & string;
   /**
+   * The only table of a question whose columns are whole numbers. While a node is missing, the
+   * others answer it for their accounts, in any order: see postgres/reachable-nodes.ts.
+   */
+  readonly answeredInPart?: string;
+  /**
    * Statements that run in the same transaction, before this one, with its parameters. They change
    * tables that are on other nodes, where keys, foreign keys and triggers do not reach.
    */

@@ -186,7 +186,9 @@ interface Level {
 async function levelsOf(database: Database, { connector, isDefault }: ConnectorShare): Promise<Level[]> {
   const levels: Level[] = [];
   for (const key of isDefault ? [connector, ''] : [connector]) {
-    for (const { priority } of await database.all(sql.levels, { key })) levels.push({ key, priority });
+    // Each node of a cluster answers with its own while one is missing.
+    const priorities = new Set((await database.all(sql.levels, { key })).map(({ priority }) => priority));
+    for (const priority of priorities) levels.push({ key, priority });
   }
   return levels.sort((a, b) => Number(b.priority - a.priority));
 }
@@ -203,6 +205,7 @@ async function dueAccounts(database: Database, share: ConnectorShare, now: numbe
     const lists: bigint[][] = [];
     for (const level of levels) {
       const rows = await database.all(sql.dueAccounts, { ...level, now, limit: ACCOUNTS_MAX });
+      rows.sort((a, b) => Number(a.kind - b.kind || a.position - b.position)); // see levelsOf
       for (const own of Map.groupBy(rows, ({ kind }) => kind).values()) lists.push(own.map((row) => row.account_id));
     }
     for (let place = 0; lists.some((list) => place < list.length); place++) {

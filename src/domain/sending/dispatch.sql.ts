@@ -77,6 +77,7 @@ export const levels = statement<Queue, { priority: bigint }>(
   {
     distributed: {
       text: 'select distinct priority from dispatch_account where connector_key = :key order by priority desc',
+      answeredInPart: 'dispatch_account',
     },
   },
 );
@@ -86,16 +87,20 @@ const ofLevel = 'dispatch_account where connector_key = :key and priority = :pri
  * ahead, because the clock was put back. 2: no messages were left when they were last served. 3:
  * messages were left; those served longest ago come first.
  */
-export const dueAccounts = statement<Level & { now: number; limit: number }, { account_id: bigint; kind: bigint }>(
+export const dueAccounts = statement<
+  Level & { now: number; limit: number },
+  { account_id: bigint; kind: bigint; position: bigint }
+>(
   'sending.dueAccounts',
-  `select account_id, kind from (select account_id, cast(1 as bigint) as kind, served_at as position from ${ofLevel}
+  `select account_id, kind, position from (select account_id, cast(1 as bigint) as kind, served_at as position from ${ofLevel}
        and ${BACKLOG} and served_at > :now and next_due_at <= :now order by served_at, account_id {limit :limit}) as ahead
    union all
-   select account_id, kind from (select account_id, cast(2 as bigint) as kind, next_due_at as position from ${ofLevel}
+   select account_id, kind, position from (select account_id, cast(2 as bigint) as kind, next_due_at as position from ${ofLevel}
        and ${RESTED} and next_due_at <= :now order by next_due_at, account_id {limit :limit}) as rested
    union all
-   select account_id, kind from (select account_id, cast(3 as bigint) as kind, served_at as position from ${ofLevel}
+   select account_id, kind, position from (select account_id, cast(3 as bigint) as kind, served_at as position from ${ofLevel}
        and ${BACKLOG} and served_at <= :now order by served_at, account_id {limit :limit}) as backlog`,
+  { distributed: { answeredInPart: 'dispatch_account' } },
 );
 /** The first account of each order. For the backlog this is some time that has passed. */
 export const nextDue = statement<Level, { next_due_at: bigint }>(
@@ -103,6 +108,7 @@ export const nextDue = statement<Level, { next_due_at: bigint }>(
   `select next_due_at from (select next_due_at from ${ofLevel} and ${RESTED} order by next_due_at {limit 1}) as rested
    union all
    select next_due_at from (select next_due_at from ${ofLevel} and ${BACKLOG} order by served_at {limit 1}) as backlog`,
+  { distributed: { answeredInPart: 'dispatch_account' } },
 );
 const lockAmong = (accounts: string) =>
   `select dispatch_account.account_id, way, account.priority, time_zone, quiet_hours, unknown_outcome_policy, region, mobile, tel, account.carrier_fields

@@ -8,6 +8,7 @@ import type { Statement, Value } from '../statement.ts';
 import { Connection, unidentifiedCaller } from './connection.ts';
 import type { PreparedResult } from './driver-query.ts';
 import type { Execute } from './prepared-query.ts';
+import { askReachableNodes, isNodeMissing } from './reachable-nodes.ts';
 
 /**
  * Locks of accounts are waited for on their nodes, where the time-outs of this session count for
@@ -71,7 +72,8 @@ export class DistributedConnection extends Connection {
     const caller = unidentifiedCaller(parameters);
     if (caller) await this.identify(caller);
     const deletion = deletionOf(statement, parameters);
-    const { everywhere = [], eachOf, found } = statement.distributed ?? {};
+    const { everywhere = [], eachOf, found, answeredInPart } = statement.distributed ?? {};
+    if (answeredInPart) return this.#executeInPart(statement, parameters, answeredInPart);
     if (found) return this.#executeFound(statement, parameters, found);
     if (eachOf) return this.#executeEach(statement, parameters, String(parameters[eachOf]));
     if (!deletion && everywhere.length === 0) return this.execute(statement, parameters);
@@ -81,6 +83,16 @@ export class DistributedConnection extends Connection {
       if (deletion && result.rowCount) await this.execute(addDeletion, { ...parameters, ...deletion } as never);
       return result;
     });
+  }
+
+  async #executeInPart<P, R>(statement: Statement<P, R>, parameters: P, table: string): Promise<PreparedResult> {
+    try {
+      return await this.execute(statement, parameters);
+    } catch (thrown) {
+      if (this.#isInTransaction || !isNodeMissing(thrown)) throw thrown;
+      const rows = (await askReachableNodes(this, statement, table, parameters)) as PreparedResult['rows'];
+      return { rows, rowCount: rows.length };
+    }
   }
 
   async #executeFound<P>(statement: Statement<P>, parameters: P, found: Statement<P>): Promise<PreparedResult> {

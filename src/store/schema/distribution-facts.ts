@@ -48,6 +48,20 @@ export const nodeFacts = statement<
   `select nodename as name, nodeport::bigint as port, groupid = 0 as is_coordinator, isactive as is_active
    from pg_dist_node where noderole = 'primary' order by groupid`,
 );
+/**
+ * Asks each node that can be reached for its own shards of a table, each by `shard`, in which %1$s
+ * is the name of the shard.
+ */
+export const partialAnswers = statement<{ table: string; shard: string }, { result: string }>(
+  'citus.partialAnswers',
+  `select result from (
+     select array_agg(nodename) as names, array_agg(nodeport::int) as ports,
+       array_agg('select coalesce(json_agg(found), ''[]'') from (' || shards || ') as found') as questions
+     from (select nodename, nodeport, string_agg(format(:shard, shard_name(logicalrelid, shardid)), ' union all ') as shards
+       from pg_dist_shard join pg_dist_shard_placement using (shardid)
+       where logicalrelid = cast(cast(:table as text) as regclass) group by nodename, nodeport) as node) as asked
+     cross join lateral master_run_on_worker(names, ports, questions, true) where success`,
+);
 export const localNode = statement<Nothing, { is_worker: boolean }>(
   'citus.localNode',
   'select groupid > 0 as is_worker from pg_dist_local_group',

@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { systemClock } from '../../src/base/clock.ts';
+import { distributePostgres, openPostgres } from '../../src/store/postgres/database.ts';
+import { openSendingOn, type Sending } from '../../test/support/sending.ts';
+import { type CitusCluster, createCluster, onCitus } from './cluster.ts';
+
+const NAME = 'missing';
+const ACCOUNTS = 8;
+const SHARE = { connector: 'loopback', isDefault: true };
+
+onCitus('a cluster with a missing worker', () => {
+  let cluster: CitusCluster;
+  let sending: Sending;
+  const byPort = new Map<number, bigint[]>();
+  before(async () => {
+    cluster = await createCluster();
+    const url = await cluster.database(NAME);
+    const settings = { url, connectionsMax: 1, timeoutMs: 60_000 };
+    await (await openPostgres(settings, systemClock)).close();
+    await distributePostgres(settings, systemClock);
+    sending = await openSendingOn(url);
+    for (let count = 0; count < ACCOUNTS; count++) {
+      const account = await sending.addAccount({ priority: count % 2 });
+      const [{ port } = {}] = await cluster.coordinator.query(
+        `select nodeport as port from pg_dist_shard_placement
+         where shardid = get_shard_id_for_distribution_column('account', ${account})`,
+        NAME,
+      );
+      byPort.set(Number(port), [...(byPort.get(Number(port)) ?? []), account]);
+    }
+  });
+  after(async () => {
+    await sending?.database.close();
+    await cluster?.remove();
+  });
+
+  test('messages of accounts on the other workers are sent, and those of its accounts when it is back', async () => {
+    const [worker, other] = cluster.workers;
+    const [away, there] = [worker, other].map((each) => byPort.get(each?.port as number) as bigint[]);
+    assert.ok(away?.length && there?.length, 'both have accounts');
+    for (const account of [...away, ...there]) await sending.accept(account);
+    const claimAll = async () => {
+      const found: bigint[] = [];
+      for (let claimed = await sending.claim(); claimed.length > 0; claimed = await sending.claim()) {
+        await sending.settle(claimed, { kind: 'submitted' });
+        found.push(...claimed.map(({ account }) => account));
+      }
+      return found.sort();
+    };
+    await worker?.stop('immediate');
+    // Connections that broke with the worker fail once.
+    await sending.claiming.isAnythingDue(SHARE).catch(() => {});
+    assert.deepEqual(await claimAll(), there.toSorted());
+    assert.equal(await sending.claiming.isAnythingDue(SHARE), false);
+    assert.ok(Number(await sending.claiming.nextDueAt(SHARE)) > sending.now());
+    await worker?.start();
+    assert.deepEqual(await claimAll(), away.toSorted());
+    await sending.checkLedger();
+  });
+});
