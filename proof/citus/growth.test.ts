@@ -11,6 +11,7 @@ import { type Call, requestBytes } from '../../bench/requests.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import type { Database } from '../../src/store/database.ts';
 import { distributePostgres, openPostgres } from '../../src/store/postgres/database.ts';
+import { KNOWN_EVERYWHERE } from '../../test/support/databases.ts';
 import type { PostgresServer } from '../../test/support/postgres-server.ts';
 import { type CitusCluster, createCluster, onCitus, pidsOf, show } from './cluster.ts';
 
@@ -132,11 +133,6 @@ onCitus('growth', () => {
     }
   });
 });
-
-/** Makes the tables of the coordinator known on all nodes: see docs/SCALING.md. */
-const KNOWN_EVERYWHERE = `select citus_add_local_table_to_metadata(logicalrelid, cascade_via_foreign_keys => true)
-  from (select oid::regclass as logicalrelid from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace
-    and oid not in (select logicalrelid from pg_dist_partition)) as missing`;
 
 async function distributed({ coordinator, workers }: CitusCluster, count: number): Promise<Installation> {
   const name = `with_${count}`;

@@ -6,6 +6,8 @@ import { createPostgresServer, debianBinaries, type PostgresServer } from '../..
 
 /** Where the database of a machine is, which can be lost and restored. */
 export interface Disk {
+  /** Each account has an order of commits of its own. */
+  readonly isSpread?: true;
   /** COLUMBA_DATABASE. After a restore it may be another one. */
   setting(): string;
   /** Takes a backup where the service does not do that itself. */
@@ -18,8 +20,8 @@ export interface Disk {
   end(): Promise<void>;
 }
 
-const TOKENS = 'select text as token from sent union select number from blocked_number';
-const setOf = (rows: readonly Record<string, unknown>[]): Set<string> =>
+export const TOKENS = 'select text as token from sent union select number from blocked_number';
+export const tokensOf = (rows: readonly Record<string, unknown>[]): Set<string> =>
   new Set(rows.map(({ token }) => String(token)));
 
 /** An SQLite database, whose backup is that of the service. */
@@ -37,7 +39,7 @@ export function sqliteDisk(folder: string): Disk {
     async stored() {
       const database = new DatabaseSync(path, { readOnly: true });
       try {
-        return setOf(database.prepare(TOKENS).all());
+        return tokensOf(database.prepare(TOKENS).all());
       } finally {
         database.close();
       }
@@ -89,7 +91,7 @@ export async function postgresDisk(folder: string, by: 'basebackup' | 'dump'): P
       }
       await columba('restore', '--adopt');
     },
-    stored: async () => setOf(await server.query(TOKENS, NAME)),
+    stored: async () => tokensOf(await server.query(TOKENS, NAME)),
     end: () => server.remove(),
   };
 }

@@ -9,7 +9,9 @@ import type { Disk } from './disks.ts';
 
 /** A machine with a service whose database is backed up, and which can be lost with its disk. */
 export interface Machine {
-  readonly api: string;
+  /** Where messages of an account are sent; a number chooses the account. */
+  api(number: number): string;
+  userId(number: number): string;
   readonly contract: string;
   readonly token: string;
   start(): Promise<void>;
@@ -25,8 +27,10 @@ export interface Machine {
   end(): Promise<void>;
 }
 
-export const USERNAME = 'disaster';
-export const USER_ID = 'user_id of the disasters';
+/** On a cluster, they are on several nodes. */
+const ACCOUNTS = 4;
+const usernameOf = (number: number): string => `disaster-${number % ACCOUNTS}`;
+const userIdOf = (number: number): string => `user_id of disaster ${number % ACCOUNTS}`;
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 const SECRET = `whsec_${Buffer.alloc(24, 7).toString('base64')}`;
 const CREATED = '2026-01-01T00:00:00Z';
@@ -67,14 +71,14 @@ export async function createMachine(
     return output;
   };
 
-  const account = {
-    userID: USER_ID,
-    username: USERNAME,
+  const accounts = Array.from({ length: ACCOUNTS }, (_, number) => ({
+    userID: userIdOf(number),
+    username: usernameOf(number),
     credits: '1000000000',
     usedCredits: '0',
     datetimeCreated: CREATED,
-  };
-  writeFileSync(join(folder, 'accounts.json'), JSON.stringify({ accounts: [account] }));
+  }));
+  writeFileSync(join(folder, 'accounts.json'), JSON.stringify({ accounts }));
   await run('import', join(folder, 'accounts.json'));
   const added = await run('token', 'add', 'disasters', '--scopes', 'messages:send', '--json');
   const { token } = JSON.parse(added) as { token: string };
@@ -82,7 +86,8 @@ export async function createMachine(
   let log = '';
 
   return {
-    api: `http://127.0.0.1:${webPort}/operator/v1/accounts/${USERNAME}/messages`,
+    api: (number) => `http://127.0.0.1:${webPort}/operator/v1/accounts/${usernameOf(number)}/messages`,
+    userId: userIdOf,
     contract: `http://127.0.0.1:${port}/api/account.asmx`,
     token,
     async start() {

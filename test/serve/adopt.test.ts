@@ -16,10 +16,10 @@ import { createMaintenance } from '../../src/domain/sending/maintenance.ts';
 import { createReceipts, type NewReceipt } from '../../src/domain/sending/receipts.ts';
 import { type Adoption, adopt } from '../../src/serve/adopt.ts';
 import { joined } from '../../src/store/transactions.ts';
+import { copyDatabase, databaseOf, dropDatabase } from '../support/databases.ts';
 import { type Engine, onOneEngine } from '../support/engines.ts';
 import { pathOf, sql } from '../support/opened-database.ts';
 import { MINUTE, message, openSendingOn, type Sending, START } from '../support/sending.ts';
-import { addressOf, databaseOf, runSql } from '../support/templates.ts';
 
 const LONG = 'x'.repeat(400); // three parts
 let copies = 0;
@@ -34,14 +34,12 @@ async function copyOf(one: Sending): Promise<string> {
     return `sqlite:${path}`;
   }
   await one.database.close();
-  const name = `${databaseOf(one.setting)}_copy_${copies}`;
-  await runSql(addressOf(one.setting, 'postgres'), `create database ${name} template ${databaseOf(one.setting)}`);
-  return addressOf(one.setting, name);
+  return copyDatabase(one.setting, `${databaseOf(one.setting)}_copy_${copies}`);
 }
 
 async function dropCopy(setting: string): Promise<void> {
   if (setting.startsWith('sqlite:')) return;
-  await runSql(addressOf(setting, 'postgres'), `drop database ${databaseOf(setting)} with (force)`);
+  await dropDatabase(setting, databaseOf(setting));
 }
 
 const adoptionOf = (sending: Sending, given: Partial<Pick<Adoption, 'dryRun' | 'nothingLost' | 'restored'>> = {}) => ({

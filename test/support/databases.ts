@@ -35,15 +35,17 @@ export function clusterOf(server: string): Promise<Cluster | undefined> {
 async function readCluster(server: string): Promise<Cluster | undefined> {
   const [found] = await runSql(server, "select to_regclass('pg_catalog.pg_dist_node') is not null as is_citus");
   if (!found?.is_citus) return undefined;
-  const nodes = await runSql(server, 'select nodename, nodeport from pg_dist_node where groupid <> 0 order by groupid');
-  if (nodes.length === 0) return undefined;
-  const workers = nodes.map(({ nodename, nodeport }) => {
+  const nodes = await runSql(server, 'select groupid, nodename, nodeport from pg_dist_node order by groupid');
+  const addresses = nodes.map(({ groupid, nodename, nodeport }) => {
     const address = new URL(server);
     address.hostname = String(nodename);
     address.port = String(nodeport);
-    return address.href;
+    return { isWorker: groupid !== 0, href: address.href };
   });
-  return { coordinator: server, workers };
+  const workers = addresses.filter(({ isWorker }) => isWorker).map(({ href }) => href);
+  if (workers.length === 0) return undefined;
+  // Every node knows the address of the coordinator.
+  return { coordinator: addresses.find(({ isWorker }) => !isWorker)?.href ?? server, workers };
 }
 
 const serversOf = ({ coordinator, workers }: Cluster) => [coordinator, ...workers];
@@ -64,8 +66,17 @@ export async function createDatabase(server: string, name: string, template?: st
   }
   await Promise.all(serversOf(cluster).map((node) => runSql(node, text)));
   if (!template) await joinNodes(cluster, name);
-  return addressOf(server, name);
+  const [worker = server] = cluster.workers;
+  return addressOf(template && ASKS_WORKERS ? worker : cluster.coordinator, name);
 }
+
+/** TEST_CITUS_ASK=worker: tests reach their databases through a worker. Tables are made on the coordinator. */
+const ASKS_WORKERS = process.env.TEST_CITUS_ASK === 'worker';
+
+/** Makes the tables of the coordinator known on all nodes: see docs/SCALING.md. */
+export const KNOWN_EVERYWHERE = `select citus_add_local_table_to_metadata(logicalrelid, cascade_via_foreign_keys => true)
+  from (select oid::regclass as logicalrelid from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace
+    and oid not in (select logicalrelid from pg_dist_partition)) as missing`;
 
 /** One at a time: a node that joins brings its roles, which are of all databases. */
 async function joinNodes(cluster: Cluster, name: string): Promise<void> {
@@ -96,19 +107,28 @@ async function join(cluster: Cluster, name: string): Promise<void> {
 export async function distributeTables(database: string): Promise<void> {
   if (!(await clusterOf(database))) return;
   await distributePostgres({ url: database, connectionsMax: 1, timeoutMs: 60_000 }, systemClock);
+  if (ASKS_WORKERS) await runSql(database, KNOWN_EVERYWHERE);
 }
 
 /** Nobody connects to a template any more, also no background process of Citus: else it cannot be copied. */
 export async function closeTemplate(database: string): Promise<void> {
-  const cluster = await clusterOf(database);
   const name = databaseOf(database);
-  for (const node of cluster ? serversOf(cluster) : []) {
-    await runSql(addressOf(node, 'postgres'), `alter database ${name} allow_connections false`);
-    await runSql(
-      addressOf(node, 'postgres'),
-      `select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = '${name}'`,
-    );
-  }
+  await onEachNode(database, `alter database ${name} allow_connections false`);
+  await onEachNode(database, `select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = '${name}'`);
+}
+
+/** A copy of a database that nobody uses now. */
+export async function copyDatabase(database: string, name: string): Promise<string> {
+  await closeTemplate(database);
+  const copy = await createDatabase(database, name, databaseOf(database));
+  await onEachNode(database, `alter database ${databaseOf(database)} allow_connections true`);
+  return copy;
+}
+
+/** Nothing is to be done where there is no cluster. */
+async function onEachNode(database: string, text: string): Promise<void> {
+  const cluster = await clusterOf(database);
+  for (const node of cluster ? serversOf(cluster) : []) await runSql(addressOf(node, 'postgres'), text);
 }
 
 export async function dropDatabase(server: string, name: string): Promise<void> {
