@@ -23,8 +23,8 @@ export interface CitusCluster {
   database(name: string): Promise<string>;
   /** Starts one more worker, and makes it known to a database. */
   addWorker(name: string): Promise<PostgresServer>;
-  /** A synchronous standby of a worker, which is stopped for the copy. */
-  addStandby(worker: PostgresServer): Promise<PostgresServer>;
+  /** A synchronous standby of a node, which is stopped for the copy. */
+  addStandby(node: PostgresServer): Promise<PostgresServer>;
   remove(): Promise<void>;
 }
 
@@ -141,16 +141,16 @@ export async function createCluster(count = 2, settings: readonly string[] = [])
       await coordinator.query(`select citus_add_node('127.0.0.1', ${worker.port})`, name);
       return worker;
     },
-    async addStandby(worker) {
-      await worker.stop();
-      const standby = await createStandby(worker, SETTINGS, binaries);
+    async addStandby(node) {
+      await node.stop();
+      const standby = await createStandby(node, SETTINGS, binaries);
       standbys.push(standby);
-      await worker.start();
+      await node.start();
       await standby.start();
-      await worker.query("alter system set synchronous_standby_names = 'standby'");
-      await worker.query('select pg_reload_conf()');
+      await node.query("alter system set synchronous_standby_names = 'standby'");
+      await node.query('select pg_reload_conf()');
       const synchronous = "select from pg_stat_replication where sync_state = 'sync'";
-      await until(async () => (await worker.query(synchronous)).length === 1);
+      await until(async () => (await node.query(synchronous)).length === 1);
       return standby;
     },
     async remove() {

@@ -67,6 +67,7 @@ onCitus('a cluster that is changed while clients poll and mark', () => {
   let cluster: CitusCluster;
   let service: Server;
   let standby: PostgresServer;
+  let otherCoordinator: PostgresServer;
   const ask = (text: string) => cluster.coordinator.query(text, NAME);
   before(async () => {
     cluster = await createCluster();
@@ -74,7 +75,10 @@ onCitus('a cluster that is changed while clients poll and mark', () => {
     await addAccounts(database, CLIENTS, MESSAGES);
     await distributePostgres({ url: database, connectionsMax: 1, timeoutMs: 60_000 }, systemClock);
     standby = await cluster.addStandby(cluster.workers[1] as PostgresServer);
-    service = await serving(['--database', database, '--database-timeout-ms', '5000']);
+    otherCoordinator = await cluster.addStandby(cluster.coordinator);
+    const hosts = [cluster.coordinator, otherCoordinator].map(({ port }) => `127.0.0.1:${port}`);
+    const both = `postgres://columba@${hosts}/${NAME}?target_session_attrs=read-write`;
+    service = await serving(['--database', both, '--database-timeout-ms', '5000']);
   });
   after(async () => {
     service?.child.kill('SIGKILL');
@@ -145,4 +149,21 @@ onCitus('a cluster that is changed while clients poll and mark', () => {
     });
     assert.ok((await nodesOf()).some(({ nodeport }) => nodeport === standby.port));
   });
+
+  test(
+    'the coordinator is lost, and its standby takes over, at which the service finds it by itself',
+    LONG,
+    async () => {
+      await during(async () => {
+        await cluster.coordinator.stop('immediate');
+        assert.deepEqual(await otherCoordinator.query('select pg_promote() as done'), [{ done: true }]);
+        await otherCoordinator.query('alter system reset synchronous_standby_names');
+        await otherCoordinator.query('select pg_reload_conf()');
+        await otherCoordinator.query(`select citus_set_coordinator_host('127.0.0.1', ${otherCoordinator.port})`, NAME);
+      });
+      // Workers reach it too, for what they have to ask it.
+      const asked = `select success, result from run_command_on_coordinator('select inet_server_port()')`;
+      assert.deepEqual(await standby.query(asked, NAME), [{ success: true, result: String(otherCoordinator.port) }]);
+    },
+  );
 });

@@ -1,0 +1,3 @@
+import { passOnCluster } from './suites.ts';
+
+passOnCluster({ name: 'the contract on a cluster', paths: ['asmx', 'interop', 'http'] });
