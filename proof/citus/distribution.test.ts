@@ -7,6 +7,7 @@ import { SESSION } from '../../src/store/postgres/pool.ts';
 import { type Distribution, distribution } from '../../src/store/schema/distribution.ts';
 import { type Migration, migrations } from '../../src/store/schema/migrations.ts';
 import { columba } from '../../test/support/command.ts';
+import { KNOWN_EVERYWHERE } from '../../test/support/databases.ts';
 import { allStatements } from '../../test/support/statement-plans.ts';
 import { SAMPLE } from '../../test/support/templates.ts';
 import { type CitusCluster, createCluster, onCitus } from './cluster.ts';
@@ -110,7 +111,35 @@ onCitus('an installation that is distributed', () => {
     await ask(`delete from account where account_id = ${id}`);
     assert.equal((await ask('select from reminder')).length, 0, 'deleted with the account');
   });
+
+  test('a migration makes its tables known to the workers where they know those of the coordinator', async (t) => {
+    await cluster.coordinator.query(KNOWN_EVERYWHERE, 'installation');
+    const kinds = distribution as Record<string, Distribution>;
+    const steps = migrations as Migration[];
+    kinds.note = 'local';
+    kinds.note_of = 'local';
+    // The steps of the test before are among those that the database has.
+    const { version } = (
+      await cluster.coordinator.query('select max(version)::int as version from schema_version', 'installation')
+    )[0] as { version: number };
+    const added: Migration[] = [];
+    for (let next = steps.length + 1; next <= version + 1; next++) {
+      added.push({ version: next, name: 'notes', sql: next > version ? NOTES : '' });
+    }
+    steps.push(...added);
+    t.after(() => {
+      for (const table of ['note', 'note_of']) delete kinds[table];
+      steps.splice(-added.length);
+    });
+    await (await openPostgres(settings(), systemClock)).close();
+    const [worker] = cluster.workers;
+    assert.deepEqual(await worker?.query('select count(*)::int as notes from note', 'installation'), [{ notes: 0 }]);
+    assert.deepEqual(await worker?.query('select count(*)::int as notes from note_of', 'installation'), [{ notes: 0 }]);
+  });
 });
+
+/** A version after that, for an installation whose services ask any node. */
+const NOTES = 'create table note (at bigint primary key); create table note_of (at bigint references note);';
 
 /** As the next version might add them. */
 const REMINDERS = `

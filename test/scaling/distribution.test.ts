@@ -8,6 +8,7 @@ import { apartIfUnavailable, createVersionQuestions } from '../../src/store/post
 import {
   commandsOf,
   distributedFunctions,
+  distributionSteps,
   foreignKeysOf,
   withoutForeignKeys,
 } from '../../src/store/schema/distributed.ts';
@@ -74,6 +75,19 @@ test('where one node does not answer, only its own accounts are refused', async 
   assert.deepEqual(
     answers.map((each) => (each.status === 'fulfilled' ? each.value : isUnavailable(each.reason))),
     [10, true, 30],
+  );
+});
+
+test('a new table of the coordinator becomes known to the workers where they know the others', () => {
+  const facts = (isKnown: boolean) => [
+    { name: 'account', method: 'h', is_known: true },
+    { name: 'audit', method: null, is_known: isKnown },
+    { name: 'session', method: null, is_known: false },
+  ];
+  assert.deepEqual(distributionSteps(facts(false), [], []), []);
+  assert.match(
+    distributionSteps(facts(true), [], []).join(),
+    /^select citus_add_local_table_to_metadata\('session', [^;]*$/,
   );
 });
 

@@ -180,6 +180,8 @@ export interface TableFact {
   readonly name: string;
   /** h: distributed by a column, n: a reference table; null for a table of this node. */
   readonly method: string | null;
+  /** Whether other nodes know of it, as they do of each that is distributed. */
+  readonly is_known: boolean;
 }
 export interface KeyFact {
   readonly name: string;
@@ -208,7 +210,8 @@ export function distributionSteps(
   const isNew = (table: string) => methods.has(table) && methods.get(table) === null;
   const spread = (table: string) => distribution[table] !== 'local' && distribution[table] !== undefined;
   const fresh = [...tablesOf('reference'), ...tablesOf('account')].filter(isNew);
-  if (fresh.length === 0) return [];
+  const known = knownEverywhere(tables);
+  if (fresh.length === 0) return known;
   const moved = keys.filter(({ of, to }) => (spread(of) || spread(to)) && (fresh.includes(of) || fresh.includes(to)));
   const fired = triggers.filter(({ of }) => fresh.includes(of));
   const isByAccount = (table: string) => distribution[table] === 'account';
@@ -224,7 +227,17 @@ export function distributionSteps(
       .filter(({ of, to }) => isByAccount(of) && isByAccount(to))
       .map(({ name, of, definition }) => `alter table ${of} add constraint ${name} ${definition}`),
     ...fired.filter(({ of }) => isByAccount(of)).map(({ definition }) => definition),
+    ...known,
   ];
+}
+
+/** Where an operator lets services ask any node, the workers know the tables of the coordinator: so also new ones. */
+function knownEverywhere(tables: readonly TableFact[]): string[] {
+  const local = tables.filter(({ name }) => distribution[name] === 'local');
+  if (!local.some(({ is_known }) => is_known)) return [];
+  return local
+    .filter(({ is_known }) => !is_known)
+    .map(({ name }) => `select citus_add_local_table_to_metadata('${name}', cascade_via_foreign_keys => true)`);
 }
 
 /** What a command may contain without ending: a text, the body of a function, a comment. */

@@ -11,7 +11,8 @@ export const citusState = statement<Nothing, { is_there: boolean }>(
 export const tableFacts = statement<Nothing, TableFact>(
   'citus.tables',
   // A table of the coordinator that other nodes may ask for has the method n and the model s.
-  `select relname::text as name, case when partmethod = 'n' and repmodel = 's' then null else partmethod end::text as method
+  `select relname::text as name, case when partmethod = 'n' and repmodel = 's' then null else partmethod end::text as method,
+     partmethod is not null as is_known
    from pg_class
      left join pg_dist_partition on logicalrelid = pg_class.oid
    where relnamespace = current_schema()::regnamespace and relkind in ('r', 'p') order by relname`,
