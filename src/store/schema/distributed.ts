@@ -231,7 +231,10 @@ export function distributionSteps(
   ];
 }
 
-/** Where an operator lets services ask any node, the workers know the tables of the coordinator: so also new ones. */
+/**
+ * Where an operator lets services ask any node, the workers know the tables of the coordinator: so
+ * also new ones.
+ */
 function knownEverywhere(tables: readonly TableFact[]): string[] {
   const local = tables.filter(({ name }) => distribution[name] === 'local');
   if (!local.some(({ is_known }) => is_known)) return [];
