@@ -27,3 +27,7 @@ function render(content: Content): string {
   if (typeof content === 'number') return String(content);
   return 'html' in content ? content.html : content.map(render).join('');
 }
+
+/** The pieces of a sentence or a list in words. */
+export const joined = (pieces: readonly (Html | string)[], separator: string): Html =>
+  html`${pieces.map((piece, index) => html`${index === 0 ? '' : separator}${piece}`)}`;

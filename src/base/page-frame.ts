@@ -6,7 +6,7 @@ import { icon } from './page-assets.ts';
  * that protect it.
  */
 export interface PageFrame {
-  readonly title: string;
+  readonly title: Html | string;
   /** Style and script. */
   readonly head: Html;
   readonly header: Html;

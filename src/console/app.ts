@@ -130,7 +130,9 @@ export function createConsole(settings: ConsoleSettings): Console {
     const isFramed = view.kind === 'page' || view.kind === 'progress';
     const unread = account && isFramed ? await domain.received.countUnread(account.id) : null;
     const { zone, now } = pageRequest;
-    const viewer: Viewer = { name: session.owner.name, isOperator, viewed, zone, now, unread };
+    const { name: signedInAs } = session.owner;
+    const name = (isOperator ? null : account?.company) ?? signedInAs;
+    const viewer: Viewer = { name, signedInAs, isOperator, viewed, zone, now, unread };
     return responseOf(view, viewer, given);
   }
 
@@ -185,8 +187,8 @@ function createScreenRoutes() {
 }
 
 async function accountOf({ database }: Services, username: string) {
-  const { timeZone } = await accountRecord(database, username);
-  return { id: await accountId(database, username), username, zone: timeZone ?? 'UTC' };
+  const { timeZone, company } = await accountRecord(database, username);
+  return { id: await accountId(database, username), username, zone: timeZone ?? 'UTC', company };
 }
 
 /** Shows the mistakes of a person inside the frame. */
@@ -248,9 +250,6 @@ function responseOf(view: View, viewer: Viewer | null, { request, stream }: Cons
       if (request.headers.get('if-none-match') === etag) return new Response(null, { status: 304, headers: fields });
       return new Response(isHead ? null : body, { headers: fields });
     }
-    case 'json':
-      headers['Content-Type'] = 'application/json';
-      return new Response(isHead ? null : JSON.stringify(view.value), { headers });
     case 'events':
       headers['Content-Type'] = 'text/event-stream';
       headers['X-Accel-Buffering'] = 'no'; // nginx would hold the events back

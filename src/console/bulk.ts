@@ -161,7 +161,7 @@ export interface SelectableList {
   readonly rows: readonly Row[];
   readonly isFiltered: boolean;
   /** The label of the choice of all rows, with their number; null without this choice. */
-  readonly all: string | null;
+  readonly all: Html | string | null;
   readonly snapshot?: bigint;
   readonly buttons: Html;
   /** Fields of the filter. */
@@ -193,6 +193,6 @@ ${shown}</form>`;
  * The bar that appears while a row is selected: the choice of all that match instead, with the
  * snapshot of this page, and the buttons.
  */
-const scopeFields = (all: string | null, snapshot: bigint, buttons: Html): Html =>
+const scopeFields = (all: Html | string | null, snapshot: bigint, buttons: Html): Html =>
   html`<div class="bulk"><label class="check" hidden><input type="checkbox" data-select-page> ${texts.selectPage}</label>
 ${all === null ? '' : check('scope', html`${texts.actOn} ${all}`, 'all')}${hidden({ snapshot: snapshot.toString() })}${buttons}</div>`;

@@ -1,5 +1,5 @@
-import { grouped } from '../base/counted.ts';
 import { type Html, html } from '../base/html.ts';
+import { decimal, grouped, unmarked } from './counts.ts';
 import { offsetOf } from './words.ts';
 
 /**
@@ -16,7 +16,7 @@ const texts = {
   today: 'Today',
   bars: (name: string) => `${name}: bars for each day. The table below has every number.`,
   said: ({ accepted, delivered, failed }: Omit<DayCounts, 'at'>) =>
-    `${grouped(accepted)} accepted, ${grouped(delivered)} delivered, ${grouped(failed)} not delivered`,
+    html`${grouped(accepted)} accepted, ${grouped(delivered)} delivered, ${grouped(failed)} not delivered`,
 } as const;
 
 export interface DayCounts {
@@ -60,7 +60,7 @@ function roundedUp(most: number): number {
 const fixed = (value: number): string => value.toFixed(2);
 
 /** Three bars for each day: accepted, delivered and not delivered. */
-function barsOf(days: readonly DayCounts[], top: number, dayName: (at: number) => string): Html[] {
+function barsOf(days: readonly DayCounts[], top: number, dayName: (at: number) => Html): Html[] {
   const step = 100 / days.length;
   const bar = (look: string, place: number, index: number, count: number): Html | string => {
     if (count === 0) return '';
@@ -83,7 +83,15 @@ export const CHART_HOURS = (CHART_DAYS + 1) * 24;
 
 // Making a format takes longer than a hundred uses of it.
 const WEEKDAY = new Intl.DateTimeFormat('en-GB', { weekday: 'short', timeZone: 'UTC' });
-const MONTH = new Intl.DateTimeFormat('en-GB', { month: 'short', timeZone: 'UTC' });
+const WEEKDAY_DATE = new Intl.DateTimeFormat('en-GB', {
+  weekday: 'short',
+  day: 'numeric',
+  month: 'short',
+  timeZone: 'UTC',
+});
+/** A day of the calendar, which the script writes in the browser's language. */
+const dateAs = (date: Date, place: string, format: Intl.DateTimeFormat): Html =>
+  html`<time datetime="${date.toISOString().slice(0, 10)}" data-as="${place}">${format.format(date).replace(',', '')}</time>`;
 
 /**
  * The last 14 days as bars, with a table of the same numbers. `hours` are those in which something
@@ -91,14 +99,8 @@ const MONTH = new Intl.DateTimeFormat('en-GB', { month: 'short', timeZone: 'UTC'
  */
 export function dayChart(name: string, hours: readonly DayCounts[], now: number, zone: string): Html {
   const days = daysOf(hours, CHART_DAYS, now, zone);
-  const parts = (at: number) => {
-    const date = new Date(at + offsetOf(at, zone));
-    return { weekday: WEEKDAY.format(date), day: date.getUTCDate(), month: MONTH.format(date) };
-  };
-  const dayName = (at: number): string => {
-    const { weekday, day, month } = parts(at);
-    return `${weekday} ${day} ${month}`;
-  };
+  const dateOf = (at: number) => new Date(at + offsetOf(at, zone));
+  const dayName = (at: number): Html => dateAs(dateOf(at), 'weekday-date', WEEKDAY_DATE);
   const top = roundedUp(
     Math.max(...days.map(({ accepted, delivered, failed }) => Math.max(accepted, delivered, failed))),
   );
@@ -107,7 +109,7 @@ export function dayChart(name: string, hours: readonly DayCounts[], now: number,
   const places = days.map(({ at }, index) =>
     index === days.length - 1
       ? html`<span class="today">${texts.today}</span>`
-      : html`<span>${parts(at).weekday}<br>${parts(at).day}</span>`,
+      : html`<span>${dateAs(dateOf(at), 'weekday', WEEKDAY)}<br>${dateOf(at).getUTCDate()}</span>`,
   );
   const rows = [...days].reverse().map((each) => {
     const cells = [each.accepted, each.delivered, each.failed].map(
@@ -127,13 +129,15 @@ export function dayChart(name: string, hours: readonly DayCounts[], now: number,
 }
 
 /** `500`, `1.5 k`, `20 M`: a label of an axis, which has little room. */
-function short(value: number): string {
-  if (value >= 1_000_000) return `${value / 1_000_000}\u00a0M`;
-  return value >= 1_000 ? `${value / 1_000}\u00a0k` : String(value);
+function short(value: number): Html {
+  if (value >= 1_000_000) return html`${exact(value / 1_000_000)}\u00a0M`;
+  return html`${value >= 1_000 ? html`${exact(value / 1_000)}\u00a0k` : value}`;
 }
 
+const exact = (value: number): Html => (Number.isInteger(value) ? grouped(value) : decimal(value));
+
 /** A line through a row of counts. `said` has the numbers for those who do not see it. */
-export function spark(counts: readonly number[], said: string, isBad = false): Html {
+export function spark(counts: readonly number[], said: Html | string, isBad = false): Html {
   const most = Math.max(1, ...counts);
   const points = counts.map((count, index) => `${index},${fixed(9.5 - (count / most) * 9)}`).join(' ');
   return html`<svg class="spark${isBad ? ' bad' : ''}" viewBox="0 0 ${Math.max(1, counts.length - 1)} 10" preserveAspectRatio="none" aria-hidden="true"><polyline points="${points}"/></svg><span class="unseen">${said}</span>`;
@@ -142,7 +146,7 @@ export function spark(counts: readonly number[], said: string, isBad = false): H
 /** Shares of a whole as one bar. `said` has the numbers, which also stand below it. */
 export function meter(
   shares: readonly (readonly [look: 'f-good' | 'f-wait' | 'f-bad', count: number])[],
-  said: string,
+  said: Html | string,
 ): Html {
   const total = shares.reduce((sum, [, count]) => sum + count, 0);
   let x = 0;
@@ -152,5 +156,5 @@ export function meter(
     x += width;
     return rect;
   });
-  return html`<svg class="meter" viewBox="0 0 100 4" preserveAspectRatio="none" role="img" aria-label="${said}">${rects}</svg>`;
+  return html`<svg class="meter" viewBox="0 0 100 4" preserveAspectRatio="none" role="img" aria-label="${unmarked(said)}">${rects}</svg>`;
 }

@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto';
-import { grouped } from '../base/counted.ts';
 import { type Html, html } from '../base/html.ts';
 import { NO_DEVICES, pageFrame, protectionOf } from '../base/page-frame.ts';
 import { programText } from '../base/program-files.ts';
+import { unmarked } from './counts.ts';
 import { dove, icon, spriteOf } from './icons.ts';
-import { face, note, unreadBadge } from './parts.ts';
+import { face, note, unreadBadge, unreadSaid } from './parts.ts';
 import { type MenuGroup, type MenuItem, menus, navigation } from './screens.ts';
 import { frameTexts as texts } from './texts.ts';
 import { zoneName } from './words.ts';
@@ -18,9 +18,10 @@ interface Asset {
   readonly type: string;
   readonly text: string;
 }
+const ASSETS = '/console/assets/';
 function assetOf(name: string, type: string, text: string): Asset {
   const [stem, extension] = name.split('.') as [string, string];
-  return { path: `/console/assets/${stem}-${hash('sha256', text).slice(0, 16)}.${extension}`, type, text };
+  return { path: `${ASSETS}${stem}-${hash('sha256', text).slice(0, 16)}.${extension}`, type, text };
 }
 
 /** A style without its comments and indentation, about a third shorter. */
@@ -35,9 +36,21 @@ const compact = (style: string): string =>
     .trim();
 
 const style = assetOf('console.css', 'text/css; charset=utf-8', compact(asset('tokens.css') + asset('console.css')));
-const script = assetOf('console.js', 'text/javascript; charset=utf-8', asset('console.js'));
+
+/** The modules of the script. Each imports only modules that stand before it. */
+const MODULES = ['page.js', 'locale.js', 'live.js', 'forms.js', 'keys.js', 'console.js'];
+const scripts: Asset[] = [];
+for (const name of MODULES) {
+  const imported = (stem: string) => scripts.find(({ path }) => path.startsWith(`${ASSETS}${stem}-`))?.path;
+  const text = asset(name).replace(/'\.\/(\w+)\.js'/g, (_, stem: string) => `'${imported(stem)}'`);
+  scripts.push(assetOf(name, 'text/javascript; charset=utf-8', text));
+}
+const script = scripts.at(-1) as Asset;
+/** A browser requests all modules at once, instead of each when it has read the one before. */
+const preloads = scripts.slice(0, -1).map(({ path }) => html`<link rel="modulepreload" href="${path}">`);
+
 /** Assets by path. The name changes with the content, so browsers may cache them for ever. */
-export const assets: ReadonlyMap<string, Asset> = new Map([style, script].map((each) => [each.path, each]));
+export const assets: ReadonlyMap<string, Asset> = new Map([style, ...scripts].map((each) => [each.path, each]));
 
 export const protection = protectionOf(
   ["style-src 'self'", "script-src 'self'", "connect-src 'self'", 'img-src data:', "form-action 'self'"],
@@ -47,7 +60,9 @@ export const protection = protectionOf(
 
 /** Who sees the page, and in which zone. */
 export interface Viewer {
+  /** The company of the customer, if it is known, or else the name of the person. */
   readonly name: string;
+  readonly signedInAs: string;
   readonly isOperator: boolean;
   /** The account that an operator looks at. */
   readonly viewed: { readonly username: string; readonly base: string } | null;
@@ -58,7 +73,7 @@ export interface Viewer {
 }
 
 export interface FramedPage {
-  readonly title: string;
+  readonly title: Html | string;
   readonly main: Html;
   readonly viewer: Viewer | null;
   /** The key of the screen in the navigation. */
@@ -84,8 +99,8 @@ function frame({ title, viewer, current, layout }: Omit<FramedPage, 'main'>, mai
   const viewed = viewer?.viewed ? viewedNote(viewer.viewed) : '';
   const unread = viewer?.unread ?? 0n;
   return pageFrame({
-    title: `${unread > 0n ? `(${grouped(unread)}) ` : ''}${title} – ${texts.product}`,
-    head: html`<link rel="stylesheet" href="${style.path}">\n<script src="${script.path}" defer></script>`,
+    title: unmarked(html`${unread > 0n ? `(${unreadSaid(unread)}) ` : ''}${title} – ${texts.product}`),
+    head: html`<link rel="stylesheet" href="${style.path}">${preloads}\n<script type="module" src="${script.path}"></script>`,
     bodyAttributes: [
       ...Object.entries(texts.script).map(([name, words]) => html` data-${name}="${words}"`),
       html` data-zone="${viewer?.zone ?? 'UTC'}"`,
@@ -143,7 +158,7 @@ const menuItem = (viewer: Viewer, { key, name, icon: shape }: MenuItem, current:
   html`<li><a href="${addressOf(baseOf(viewer), key)}"${key === current ? html` aria-current="page"` : ''}>${icon(shape)}${name}${key === 'conversations' ? html` ${badge(viewer)}` : ''}</a></li>`;
 
 function header(viewer: Viewer): Html {
-  const { name, unread, zone, now } = viewer;
+  const { name, signedInAs, unread, zone, now } = viewer;
   const base = baseOf(viewer);
   const { search: words } = texts.shell[whoOf(viewer)];
   const live =
@@ -152,7 +167,7 @@ function header(viewer: Viewer): Html {
 <form class="search" role="search" action="${base}/search">${icon('search')}<input type="search" name="q" aria-label="${words}" aria-keyshortcuts="/" placeholder="${words}" maxlength="200"><kbd aria-hidden="true">/</kbd></form>
 <p class="zone">${texts.zone(zoneName(zone, now))}</p>
 <details class="menu"><summary class="btn s">${face(name)}<span class="name">${name}</span>${icon('down')}<span class="unseen">${texts.menu}</span></summary><div>
-<p class="small quiet">${texts.signedInAs} <strong>${name}</strong></p><hr>
+<p class="small quiet">${texts.signedInAs} <strong>${signedInAs}</strong></p><hr>
 <a href="#keys">${icon('info')}${texts.help}</a><a href="/console/access">${icon('key')}${texts.access}</a>
 <form method="post" action="/console/sign-out"><button>${icon('out')}${texts.signOut}</button></form></div></details></header>
 `;

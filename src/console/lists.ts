@@ -16,7 +16,9 @@ import { type Labels, wrongFields } from './wrong-fields.ts';
  * The notice that a page shows after an act. An act that did nothing says so in the page, where it
  * stays.
  */
-export type Notices = Readonly<Record<string, string | ((count: bigint) => string) | { readonly nothingDone: string }>>;
+export type Notices = Readonly<
+  Record<string, string | ((count: bigint) => Html | string) | { readonly nothingDone: string }>
+>;
 
 /**
  * Says what was just done, by the key in the query, and offers `undo` beside it. An unknown key is
@@ -71,7 +73,7 @@ export interface Row {
 }
 
 export interface TableOptions {
-  readonly caption: string;
+  readonly caption: Html | string;
   readonly columns: readonly string[];
   readonly rows: readonly Row[];
   readonly canSelect?: boolean;
@@ -371,11 +373,11 @@ export const hidden = (fields: Readonly<Record<string, string>>): Html[] =>
 
 export interface Confirmation {
   /** The question, with the exact number. */
-  readonly question: string;
+  readonly question: Html | string;
   readonly details?: Html | string;
   readonly action: string;
   readonly fields?: Html | Html[];
-  readonly submit: string;
+  readonly submit: Html | string;
   readonly back: string;
 }
 

@@ -37,7 +37,7 @@ export interface PageRequest {
 export type View =
   | {
       readonly kind: 'page';
-      readonly title: string;
+      readonly title: Html | string;
       readonly main: Html;
       readonly status?: number;
       /** The item of the navigation that the page belongs to. */
@@ -53,7 +53,6 @@ export type View =
   | { readonly kind: 'redirect'; readonly to: string; readonly cookie?: string }
   /** A part of a page, for the script, with an ETag. */
   | { readonly kind: 'fragment'; readonly html: Html }
-  | { readonly kind: 'json'; readonly value: unknown }
   /** Server-sent events, for the script. */
   | { readonly kind: 'events'; readonly events: AsyncIterable<string> }
   | { readonly kind: 'download'; readonly fileName: string; readonly text: AsyncIterable<string> }
@@ -74,7 +73,7 @@ export const post = (path: string, show: Route['show'], bytesMax?: number): Rout
   bytesMax === undefined ? { method: 'POST', path, show } : { method: 'POST', path, show, bytesMax };
 
 export const page = (
-  title: string,
+  title: Html | string,
   main: Html,
   more: Omit<Partial<Extract<View, { kind: 'page' }>>, 'kind' | 'title' | 'main'> = {},
 ) => ({ kind: 'page', title, main, ...more }) as const satisfies View;

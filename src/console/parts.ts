@@ -1,5 +1,5 @@
-import { grouped } from '../base/counted.ts';
 import { type Html, html } from '../base/html.ts';
+import { grouped, unmarked } from './counts.ts';
 import { dove, type IconName, icon } from './icons.ts';
 import { frameTexts } from './texts.ts';
 import { type Cell, party, type Tone } from './words.ts';
@@ -17,7 +17,7 @@ export const backLink = (href: string, name: string): Html =>
   html`<p class="small unprinted"><a href="${href}">${icon('left')}${name}</a></p>`;
 
 export interface Panel {
-  readonly title: string;
+  readonly title: Html | string;
   readonly content: Html;
   /** Beside the title. */
   readonly acts?: Html | string;
@@ -33,7 +33,7 @@ export const panel = ({ title, content, acts = '', id, isFlush = false }: Panel)
   }</section>`;
 
 /** A card with a table, or with the note that there are no rows. */
-export const tablePanel = (title: string, content: Html, acts: Html | string = ''): Html =>
+export const tablePanel = (title: Html | string, content: Html, acts: Html | string = ''): Html =>
   panel({ title, content, acts, isFlush: true });
 
 export interface FormPanel {
@@ -63,7 +63,7 @@ export interface Button {
   readonly icon?: IconName;
 }
 
-export const button = (words: string, { act, look, label, icon: shape }: Button = {}): Html =>
+export const button = (words: Html | string, { act, look, label, icon: shape }: Button = {}): Html =>
   html`<button class="btn${look === undefined ? '' : ` ${look}`}"${act === undefined ? '' : html` name="act" value="${act}"`}${
     label === undefined ? '' : html` aria-label="${label}"`
   }>${shape === undefined ? '' : icon(shape)}${words}</button>`;
@@ -72,7 +72,7 @@ export const button = (words: string, { act, look, label, icon: shape }: Button 
 export const linkButton = (
   href: string,
   words: string,
-  { icon: shape, look, about }: Pick<Button, 'icon' | 'look'> & { readonly about?: string } = {},
+  { icon: shape, look, about }: Pick<Button, 'icon' | 'look'> & { readonly about?: Html | string } = {},
 ): Html =>
   html`<a class="btn${look === undefined ? '' : ` ${look}`}" href="${href}">${shape === undefined ? '' : icon(shape)}${words}${
     about === undefined ? '' : html`<span class="unseen"> ${about}</span>`
@@ -80,14 +80,14 @@ export const linkButton = (
 
 export interface Question {
   /** The button that opens the question. */
-  readonly words: string;
+  readonly words: Html | string;
   readonly icon?: IconName;
   /** The question names the exact number. */
-  readonly question: string;
+  readonly question: Html | string;
   readonly details?: string;
   readonly action: string;
   readonly fields?: Html;
-  readonly submit: string;
+  readonly submit: Html | string;
 }
 
 /** A question before something is lost or paid for, which opens below its button. */
@@ -96,7 +96,7 @@ export const question = ({ words, icon: shape, question: asked, details, action,
 <form class="note wait" method="post" action="${action}">${icon('alert')}<div class="stack tight"><p><strong>${asked}</strong></p>${details === undefined ? '' : html`<p>${details}</p>`}${fields ?? ''}<div class="row">${button(submit, { look: 'danger' })}</div></div></form></details>`;
 
 /** A state: an icon, a word and a colour. */
-export const chip = (tone: Tone, shape: IconName, words: string, hint = ''): Cell => ({
+export const chip = (tone: Tone, shape: IconName, words: Html | string, hint = ''): Cell => ({
   ...html`<span class="chip${tone === '' ? '' : ` ${tone}`}"${hint === '' ? '' : html` title="${hint}"`}>${icon(shape)}${words}</span>`,
   kind: 'chip',
 });
@@ -110,8 +110,12 @@ export const note = (tone: Tone, content: Html | string, shape: IconName = NOTE_
   }>${icon(shape)}<div class="stack tight">${typeof content === 'string' ? html`<p>${content}</p>` : content}</div></div>`;
 
 /** Why there is nothing, and the next step. */
-export const empty = (title: string, hint: Html | string, act: Html | string = '', shape: IconName = 'info'): Html =>
-  html`<div class="empty">${icon(shape)}<h2>${title}</h2><p>${hint}</p>${act}</div>`;
+export const empty = (
+  title: Html | string,
+  hint: Html | string,
+  act: Html | string = '',
+  shape: IconName = 'info',
+): Html => html`<div class="empty">${icon(shape)}<h2>${title}</h2><p>${hint}</p>${act}</div>`;
 
 /** A name and its value. */
 export const fact = (name: string, value: Html | string): Html => html`<div><dt>${name}</dt><dd>${value}</dd></div>`;
@@ -120,14 +124,16 @@ export const facts = (rows: readonly (Html | string)[]): Html => html`<dl class=
 export interface Tile {
   readonly key: string;
   readonly label: string;
-  readonly value: string;
+  readonly value: Html | string;
   readonly href?: string;
   readonly more?: Html | string;
 }
 
 /** A count in large digits, which leads to the list that it counts. */
 export function tile({ key, label, value, href, more = '' }: Tile): Html {
-  const shown = html`<span class="label">${label}</span><span class="value${value.length > 9 ? ' long' : ''}">${value}</span>${more === '' ? '' : html`<span class="small quiet">${more}</span>`}`;
+  const text = unmarked(value);
+  const isLong = (typeof text === 'string' ? text : text.html).length > 9;
+  const shown = html`<span class="label">${label}</span><span class="value${isLong ? ' long' : ''}">${value}</span>${more === '' ? '' : html`<span class="small quiet">${more}</span>`}`;
   return html`<li data-key="${key}">${href === undefined ? shown : html`<a href="${href}">${shown}</a>`}</li>`;
 }
 
@@ -161,11 +167,13 @@ export const gate = (title: string, lead: Html | string, content: Html, end: Htm
   html`<div class="empty">${dove(' big')}<h1>${title}</h1><p>${lead}</p></div>
 <section class="panel"><div class="in">${content}</div>${end === '' ? '' : html`<footer>${end}</footer>`}</section>`;
 
+export const unreadSaid = (unread: bigint): string => (unread > 999n ? '999+' : String(unread));
+
 /** How many messages are unread, beside the name of their list. */
 export const unreadBadge = (unread: bigint): Html =>
   unread === 0n
     ? html``
-    : html`<span class="badge">${unread > 999n ? '999+' : grouped(unread)}<span class="unseen"> ${frameTexts.unread}</span></span>`;
+    : html`<span class="badge">${unreadSaid(unread)}<span class="unseen"> ${frameTexts.unread}</span></span>`;
 
 /** A secret that is shown once, and the way on. */
 export const secretPage = (
@@ -187,7 +195,7 @@ export function person(number: string | null, name: string | null, href: string 
 }
 
 /** A number at the right edge of its column. */
-export const num = (value: number | bigint | string): Cell => ({ html: grouped(value), kind: 'num' });
+export const num = (value: number | bigint | string): Cell => ({ ...grouped(value), kind: 'num' });
 
 /** Buttons of a row, at its end. */
 export const acts = (content: Html): Cell => ({ ...html`<div class="row">${content}</div>`, kind: 'acts' });

@@ -1,5 +1,6 @@
-import { counted, grouped } from '../base/counted.ts';
+import { type Html, html } from '../base/html.ts';
 import type { DELIVERY_STATUSES } from '../domain/messages/statuses.ts';
+import { counted, grouped } from './counts.ts';
 import type { IconName } from './icons.ts';
 import type { Tone } from './words.ts';
 
@@ -34,7 +35,7 @@ export const frameTexts = {
       ],
     },
     operator: {
-      main: { href: 'accounts#add', name: 'Add an account', icon: 'plus' },
+      main: { href: 'accounts#add', name: 'Create an account', icon: 'plus' },
       search: 'Search numbers, ids, references, accounts',
       bar: [
         ['overview', 'Now', 'pulse'],
@@ -113,22 +114,22 @@ export const listTexts = {
   select: (what: string) => `Select ${what}`,
   selectPage: 'Select all on this page',
   actOn: 'Act on',
-  onAll: (count: number | string) => `all ${typeof count === 'number' ? grouped(count) : count} that match`,
-  readFar: (read: number) => `The search read the newest ${grouped(read)} entries and stopped there.`,
+  onAll: (count: number | Html) => html`all ${typeof count === 'number' ? grouped(count) : count} that match`,
+  readFar: (read: number) => html`The search read the newest ${grouped(read)} entries and stopped there.`,
   readOn: 'Search further back',
   goBack: 'Go back',
   confirm: 'Please confirm',
   nothingSelected: 'Nothing was selected, so nothing was done.',
   someGone: (count: number) =>
-    count === 1 ? 'One of them no longer existed.' : `${grouped(count)} of them no longer existed.`,
+    count === 1 ? 'One of them no longer existed.' : html`${grouped(count)} of them no longer existed.`,
   progress: (done: number, total: number | null) =>
-    total === null ? `${grouped(done)} done …` : `${grouped(done)} of ${grouped(total)} done …`,
+    total === null ? html`${grouped(done)} done …` : html`${grouped(done)} of ${grouped(total)} done …`,
   step: (step: 'checked' | 'written' | 'searched', done: number, total: number | null) => {
-    if (step === 'searched') return `${counted(done, 'account')} searched …`;
-    return `${grouped(done)} of ${counted(total ?? done, 'row')} ${step} …`;
+    if (step === 'searched') return html`${counted(done, 'account')} searched …`;
+    return html`${grouped(done)} of ${counted(total ?? done, 'row')} ${step} …`;
   },
   progressStop: 'Leave this page to stop. What is done stays done.',
-  progressDone: (done: number) => `Finished: ${counted(done, 'entry', 'entries')}.`,
+  progressDone: (done: number) => html`Finished: ${counted(done, 'entry', 'entries')}.`,
   progressFailed: (message: string) => `It stopped: ${message}`,
   goOn: 'Go on',
   download: 'Download as CSV',

@@ -40,33 +40,43 @@ const NO_TIME: Cell = { html: '<span class="quiet">–</span>', kind: 'time' };
  * An instant, or its RFC 3339 form, as `16 Nov 2026, 14:05:00`. Where the script runs, it leaves
  * out the year, the day and the seconds that say nothing.
  */
-export function time(at: number | string | null, zone: string): Cell {
+export const time = (at: number | string | null, zone: string): Cell => timeIn(at, zone, html``);
+
+/** The same, where the seconds count with the script as well. */
+export const stepTime = (at: number, zone: string): Cell => timeIn(at, zone, html` data-as="step"`);
+
+function timeIn(at: number | string | null, zone: string, place: Html): Cell {
   if (at === null) return NO_TIME;
   const date = new Date(at);
   if (Number.isNaN(date.getTime())) return NO_TIME;
   const local = new Date(date.getTime() + offsetOf(date.getTime(), zone));
   const day = `${local.getUTCDate()} ${MONTHS[local.getUTCMonth()] ?? ''} ${local.getUTCFullYear()}`;
-  return { ...html`<time datetime="${rfc3339(date)}">${day}, ${clockOf(local)}</time>`, kind: 'time' };
+  return { ...html`<time datetime="${rfc3339(date)}"${place}>${day}, ${clockOf(local)}</time>`, kind: 'time' };
 }
 
-/** An instant in other words than its whole time, which the script puts into the title. */
-export const timeAs = (at: number, words: string): Html =>
-  html`<time class="time" datetime="${rfc3339(new Date(at))}">${words}</time>`;
+/**
+ * The place of a time, by which the script writes it in the way of the browser's language: see
+ * assets/locale.js. The whole time is in its title.
+ */
+type Place = 'list' | 'clock' | 'day';
+
+/** An instant in other words than its whole time. */
+export const timeAs = (at: number, place: Place, words: string): Html =>
+  html`<time class="time" datetime="${rfc3339(new Date(at))}" data-as="${place}">${words}</time>`;
 
 const localDate = (at: number, zone: string): Date => new Date(at + offsetOf(at, zone));
 
+const minuteOf = (local: Date): string => `${two(local.getUTCHours())}:${two(local.getUTCMinutes())}`;
+
 /** An instant on a day that is known, as `14:05`. */
-export function clockTime(at: number, zone: string): Html {
-  const local = localDate(at, zone);
-  return timeAs(at, `${two(local.getUTCHours())}:${two(local.getUTCMinutes())}`);
-}
+export const clockTime = (at: number, zone: string): Html => timeAs(at, 'clock', minuteOf(localDate(at, zone)));
 
 /** An instant where there is little room: the clock if it is today, else the day. */
 export function listTime(at: number, zone: string, now: number): Html {
   const [local, today] = [localDate(at, zone), localDate(now, zone)];
-  if (local.toISOString().slice(0, 10) === today.toISOString().slice(0, 10)) return clockTime(at, zone);
+  if (local.toISOString().slice(0, 10) === today.toISOString().slice(0, 10)) return timeAs(at, 'list', minuteOf(local));
   const year = local.getUTCFullYear() === today.getUTCFullYear() ? '' : ` ${local.getUTCFullYear()}`;
-  return timeAs(at, `${local.getUTCDate()} ${MONTHS[local.getUTCMonth()] ?? ''}${year}`);
+  return timeAs(at, 'list', `${local.getUTCDate()} ${MONTHS[local.getUTCMonth()] ?? ''}${year}`);
 }
 
 const clockOf = (date: Date): string =>
@@ -88,7 +98,7 @@ export function day(at: string | null): Cell {
     month: 'short',
     day: 'numeric',
   });
-  return { ...html`<time datetime="${at.slice(0, 10)}">${shown}</time>`, kind: 'time' };
+  return { ...html`<time datetime="${at.slice(0, 10)}" data-as="date">${shown}</time>`, kind: 'time' };
 }
 
 /** Formats a time in a zone for a field of the type datetime-local: `2026-11-16T14:05`. */
@@ -145,14 +155,6 @@ export function instantOf(text: string, zone: string): number | null {
 export function endOfDay(text: string, zone: string): number | null {
   if (instantOf(text, zone) === null) return null;
   return instantOf(new Date(Date.parse(text.slice(0, 10)) + DAY_MS).toISOString().slice(0, 10), zone);
-}
-
-/** `0.4 s`, `12 s`, `3 min`, `5 h`, `2 days`. */
-export function durationSaid(ms: number): string {
-  if (ms < 10_000) return `${(ms / 1_000).toFixed(1)} s`;
-  if (ms < 120_000) return `${Math.round(ms / 1_000)} s`;
-  if (ms < 120 * MINUTE_MS) return `${Math.round(ms / MINUTE_MS)} min`;
-  return ms < 2 * DAY_MS ? `${Math.round(ms / 3_600_000)} h` : `${Math.round(ms / DAY_MS)} days`;
 }
 
 /** A list that was typed with commas. */

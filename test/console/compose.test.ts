@@ -374,15 +374,14 @@ onOneEngine('compose, check and send', (engine) => {
     const { client } = await opened(t);
     const { text } = await client.post('/console/compose/count', { text: `It’s ${'x'.repeat(80)}` });
     assert.equal(
-      JSON.parse(text).said,
+      decoded(text),
       "2 parts · Unicode alphabet because of ’ (use ' to pay less) · 2 credits for each number",
     );
   });
 
   test('the counter proposes no change of a character that would not lower the price', async (t) => {
     const { client } = await opened(t);
-    const said = async (text: string) =>
-      JSON.parse((await client.post('/console/compose/count', { text })).text).said as string;
+    const said = async (text: string) => decoded((await client.post('/console/compose/count', { text })).text);
     assert.equal(await said('It’s'), '1 part · Unicode alphabet because of ’ · 1 credit for each number');
     // The other character keeps the text Unicode.
     assert.match(await said(`It’s 😀 ${'x'.repeat(80)}`), /^2 parts · Unicode alphabet because of ’, 😀 · /);

@@ -9,7 +9,7 @@ import { createReceived } from '../../src/domain/messages/received.ts';
 import { createSent } from '../../src/domain/messages/sent.ts';
 import type { Database } from '../../src/store/database.ts';
 import { joined } from '../../src/store/transactions.ts';
-import { act, consoleRequest } from '../support/console-client.ts';
+import { act, consoleRequest, unmarked } from '../support/console-client.ts';
 import { engines, onEveryEngine } from '../support/engines.ts';
 import { type OperatorApi, startOperatorApi } from '../support/operator-api.ts';
 
@@ -125,7 +125,8 @@ describe('acting on all that match', () => {
     const reply = await post('/console/inbox', cookie, { act: 'read', scope: 'all', snapshot: '1000000' });
     const reader = (reply.body ?? assert.fail('no body')).getReader();
     const decoder = new TextDecoder();
-    for (let text = ''; !text.includes('500 of 1,600 done'); ) text += decoder.decode((await reader.read()).value);
+    for (let text = ''; !unmarked(text).includes('500 of 1,600 done'); )
+      text += decoder.decode((await reader.read()).value);
     await reader.cancel();
     const { unread } = await unreadOf(api);
     assert.ok(unread === 1_100 || unread === 600, String(unread));

@@ -50,6 +50,7 @@ onOneEngine('shell of the console', (engine) => {
         assert.equal(count(text, /<form class="search" /g), 1, path);
         assert.equal(count(text, /<p class="zone">/g), 1, path);
         assert.equal(count(text, /<nav class="bar"/g), 1, path);
+        assert.doesNotMatch(text, /\[object|undefined|NaN/, path); // no value that is not text
         assert.doesNotMatch(text, / style=| on[a-z]+="|<script>|<style/, path);
         const used = new Set([...text.matchAll(/href="#(i-[a-z]+)"/g)].map((match) => match[1]));
         for (const name of used)

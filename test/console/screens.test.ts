@@ -44,13 +44,16 @@ onOneEngine('screens of the console', (engine) => {
     await act(api, 'contact add', { params, body: { mobile: '+27825550201', name: 'Anna' } });
     const known = await client.get('/console/');
     assert.doesNotMatch(known.text, /first steps/);
-    assert.match(known.text, /No message has arrived yet\..*No message has been sent yet\./s);
+    assert.match(known.text, /No conversation yet\..*No message has been sent yet\./s);
     await act(api, 'message send', { params, body: { recipients: ['+27825550201'], text: 'The last one' } });
     const { text } = await client.get('/console/');
     assert.match(text, /Last sent.*\/console\/messages\/\d+"><bdi>Anna<\/bdi>.*The last one.*Waiting/s);
     assert.doesNotMatch(text, /first steps/);
     await act(api, 'inbox receive', { params, body: { text: 'An answer', sender: '+27825550201' } });
-    assert.match((await client.get('/console/')).text, /Last received.*An answer.*Last sent.*The last one/s);
+    assert.match(
+      (await client.get('/console/')).text,
+      /Latest conversations.*Anna.*1<span class="unseen"> unread.*Last sent.*The last one/s,
+    );
   });
 
   test('every screen of an operator works, and so do those of a customer below the account, which the audit records', async (t) => {

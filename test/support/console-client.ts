@@ -73,12 +73,15 @@ export function createConsoleClient(address: string): ConsoleClient {
     return {
       status: reply.status,
       headers: reply.headers,
-      text: await reply.text(),
+      text: unmarked(await reply.text()),
       location: reply.headers.get('location'),
     };
   }
   return client;
 }
+
+/** A page as people read it: without the marks of its numbers, which tell the script their values. */
+export const unmarked = (text: string): string => text.replace(/<\/?data\b[^>]*>/g, '');
 
 /** Somebody as the domain knows them; an operator is added. */
 export async function ownerOf(database: Database, given: { username: string } | { operator: string }): Promise<Owner> {

@@ -1,5 +1,4 @@
 import { hash } from 'node:crypto';
-import { grouped } from '../../base/counted.ts';
 import { type Html, html } from '../../base/html.ts';
 import type { Problem } from '../../base/problem.ts';
 import { randomBytes } from '../../base/random.ts';
@@ -16,6 +15,7 @@ import { accountCounts } from '../../operator/actions/accounts/counts.ts';
 import { creditsAdd } from '../../operator/actions/accounts/credits.ts';
 import { connectorList } from '../../operator/actions/carriers/connectors.ts';
 import { CHART_HOURS, dayChart } from '../charts.ts';
+import { grouped } from '../counts.ts';
 import {
   area,
   asking,
@@ -75,7 +75,7 @@ const texts = {
   linkReset: 'Turn off the second step, for somebody who has lost it',
   linkTitle: 'Sign-in link, which cannot be shown again',
   grant: 'Credits',
-  grantLead: (free: string, used: string) => `Free: ${free}. Used: ${used}.`,
+  grantLead: (free: Html, used: Html) => html`Free: ${free}. Used: ${used}.`,
   amount: 'Number of credits (negative to take back)',
   reason: 'Reason',
   reference: 'Reference',
@@ -164,7 +164,7 @@ ${isEnabled ? '' : html`<form method="post" action="${here}/remove">${button(tex
   return screen(account.username, 'accounts', main, problem);
 };
 
-const grantForm = ({ form }: PageRequest, here: string, lead: string): Html => {
+const grantForm = ({ form }: PageRequest, here: string, lead: Html): Html => {
   const fields = html`<input type="hidden" name="key" value="${form.text('key') || newKey()}">
 ${field({ name: 'amount', label: texts.amount, value: form.text('amount'), isRequired: true, lengthMax: 20 })}
 ${field({ name: 'reason', label: texts.reason, value: form.text('reason'), isRequired: true, lengthMax: 200 })}

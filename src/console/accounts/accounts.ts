@@ -1,7 +1,7 @@
-import { counted } from '../../base/counted.ts';
 import { html } from '../../base/html.ts';
 import type { Problem } from '../../base/problem.ts';
 import { accountAdd, accountList } from '../../operator/actions/accounts/accounts.ts';
+import { counted } from '../counts.ts';
 import {
   field,
   fieldRow,
@@ -55,7 +55,7 @@ const texts = {
   userId: 'Its user_id, which cannot be shown again:',
   done: 'Go on',
   notices: {
-    removed: (count: bigint) => `The account is removed, with ${counted(count, 'message')}.`,
+    removed: (count: bigint) => html`The account is removed, with ${counted(count, 'message')}.`,
   },
 } as const;
 

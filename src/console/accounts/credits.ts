@@ -1,7 +1,7 @@
-import { grouped } from '../../base/counted.ts';
 import { html } from '../../base/html.ts';
 import type { Movement } from '../../domain/accounts/ledger.ts';
 import { CSV_START, csvLine } from '../../transfer/csv.ts';
+import { grouped } from '../counts.ts';
 import { csvLink, listPanel, pager, tabs } from '../lists.ts';
 import { get, type PageRequest, page, type View } from '../page-request.ts';
 import { head, note, num, tile } from '../parts.ts';
@@ -42,7 +42,10 @@ const changeOf = ({ from, to, amount }: Movement): bigint => (to === 'free' ? am
 const kindOf = ({ kind, to }: Movement): string =>
   (kind === 'grant' ? texts.begunWith[to] : undefined) ?? texts.kinds[kind] ?? kind;
 
-const signed = (amount: bigint): Cell => ({ html: amount > 0n ? `+${grouped(amount)}` : grouped(amount), kind: 'num' });
+const signed = (amount: bigint): Cell => ({
+  ...(amount > 0n ? html`+${grouped(amount)}` : grouped(amount)),
+  kind: 'num',
+});
 
 /** The address has the balance at the newest row of the page, so a page reads only its rows. */
 const balanceText = (query: URLSearchParams): bigint | null =>

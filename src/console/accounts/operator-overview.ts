@@ -1,4 +1,3 @@
-import { counted, grouped } from '../../base/counted.ts';
 import { type Html, html } from '../../base/html.ts';
 import type { Output } from '../../operator/action.ts';
 import { connectorCounts } from '../../operator/actions/accounts/counts.ts';
@@ -15,10 +14,11 @@ import {
   refuses,
 } from '../carriers/connectors.ts';
 import { CHART_HOURS, dayChart } from '../charts.ts';
+import { counted, durationSaid, grouped } from '../counts.ts';
 import type { IconName } from '../icons.ts';
 import { get, type PageRequest, page, type View } from '../page-request.ts';
 import { head, linkButton, need, note, panel, tablePanel, tile } from '../parts.ts';
-import { durationSaid, type Tone } from '../words.ts';
+import type { Tone } from '../words.ts';
 
 /** The first screen of the operator: what needs attention, in words, and what is on its way. */
 
@@ -27,23 +27,23 @@ const texts = {
   needs: 'What needs your attention',
   nothing: 'Nothing needs your attention now.',
   down: (name: string) => `${name} is down.`,
-  downWhy: (reason: string, waiting: string) => `${reason}. ${waiting}`,
-  waits: (count: number, oldest: string | null) =>
+  downWhy: (reason: string, waiting: Html | string) => html`${reason}. ${waiting}`,
+  waits: (count: number, oldest: Html | null) =>
     count === 0
       ? 'No message waits for it.'
-      : `${counted(count, 'message waits', 'messages wait')}${oldest === null ? '' : `, the oldest for ${oldest}`}.`,
+      : html`${counted(count, 'message waits', 'messages wait')}${oldest === null ? '' : html`, the oldest for ${oldest}`}.`,
   avoided: (name: string) => `Outbound routes pass over ${name}.`,
   avoidedWhy: (reason: string) => `The reason: ${reason}. They try it again by themselves after some minutes.`,
   refuses: (name: string) => `${name} refuses messages for good.`,
-  refusesWhy: (said: string) => `It ${said}. Those messages have failed.`,
+  refusesWhy: (said: Html | string) => html`It ${said}. Those messages have failed.`,
   paused: (name: string) => `${name} is paused.`,
   unknownOutcome: (count: number, isAtLeast: boolean) =>
     count === 1 && !isAtLeast
       ? '1 message has an unknown outcome.'
-      : `${grouped(count)}${isAtLeast ? '+' : ''} messages have an unknown outcome.`,
+      : html`${grouped(count)}${isAtLeast ? '+' : ''} messages have an unknown outcome.`,
   unknownWhy: (count: number) => `Nobody knows whether the carrier has ${count === 1 ? 'it' : 'them'}.`,
   held: (count: number, isAtLeast: boolean) =>
-    `${grouped(count)}${isAtLeast ? '+' : ''} ${count === 1 ? 'message is' : 'messages are'} held by the spend guard.`,
+    html`${grouped(count)}${isAtLeast ? '+' : ''} ${count === 1 ? 'message is' : 'messages are'} held by the spend guard.`,
   heldWhy: 'Release or refuse each of them.',
   decide: 'Decide',
   unrouted: 'Incoming messages have no route.',
@@ -56,26 +56,26 @@ const texts = {
   unconnected: (connector: string | null) =>
     connector === null ? 'No connector is the default.' : `The connector ${connector} does not exist.`,
   late: 'Messages are late.',
-  lateWhy: (oldest: string) => `The oldest was due ${oldest} ago.`,
+  lateWhy: (oldest: Html) => html`The oldest was due ${oldest} ago.`,
   waiting: 'Waiting',
-  waitingMore: 'all, also for another attempt',
+  waitingMore: 'retries too',
   oldest: 'Oldest of them',
   oldestMore: 'since it was first due',
-  submitting: 'On their way to a carrier',
+  submitting: 'Being submitted',
   sent: 'Accepted, 24 hours',
   sentMore: 'parts, by carriers',
   failed: 'Failed, 24 hours',
-  failedMore: 'refused or not delivered',
+  failedMore: 'refused, undelivered',
   database: 'Database',
   backup: 'Backup',
   behind: (seconds: number | null) =>
-    seconds === null ? 'no snapshot yet' : `${grouped(Math.ceil(seconds))} s behind`,
+    seconds === null ? 'no snapshot yet' : html`${grouped(Math.ceil(seconds))} s behind`,
   backedUp: (snapshot: string | null, verified: string | null) =>
     `last snapshot ${snapshot ?? 'never'}, last verified ${verified ?? 'never'}`,
   chart: 'Parts of all connectors, last 14 days',
   tilesName: 'Now',
   none: '–',
-  bytes: (bytes: number) => `${grouped(Math.round(bytes / 1_048_576))} MiB`,
+  bytes: (bytes: number) => html`${grouped(Math.round(bytes / 1_048_576))} MiB`,
 } as const;
 
 const COUNTED_MAX = 500;
@@ -83,10 +83,15 @@ const DAY_MS = 86_400_000;
 /** If a message is due for this long, something is wrong. */
 const LATE_SECONDS = 120;
 
-const sentence = (words: string, why: string, href: string): Html =>
+const sentence = (words: Html | string, why: Html | string, href: string): Html =>
   html`<a href="${href}"><strong>${words}</strong></a><p>${why}</p>`;
-const needOf = (look: readonly [Tone, IconName], words: string, why: string, href: string, act: string): Html =>
-  need(look[0], look[1], sentence(words, why, href), linkButton(href, act, { look: 's', about: words }));
+const needOf = (
+  look: readonly [Tone, IconName],
+  words: Html | string,
+  why: Html | string,
+  href: string,
+  act: string,
+): Html => need(look[0], look[1], sentence(words, why, href), linkButton(href, act, { look: 's', about: words }));
 
 function ofConnector(connector: Connector, now: number): Html[] {
   const { name, state, downReason, waiting, oldestDueAt } = connector;

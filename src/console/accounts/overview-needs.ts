@@ -1,35 +1,36 @@
-import { counted, grouped } from '../../base/counted.ts';
 import { type Html, html } from '../../base/html.ts';
 import { newestBatches, newestSingles } from '../../domain/messages/batches.ts';
 import type { HourCounts } from '../../domain/messages/hour-counts.ts';
 import { contactNames } from '../contacts/contact-names.ts';
+import { counted, durationSaid, grouped } from '../counts.ts';
 import { batchName, firstTextsOf } from '../messages/batch-row.ts';
 import type { PageRequest } from '../page-request.ts';
 import { linkButton, need, panel } from '../parts.ts';
-import { durationSaid, messageText, type Tone } from '../words.ts';
+import { messageText, type Tone } from '../words.ts';
 
 /** What a customer should look at first: each a sentence, and the button that helps. */
 
 const texts = {
   title: 'What needs you',
   nothing: 'Nothing needs your attention now.',
-  batch: (failed: number) => `${counted(failed, 'message')} of a send ${failed === 1 ? 'was' : 'were'} not delivered.`,
+  batch: (failed: number) =>
+    html`${counted(failed, 'message')} of a send ${failed === 1 ? 'was' : 'were'} not delivered.`,
   single: (failed: number, isAtLeast: boolean) =>
-    `${grouped(failed)}${isAtLeast ? '+' : ''} single ${failed === 1 ? 'message was' : 'messages were'} not delivered.`,
+    html`${grouped(failed)}${isAtLeast ? '+' : ''} single ${failed === 1 ? 'message was' : 'messages were'} not delivered.`,
   singleWhy: (person: string) => `In the last 48 hours. The newest is to ${person}.`,
   again: 'See and send again',
   unanswered: (people: number, isAtLeast: boolean) =>
     people === 1 && !isAtLeast
       ? '1 person waits for an answer.'
-      : `${grouped(people)}${isAtLeast ? '+' : ''} people wait for an answer.`,
-  unansweredWhy: (person: string, waited: string) =>
-    `${person} has waited for ${waited}, and nobody has opened the message yet.`,
+      : html`${grouped(people)}${isAtLeast ? '+' : ''} people wait for an answer.`,
+  unansweredWhy: (person: string, waited: Html) =>
+    html`${person} has waited for ${waited}, and nobody has opened the message yet.`,
   answer: 'Answer',
   noCredits: 'There are no free credits.',
   noCreditsWhy: 'Nothing can be sent until your operator adds some.',
-  credits: (days: string) => `Credits last for about ${days}.`,
+  credits: (days: Html | string) => html`Credits last for about ${days}.`,
   creditsWhy: (free: bigint, perDay: number) =>
-    `${grouped(free)} ${free === 1n ? 'is' : 'are'} free, and about ${grouped(perDay)} a day ${perDay === 1 ? 'goes' : 'go'} out.`,
+    html`${grouped(free)} ${free === 1n ? 'is' : 'are'} free, and about ${grouped(perDay)} a day ${perDay === 1 ? 'goes' : 'go'} out.`,
   days: (days: number) => (days < 1 ? 'less than a day' : counted(days, 'day')),
   seeCredits: 'See credits',
 } as const;
@@ -47,7 +48,7 @@ const CREDIT_DAYS = 3;
 const SPENT_DAYS = 7;
 const ENDED: readonly string[] = ['EXPIRED', 'UNDELIVERABLE', 'REJECTED'];
 
-const line = (tone: Tone, shape: 'cross' | 'chat' | 'coin', words: string, why: Html | string, to: Link): Html =>
+const line = (tone: Tone, shape: 'cross' | 'chat' | 'coin', words: Html | string, why: Html | string, to: Link): Html =>
   need(
     tone,
     shape,

@@ -1,18 +1,17 @@
-import { counted, grouped } from '../../base/counted.ts';
 import { type Html, html } from '../../base/html.ts';
 import { accountRecord } from '../../domain/accounts/accounts.ts';
 import { type HourCounts, hourCountsOf } from '../../domain/messages/hour-counts.ts';
 import { createConnectors } from '../../domain/sending/connectors.ts';
 import { CHART_HOURS, dayChart } from '../charts.ts';
-import { contactNames, withLink } from '../contacts/contact-names.ts';
+import { contactNames } from '../contacts/contact-names.ts';
+import { counted, grouped } from '../counts.ts';
 import { type Row, table } from '../lists.ts';
+import { latestConversations } from '../messages/conversation-list.ts';
 import { isFailed, statusCell } from '../messages/status-cell.ts';
 import { get, type PageRequest, page } from '../page-request.ts';
 import { empty, head, linkButton, note, panel, person, tablePanel, tile, unreadBadge } from '../parts.ts';
 import { scan } from '../scan.ts';
-import { frameTexts } from '../texts.ts';
 import { clamped, instantOf, localTime, time } from '../words.ts';
-
 import { customerNeeds } from './overview-needs.ts';
 
 /** The first screen of the customer. */
@@ -24,13 +23,12 @@ const texts = {
   failed: 'Failed today',
   scheduled: 'Scheduled, next 24 hours',
   free: 'Credits free',
-  held: (credits: bigint) => `${grouped(credits)} held for scheduled ones`,
-  received: {
-    title: 'Last received',
-    columns: ['From', 'Text', 'Received'],
-    none: 'No message has arrived yet.',
-    hint: 'When somebody answers, it appears here.',
-    more: 'All received',
+  held: (credits: bigint) => html`${grouped(credits)} held for scheduled ones`,
+  conversations: {
+    title: 'Latest conversations',
+    none: 'No conversation yet.',
+    hint: 'It begins with the first message that you send or receive.',
+    more: 'All conversations',
   },
   sent: {
     title: 'Last sent',
@@ -42,7 +40,7 @@ const texts = {
   chart: 'Messages, last 14 days',
   stopped: 'Nothing is being sent now. The connection to the carrier has not worked since',
   nothingLost: 'Nothing is lost. Your messages are sent when it works again.',
-  waiting: (count: number) => `${counted(count, 'message')} of yours ${count === 1 ? 'waits' : 'wait'} to be sent.`,
+  waiting: (count: number) => html`${counted(count, 'message')} of yours ${count === 1 ? 'waits' : 'wait'} to be sent.`,
   stepsTitle: 'Three first steps',
   steps: {
     contacts: ['Add your contacts', 'one by one or from a CSV file'],
@@ -52,6 +50,7 @@ const texts = {
 } as const;
 
 const LAST_SHOWN = 5;
+const LATEST_SHOWN = 5;
 const DAY_MS = 24 * 3_600_000;
 const COUNTED_MAX = 1_000;
 
@@ -79,8 +78,8 @@ async function tiles(request: PageRequest, { free, held }: Balances) {
   const soon = (await domain.scheduled.soonest(account.id, COUNTED_MAX)).filter(
     ({ scheduledAt }) => scheduledAt <= now + DAY_MS,
   );
-  const atLeast = (count: number) => `${grouped(count)}${count >= COUNTED_MAX ? '+' : ''}`;
-  const failures = `${grouped(failed.rows.length)}${failed.isCut ? '+' : ''}`;
+  const atLeast = (count: number) => html`${grouped(count)}${count >= COUNTED_MAX ? '+' : ''}`;
+  const failures = html`${grouped(failed.rows.length)}${failed.isCut ? '+' : ''}`;
   return html`<ul class="tiles" aria-label="${texts.tilesName}">${[
     tile({ key: 'unread', label: texts.unread, value: grouped(unread), href: `${base}/inbox?state=unread` }),
     tile({ key: 'failed', label: texts.failed, value: failures, href: `${base}/sent?state=failed` }),
@@ -102,19 +101,6 @@ async function stopped({ services, account, zone, domain }: PageRequest) {
   return note('wait', html`${said}${waiting.length > 0 ? html`<p>${texts.waiting(waiting.length)}</p>` : ''}`, 'pause');
 }
 const LOOKED_AT = 500;
-
-async function lastReceived(request: PageRequest): Promise<Row[]> {
-  const messages = await request.domain.received.newest(request.account.id, LAST_SHOWN);
-  const names = await contactNames(
-    request,
-    messages.map(({ sender }) => sender),
-  );
-  return messages.map(({ id, sender, text, receivedAt, read }) => ({
-    key: id.toString(),
-    cells: [withLink(request.base, sender, names), clamped(text, 160), time(receivedAt, request.zone)],
-    fresh: read ? undefined : frameTexts.unread,
-  }));
-}
 
 async function lastSent(request: PageRequest): Promise<Row[]> {
   const messages = await request.domain.sent.newest(request.account.id, LAST_SHOWN);
@@ -140,14 +126,18 @@ async function isNew({ domain, account }: PageRequest): Promise<boolean> {
   return scheduled.length === 0 && (await domain.contacts.list(account.id, filter, 1, null)).items.length === 0;
 }
 
-const lastOf = (href: string, words: typeof texts.received | typeof texts.sent, rows: readonly Row[]): Html =>
-  tablePanel(
-    words.title,
-    rows.length === 0
-      ? empty(words.none, words.hint, '', 'chat')
-      : table({ caption: words.title, columns: words.columns, rows }),
-    html`<a class="small" href="${href}">${words.more}</a>`,
-  );
+function lastSentPanel(base: string, rows: readonly Row[]): Html {
+  const { title, none, hint, columns, more } = texts.sent;
+  const content = rows.length === 0 ? empty(none, hint, '', 'send') : table({ caption: title, columns, rows });
+  return tablePanel(title, content, html`<a class="small" href="${base}/sent">${more}</a>`);
+}
+
+function conversationsPanel(base: string, items: readonly Html[]): Html {
+  const { title, none, hint, more } = texts.conversations;
+  const list = html`<ul class="list" data-live="${base}/?part=conversations" data-mode="replace">${items}</ul>`;
+  const content = html`${items.length === 0 ? empty(none, hint, '', 'chat') : ''}${list}`;
+  return tablePanel(title, content, html`<a class="small" href="${base}/conversations">${more}</a>`);
+}
 
 const hoursOf = ({ services, account, now }: PageRequest): Promise<HourCounts[]> =>
   hourCountsOf(services.database, account.id, now - CHART_HOURS * HOUR_MS);
@@ -165,8 +155,10 @@ const show = async (request: PageRequest) => {
     return { kind: 'fragment', html: unreadBadge(await domain.received.countUnread(account.id)) } as const;
   if (query.get('part') === 'counts')
     return { kind: 'fragment', html: await counts(request, await hoursOf(request)) } as const;
-  const [received, sent] = [await lastReceived(request), await lastSent(request)];
-  const isEmpty = received.length === 0 && sent.length === 0 && (await isNew(request));
+  if (query.get('part') === 'conversations')
+    return { kind: 'fragment', html: html`${await latestConversations(request, LATEST_SHOWN)}` } as const;
+  const [latest, sent] = [await latestConversations(request, LATEST_SHOWN), await lastSent(request)];
+  const isEmpty = latest.length === 0 && sent.length === 0 && (await isNew(request));
   const steps = Object.entries(texts.steps).map(
     ([screen, [name, what]], index) =>
       html`<li><span class="face" aria-hidden="true">${index + 1}</span><div><strong>${name}</strong><p>${what}.</p></div>${linkButton(`${base}/${screen}`, name, { look: 's' })}</li>`,
@@ -179,7 +171,7 @@ const show = async (request: PageRequest) => {
 ${
   isEmpty
     ? panel({ title: texts.stepsTitle, content: html`<ol class="needs">${steps}</ol>`, isFlush: true })
-    : html`${lastOf(`${base}/inbox`, texts.received, received)}${panel({ title: texts.chart, content: chart })}${lastOf(`${base}/sent`, texts.sent, sent)}`
+    : html`<div class="cols">${panel({ title: texts.chart, content: chart })}${conversationsPanel(base, latest)}</div>${lastSentPanel(base, sent)}`
 }`;
   return page(texts.title, main, { current: 'overview' });
 };

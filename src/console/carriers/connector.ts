@@ -1,4 +1,3 @@
-import { grouped } from '../../base/counted.ts';
 import { type Html, html } from '../../base/html.ts';
 import { badField, type Problem } from '../../base/problem.ts';
 import type { Output } from '../../operator/action.ts';
@@ -11,10 +10,11 @@ import {
   connectorTest,
 } from '../../operator/actions/carriers/connectors.ts';
 import { CHART_HOURS, dayChart } from '../charts.ts';
+import { durationSaid, grouped } from '../counts.ts';
 import { asking, bullets, field, hidden, noticeOf, problemNote, refusalOf, screen } from '../lists.ts';
 import { get, noticed, type PageRequest, page, post, redirect, type View } from '../page-request.ts';
 import { backLink, button, fact, facts, formPanel, head, linkButton, note, panel, tile } from '../parts.ts';
-import { durationSaid, time } from '../words.ts';
+import { time } from '../words.ts';
 import { bodyOf, type Kind, labelsOf, settingsFields } from './connector-form.ts';
 import { type Connector, texts as listTexts, refusedSaid, refuses } from './connectors.ts';
 
@@ -34,11 +34,12 @@ const texts = {
   ofFile: 'This connector is configured in the connector file. Change it there.',
   tilesName: 'Now',
   waiting: 'Waiting',
-  oldest: (time: string) => `the oldest for ${time}`,
+  oldest: (time: Html) => html`the oldest for ${time}`,
   lastMinute: 'Last minute',
-  limit: (rate: number | null) => (rate === null ? 'no limit' : `limit ${grouped(rate)} a second`),
+  limit: (rate: number | null) => (rate === null ? 'no limit' : html`limit ${grouped(rate)} a second`),
   refused: 'Refused for good',
-  others: (temporary: number, unknown: number) => `${grouped(temporary)} for a while, ${grouped(unknown)} unanswered`,
+  others: (temporary: number, unknown: number) =>
+    html`${grouped(temporary)} for a while, ${grouped(unknown)} unanswered`,
   lag: 'Receipts after',
   half: 'half of them',
   none: '–',

@@ -1,13 +1,13 @@
-import { grouped } from '../../base/counted.ts';
 import { type Html, html } from '../../base/html.ts';
 import type { Item } from '../../operator/action.ts';
 import { connectorCounts } from '../../operator/actions/accounts/counts.ts';
 import { connectorList, connectorPause, connectorResume } from '../../operator/actions/carriers/connectors.ts';
 import { spark } from '../charts.ts';
+import { decimal, durationSaid, grouped } from '../counts.ts';
 import { hidden, noticeOf, table } from '../lists.ts';
 import { get, noticed, type PageRequest, page, post, type View } from '../page-request.ts';
 import { acts, button, chip, empty, head, linkButton, named, num } from '../parts.ts';
-import { type Cell, durationSaid, time } from '../words.ts';
+import { type Cell, time } from '../words.ts';
 
 /** The connectors to carriers and their state. */
 
@@ -23,11 +23,11 @@ export const texts = {
   since: 'since',
   default: 'default',
   rate: (lastMinute: number, limit: number | null) =>
-    `${lastMinute >= 1_000 ? '1,000+' : grouped(lastMinute)}${limit === null ? '' : `, limit ${grouped(limit)} a second`}`,
+    html`${lastMinute >= 1_000 ? html`${grouped(1_000)}+` : grouped(lastMinute)}${limit === null ? '' : html`, limit ${grouped(limit)} a second`}`,
   line: (accepted: number, most: number) =>
-    `${grouped(accepted)} accepted in 24 hours, at most ${grouped(most)} in an hour`,
+    html`${grouped(accepted)} accepted in 24 hours, at most ${grouped(most)} in an hour`,
   refusedOf: (permanent: number, all: number, reason: string | null) =>
-    `refused ${grouped(permanent)} of the last ${grouped(all)}${reason === null ? '' : `: ${reason}`}`,
+    html`refused ${grouped(permanent)} of the last ${grouped(all)}${reason === null ? '' : `: ${reason}`}`,
   none: '–',
   pause: 'Pause',
   add: 'Add a connector',
@@ -52,7 +52,7 @@ export const refuses = ({ recent: { accepted, permanent } }: Connector): boolean
   permanent >= REFUSALS_MIN && permanent * 5 >= accepted + permanent;
 const REFUSALS_MIN = 3;
 
-export const refusedSaid = ({ recent: { accepted, permanent }, lastError }: Connector): string =>
+export const refusedSaid = ({ recent: { accepted, permanent }, lastError }: Connector): Html =>
   texts.refusedOf(permanent, accepted + permanent, lastError);
 
 /** Parts that the carrier accepted in each of the last 24 hours. */
@@ -68,12 +68,12 @@ export function hourLine(hours: readonly Hour[], now: number, isBad: boolean): H
 }
 
 /** The share of parts that were refused for good or not delivered, such as `2.6 %`. */
-export function failureRate(hours: readonly Hour[]): string | null {
+export function failureRate(hours: readonly Hour[]): Html | null {
   const sum = (name: 'accepted' | 'permanent' | 'failed') => hours.reduce((all, hour) => all + hour[name], 0);
   const all = sum('accepted') + sum('permanent');
   if (all === 0) return null;
   const share = Math.min(1, (sum('permanent') + sum('failed')) / all) * 100;
-  return `${share === 0 || share >= 10 ? Math.round(share) : share.toFixed(1)} %`;
+  return html`${share === 0 || share >= 10 ? Math.round(share) : decimal(share)} %`;
 }
 
 export function connectorTable(
@@ -114,7 +114,7 @@ export function connectorTable(
   return table({ caption: texts.title, columns: texts.columns, rows });
 }
 
-const numText = (words: string): Cell => ({ ...html`${words}`, kind: 'num' });
+const numText = (words: Html | string): Cell => ({ ...html`${words}`, kind: 'num' });
 
 /** Works, paused, down or refusing, with the reason and since when. */
 export function stateOf(connector: Connector, zone: string): Html {

@@ -1,4 +1,3 @@
-import { counted } from '../../base/counted.ts';
 import { type Html, html } from '../../base/html.ts';
 import type { Problem } from '../../base/problem.ts';
 import type { Output } from '../../operator/action.ts';
@@ -8,6 +7,7 @@ import {
   outboundRouteRemove,
   outboundRouteTry,
 } from '../../operator/actions/carriers/outbound-routes.ts';
+import { counted } from '../counts.ts';
 import {
   asking,
   bullets,
@@ -57,10 +57,10 @@ const texts = {
   goes: (connector: string) => `It would go to ${connector}.`,
   theDefault: 'the default connector',
   byRoute: (route: string, credits: string) =>
-    `By the route ${route}. ${counted(BigInt(credits), 'credit')} would be held for each part.`,
+    html`By the route ${route}. ${counted(BigInt(credits), 'credit')} would be held for each part.`,
   noRoute: 'No route fits, so the connector of the account takes it.',
   sender: (sender: string) => `The recipient would see ${sender}.`,
-  wayUsed: (connector: string, price: number) => `${connector}: ${counted(price, 'credit')} for a part`,
+  wayUsed: (connector: string, price: number) => html`${connector}: ${counted(price, 'credit')} for a part`,
   passed: (connector: string, why: string) => `${connector} is passed over: ${why}`,
   otherRoute: (route: string, why: string) => `Not ${route}: ${why}`,
   notices: { saved: 'The route is saved.', removed: 'The route is removed.', moved: 'The order is changed.' },

@@ -1,4 +1,3 @@
-import { counted } from '../../base/counted.ts';
 import { type Html, html } from '../../base/html.ts';
 import { Problem } from '../../base/problem.ts';
 import type { Item } from '../../operator/action.ts';
@@ -6,6 +5,7 @@ import { messageRefuse, messageRelease } from '../../operator/actions/accounts/g
 import { queueList } from '../../operator/actions/carriers/queue.ts';
 import { messageDecide } from '../../operator/actions/messages/sending.ts';
 import { type SelectableList, selectableList } from '../bulk.ts';
+import { counted } from '../counts.ts';
 import type { IconName } from '../icons.ts';
 import { addressWith, asking, emptyNote, noticeOf, pagerOf, type Row, table, tableRows, tabs } from '../lists.ts';
 import { get, noticed, type PageRequest, page, post, type View } from '../page-request.ts';
@@ -57,13 +57,13 @@ const texts = {
     ['release', 'Release: it goes out when it is due'],
     ['refuse', 'Refuse: it is not sent, and its credits are free again'],
   ] as readonly (readonly [string, string])[],
-  question: (count: number, decision: string) => `Decide about ${counted(count, 'message')}: ${decision}?`,
-  submit: (count: number) => `Decide about ${counted(count, 'message')}`,
+  question: (count: number, decision: string) => html`Decide about ${counted(count, 'message')}: ${decision}?`,
+  submit: (count: number) => html`Decide about ${counted(count, 'message')}`,
   acting: 'Deciding',
   notices: {
     nothing: { nothingDone: 'Nothing was selected, so nothing was done.' },
     decided: (count: bigint) =>
-      `Decided ${counted(count, 'message')}. Messages that were decided in the meantime are not counted.`,
+      html`Decided ${counted(count, 'message')}. Messages that were decided in the meantime are not counted.`,
   },
 } as const;
 

@@ -1,4 +1,3 @@
-import { counted } from '../../base/counted.ts';
 import { type Html, html } from '../../base/html.ts';
 import type { Problem } from '../../base/problem.ts';
 import { routeList, routePut, routeRemove } from '../../operator/actions/carriers/routes.ts';
@@ -8,6 +7,7 @@ import {
   unroutedRemove,
   unroutedReplay,
 } from '../../operator/actions/carriers/unrouted.ts';
+import { counted } from '../counts.ts';
 import {
   asking,
   field,
@@ -56,7 +56,7 @@ const texts = {
   notices: {
     assigned: 'The message is in the inbox of the account.',
     removed: 'The message is deleted.',
-    replayed: (count: bigint) => `${counted(count, 'message')} given to an account.`,
+    replayed: (count: bigint) => html`${counted(count, 'message')} given to an account.`,
     saved: 'The route is saved.',
     routeRemoved: 'The route is removed.',
   },

@@ -1,7 +1,7 @@
-import { counted } from '../../base/counted.ts';
 import { html } from '../../base/html.ts';
 import type { Problem } from '../../base/problem.ts';
 import { groupAdd, groupChange, groupList, groupRemove, groupShow } from '../../operator/actions/contacts/groups.ts';
+import { counted } from '../counts.ts';
 import { asking, field, listPanel, noticeOf, pageQuery, pagerOf, problemNote, refusalOf, screen } from '../lists.ts';
 import { get, noticed, type PageRequest, post, type View } from '../page-request.ts';
 import { acts, backLink, button, formPanel, head, linkButton, num } from '../parts.ts';
@@ -23,12 +23,12 @@ const texts = {
   removeQuestion: (name: string, count: number) =>
     count === 0
       ? `Remove the empty group ${name}?`
-      : `Remove the group ${name}? Its ${counted(count, 'contact')} stay, without a group.`,
+      : html`Remove the group ${name}? Its ${counted(count, 'contact')} stay, without a group.`,
   write: 'Write to all',
   notices: {
     added: 'The group is added.',
     renamed: 'The group is renamed.',
-    removed: (count: bigint) => `The group is removed. ${counted(count, 'contact')} without a group now.`,
+    removed: (count: bigint) => html`The group is removed. ${counted(count, 'contact')} without a group now.`,
   },
 } as const;
 

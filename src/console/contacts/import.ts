@@ -1,6 +1,5 @@
 import { promisify } from 'node:util';
 import { gunzip, gzip } from 'node:zlib';
-import { counted, grouped } from '../../base/counted.ts';
 import { type Html, html } from '../../base/html.ts';
 import { Problem, toProblem } from '../../base/problem.ts';
 import { CONTACT_TEXT_LENGTH_MAX } from '../../domain/contacts/contacts.ts';
@@ -10,6 +9,7 @@ import { type ContactField, FILE_FIELDS, guessColumns } from '../../transfer/con
 import { type Mend, mended } from '../../transfer/contact-csv.ts';
 import { CSV_BYTES_MAX, LIKE_A_NUMBER, readHeader, readRows } from '../../transfer/csv.ts';
 import { readWorkbook } from '../../transfer/workbook.ts';
+import { counted, grouped } from '../counts.ts';
 import type { Form } from '../form.ts';
 import { fieldRow, hidden, problemNote, type Row, refusalOf, screen, select, table, check as tick } from '../lists.ts';
 import { get, type PageRequest, post, type View } from '../page-request.ts';
@@ -46,7 +46,7 @@ const texts = {
   group: 'Group for rows that name no group',
   noGroup: 'no group',
   again: 'Check again',
-  counts: (name: string, rows: number) => `${name === '' ? 'The file' : `“${name}”`} has ${counted(rows, 'row')}.`,
+  counts: (name: string, rows: number) => html`${name === '' ? 'The file' : `“${name}”`} has ${counted(rows, 'row')}.`,
   added: 'to be added',
   changed: 'to be changed',
   unchanged: 'unchanged',
@@ -55,15 +55,15 @@ const texts = {
   groupsAdded: 'new groups',
   mend: 'Rows to be mended',
   mendColumns: ['Row', 'Who', 'In the file', 'Use instead', 'What is wrong'],
-  mendLabel: (field: string, row: number) => `${field} to use in row ${grouped(row)}`,
+  mendLabel: (field: string, row: number) => `${field} to use in row ${row}`,
   mendHint: 'Correct what is in the fields. A row whose number you leave empty is left out.',
   more: (count: number) =>
-    `${counted(count, 'more row')} ${count === 1 ? 'is' : 'are'} wrong. Check again to see the next ones; otherwise they are left out.`,
-  still: (count: number) => `${counted(count, 'row')} ${count === 1 ? 'is' : 'are'} still wrong. Nothing was imported.`,
-  submit: (rows: number) => `Import ${counted(rows, 'row')}`,
+    html`${counted(count, 'more row')} ${count === 1 ? 'is' : 'are'} wrong. Check again to see the next ones; otherwise they are left out.`,
+  still: (count: number) => `${count === 1 ? '1 row is' : `${count} rows are`} still wrong. Nothing was imported.`,
+  submit: (rows: number) => html`Import ${counted(rows, 'row')}`,
   importing: 'The contacts are being imported …',
   done: (added: number, changed: number, bad: number) =>
-    `Imported: ${counted(added, 'contact')} added, ${grouped(changed)} changed, ${grouped(bad)} left out.`,
+    html`Imported: ${counted(added, 'contact')} added, ${grouped(changed)} changed, ${grouped(bad)} left out.`,
   toContacts: 'To the contacts',
 } as const;
 

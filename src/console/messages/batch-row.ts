@@ -1,6 +1,6 @@
-import { grouped } from '../../base/counted.ts';
-import { type Html, html } from '../../base/html.ts';
+import { type Html, html, joined } from '../../base/html.ts';
 import { type Batch, firstTexts, leftOf, waitingOf, withdrawnOf } from '../../domain/messages/batches.ts';
+import { grouped, unmarked } from '../counts.ts';
 import { icon } from '../icons.ts';
 import type { Row } from '../lists.ts';
 import type { PageRequest } from '../page-request.ts';
@@ -10,15 +10,15 @@ import { type Cell, clamped, messageText, time } from '../words.ts';
 /** What was sent together, as one row of a list: its name, how far it is, and what became of it. */
 
 const texts = {
-  people: (count: number) => (count === 1 ? '1 person' : `${grouped(count)} people`),
+  people: (count: number) => (count === 1 ? '1 person' : html`${grouped(count)} people`),
   send: 'Send',
-  delivered: (count: number) => `${grouped(count)} delivered`,
-  failed: (count: number) => `${grouped(count)} not delivered`,
-  resent: (count: number) => `${grouped(count)} sent again`,
-  onWay: (count: number) => `${grouped(count)} on their way`,
-  waiting: (count: number) => `${grouped(count)} waiting`,
-  unknown: (count: number) => `${grouped(count)} not known`,
-  cancelled: (count: number) => `${grouped(count)} cancelled or deleted`,
+  delivered: (count: number) => html`${grouped(count)} delivered`,
+  failed: (count: number) => html`${grouped(count)} not delivered`,
+  resent: (count: number) => html`${grouped(count)} sent again`,
+  onWay: (count: number) => html`${grouped(count)} on their way`,
+  waiting: (count: number) => html`${grouped(count)} waiting`,
+  unknown: (count: number) => html`${grouped(count)} not known`,
+  cancelled: (count: number) => html`${grouped(count)} cancelled or deleted`,
   states: {
     scheduled: 'Scheduled',
     sending: 'Sending',
@@ -29,9 +29,9 @@ const texts = {
 } as const;
 
 /** The counts of a batch in words, those that are not 0. */
-export function countsSaid(batch: Batch): string {
+export function countsSaid(batch: Batch): Html {
   const { delivered, failed, resent, submitted, unknown } = batch;
-  const said: [number, (count: number) => string][] = [
+  const said: [number, (count: number) => Html][] = [
     [delivered, texts.delivered],
     [failed, texts.failed],
     [resent, texts.resent],
@@ -40,10 +40,8 @@ export function countsSaid(batch: Batch): string {
     [unknown, texts.unknown],
     [withdrawnOf(batch), texts.cancelled],
   ];
-  return said
-    .filter(([count]) => count > 0)
-    .map(([count, words]) => words(count))
-    .join(', ');
+  const shown = said.filter(([count]) => count > 0).map(([count, words]) => words(count));
+  return joined(shown, ', ');
 }
 
 /** The parts of a batch as a bar; the counts stand beside it. */
@@ -60,7 +58,7 @@ export function meter(batch: Batch): Html {
     if (count > 0) bars.push(html`<rect class="${look}" x="${width(at)}" width="${width(count)}" height="4"/>`);
     at += count;
   }
-  return html`<svg class="meter" viewBox="0 0 100 4" preserveAspectRatio="none" role="img" aria-label="${countsSaid(batch)}">${bars}</svg>`;
+  return html`<svg class="meter" viewBox="0 0 100 4" preserveAspectRatio="none" role="img" aria-label="${unmarked(countsSaid(batch))}">${bars}</svg>`;
 }
 
 /** The state of a batch: what needs somebody, else how far it is. */

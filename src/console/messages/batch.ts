@@ -1,4 +1,3 @@
-import { counted, grouped } from '../../base/counted.ts';
 import { type Html, html } from '../../base/html.ts';
 import { Problem } from '../../base/problem.ts';
 import { randomBytes } from '../../base/random.ts';
@@ -9,11 +8,12 @@ import { batchCancel, batchExport, batchMessages, batchResend } from '../../oper
 import { BATCH_STATES } from '../../operator/batch-members.ts';
 import { partsOf } from '../../sms/parts.ts';
 import { contactNames } from '../contacts/contact-names.ts';
+import { counted, decimal, durationSaid, grouped } from '../counts.ts';
 import { icon } from '../icons.ts';
 import { addressWith, emptyNote, noticeOf, pageQuery, pagerOf, type Row, table, tableRows, tabs } from '../lists.ts';
 import { get, noticed, type PageRequest, page, post, type View } from '../page-request.ts';
 import { backLink, chip, fact, facts, head, linkButton, note, num, panel, person, question, tile } from '../parts.ts';
-import { clamped, durationSaid, time } from '../words.ts';
+import { clamped, time } from '../words.ts';
 import { batchChip, batchName, countsSaid, firstTextsOf, meter, peopleSaid } from './batch-row.ts';
 import { statusCell } from './status-cell.ts';
 
@@ -30,8 +30,8 @@ const texts = {
     waiting: 'Waiting',
     cost: 'Credits',
   },
-  costSaid: (used: bigint, credits: bigint) => `used of ${grouped(credits)}${used === credits ? '' : ' held'}`,
-  progress: (ended: number, total: number) => `${grouped(ended)} of ${counted(total, 'message')} have ended`,
+  costSaid: (used: bigint, credits: bigint) => html`used of ${grouped(credits)}${used === credits ? '' : ' held'}`,
+  progress: (ended: number, total: number) => html`${grouped(ended)} of ${counted(total, 'message')} have ended`,
   states: [
     ['', 'All'],
     ['scheduled', 'Scheduled'],
@@ -51,16 +51,16 @@ const texts = {
   scheduled: 'Scheduled',
   resentAs: 'Sent again',
   csv: 'CSV',
-  cancel: (count: number) => `Cancel ${grouped(count)}…`,
+  cancel: (count: number) => html`Cancel ${grouped(count)}…`,
   cancelQuestion: (count: number) =>
-    `Cancel ${counted(count, 'message')} of this send that ${count === 1 ? 'waits' : 'wait'}? ${count === 1 ? 'It is' : 'They are'} not sent, and ${count === 1 ? 'its' : 'their'} credits are free again.`,
-  cancelSubmit: (count: number) => `Cancel ${counted(count, 'message')}`,
-  resend: (count: number) => `Send ${grouped(count)} again…`,
+    html`Cancel ${counted(count, 'message')} of this send that ${count === 1 ? 'waits' : 'wait'}? ${count === 1 ? 'It is' : 'They are'} not sent, and ${count === 1 ? 'its' : 'their'} credits are free again.`,
+  cancelSubmit: (count: number) => html`Cancel ${counted(count, 'message')}`,
+  resend: (count: number) => html`Send ${grouped(count)} again…`,
   resendQuestion: (count: number) =>
-    `Send ${counted(count, 'message')} again that ${count === 1 ? 'was' : 'were'} not delivered? Each becomes a new message and costs credits again.`,
+    html`Send ${counted(count, 'message')} again that ${count === 1 ? 'was' : 'were'} not delivered? Each becomes a new message and costs credits again.`,
   resendDetails:
     'Only messages that ended undelivered are sent again, and none of them twice. Numbers on the blacklist are left out.',
-  resendSubmit: (count: number) => `Send ${counted(count, 'message')} again`,
+  resendSubmit: (count: number) => html`Send ${counted(count, 'message')} again`,
   facts: 'About it',
   reference: 'Reference',
   id: 'Id',
@@ -73,7 +73,7 @@ const texts = {
   forecast: {
     done: 'Probably all submitted by',
     speed: (perSecond: number, basis: 'measured' | 'rate') =>
-      `at ${perSecond >= 10 ? grouped(Math.round(perSecond)) : perSecond.toFixed(1)} a second, ${basis === 'measured' ? 'as so far' : 'the rate of the carrier'}`,
+      html`at ${perSecond >= 10 ? grouped(Math.round(perSecond)) : decimal(perSecond)} a second, ${basis === 'measured' ? 'as so far' : 'the rate of the carrier'}`,
     starts: 'Goes out from',
     none: 'When it will be done is not known yet: nothing has gone out so far.',
     stopped: {
@@ -83,9 +83,9 @@ const texts = {
     },
   },
   notices: {
-    sent: (count: bigint) => `${counted(count, 'message')} accepted. This page shows what becomes of them.`,
-    cancelled: (count: bigint) => `Cancelled ${counted(count, 'message')}. Their credits are free again.`,
-    resent: (count: bigint) => `${counted(count, 'message')} accepted again, as this new send.`,
+    sent: (count: bigint) => html`${counted(count, 'message')} accepted. This page shows what becomes of them.`,
+    cancelled: (count: bigint) => html`Cancelled ${counted(count, 'message')}. Their credits are free again.`,
+    resent: (count: bigint) => html`${counted(count, 'message')} accepted again, as this new send.`,
     resentOne: '1 message accepted again.',
     notCancelled: { nothingDone: 'Nothing was cancelled: no message of this send waits any more.' },
     notResent: { nothingDone: 'Nothing was sent again: no message is left that can be sent again.' },

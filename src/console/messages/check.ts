@@ -1,5 +1,4 @@
 import { hash } from 'node:crypto';
-import { counted, grouped } from '../../base/counted.ts';
 import { type Html, html } from '../../base/html.ts';
 import { Problem } from '../../base/problem.ts';
 import { randomBytes } from '../../base/random.ts';
@@ -10,6 +9,7 @@ import { messageSend } from '../../operator/actions/messages/sending.ts';
 import { fieldKey, fieldsOf, hasFields } from '../../sms/fields.ts';
 import { CSV_BYTES_MAX } from '../../transfer/csv.ts';
 import { contactNames } from '../contacts/contact-names.ts';
+import { counted, grouped } from '../counts.ts';
 import { bullets, hidden, noticeOf, refusalOf, table } from '../lists.ts';
 import { type PageRequest, page, redirect, type View } from '../page-request.ts';
 import { button, head, linkButton, note, panel, steps, tablePanel, tile } from '../parts.ts';
@@ -40,30 +40,30 @@ const texts = {
   willGo: 'Will go',
   willNotGo: 'Will not go',
   texts: 'Text',
-  goes: (count: number) => `${counted(count, 'message')} will go.`,
+  goes: (count: number) => html`${counted(count, 'message')} will go.`,
   none: 'No message can be sent.',
   lacking: 'No message will be sent, because credits are missing.',
-  refused: (count: number) => `${counted(count, 'number')} cannot get the message:`,
-  duplicates: (count: number) => `${counted(count, 'number')} more than once: each gets one message.`,
+  refused: (count: number) => html`${counted(count, 'number')} cannot get the message:`,
+  duplicates: (count: number) => html`${counted(count, 'number')} more than once: each gets one message.`,
   shifted: 'Because of your quiet hours, the messages are sent at:',
   past: 'The time has passed already, so the messages are sent now.',
   due: 'To be sent',
   atOnce: 'at once',
   cost: 'Cost',
-  costSaid: (credits: bigint, parts: number) => `${counted(credits, 'credit')} (${counted(parts, 'part')})`,
+  costSaid: (credits: bigint, parts: number) => html`${counted(credits, 'credit')} (${counted(parts, 'part')})`,
   after: 'Credits left afterwards',
   free: 'Credits that you have',
   missing: (credits: bigint) =>
-    `${counted(credits, 'credit is missing', 'credits are missing')}. Ask the operator for more, or send to fewer numbers.`,
+    html`${counted(credits, 'credit is missing', 'credits are missing')}. Ask the operator for more, or send to fewer numbers.`,
   before:
     'You have already sent or scheduled exactly this text to exactly these numbers. Send it again only if you mean to. The first time was:',
   columns: ['Where', 'Number', 'Why not'],
   without: (count: number) =>
-    `${counted(count, 'person has', 'people have')} no value for a field of the text, and will get no message:`,
+    html`${counted(count, 'person has', 'people have')} no value for a field of the text, and will get no message:`,
   withoutHint: 'Go back and add the values to the file or to the contacts, or send without them.',
   asRead: 'As it will be read',
-  more: (count: number) => `and ${grouped(count)} more`,
-  send: (count: number) => `Send ${counted(count, 'message')}`,
+  more: (count: number) => html`and ${grouped(count)} more`,
+  send: (count: number) => html`Send ${counted(count, 'message')}`,
   back: 'Go back and change it',
   reason: (detail: string) => `${detail.charAt(0).toUpperCase()}${detail.slice(1)}.`,
   notices: {
@@ -246,7 +246,7 @@ async function checkPage(request: PageRequest, key: string, written: Written, ch
   const canSend = checked.accepted > 0 && left >= 0n;
   const lead = checked.accepted === 0 ? texts.none : left < 0n ? texts.lacking : texts.goes(checked.accepted);
   const when = html`${texts.due} ${isDelayed ? time(checked.dueAt, zone) : texts.atOnce}${notAfter === null ? '' : html`. ${COMPOSE_LABELS.notAfter} ${time(notAfter, zone)}`}`;
-  const afterwards = left < 0n ? `${texts.free}: ${grouped(free)}` : `${texts.after}: ${grouped(left)}`;
+  const afterwards = left < 0n ? html`${texts.free}: ${grouped(free)}` : html`${texts.after}: ${grouped(left)}`;
   const back = linkButton(`${base}/compose?draft=${key}`, texts.back, { icon: 'left' });
   const send = html`<form method="post" action="${base}/compose/send">${hidden({ key, content: digestOf(written) })}${button(texts.send(checked.accepted), { look: 'primary', icon: 'send' })}</form>`;
   const previews = checked.previews.map(
@@ -257,7 +257,7 @@ async function checkPage(request: PageRequest, key: string, written: Written, ch
 ${sentBefore === null ? '' : note('bad', html`<p>${texts.before} ${time(sentBefore, zone)}</p>`)}
 ${left < 0n ? note('bad', texts.missing(-left)) : ''}
 ${checked.isPast ? note('wait', texts.past) : ''}${checked.isShifted ? note('wait', html`<p>${texts.shifted} ${time(checked.dueAt, zone)}</p>`) : ''}
-<ul class="tiles" aria-label="${texts.tilesName}">${tile({ key: 'goes', label: texts.willGo, value: grouped(checked.accepted) })}${tile({ key: 'refused', label: texts.willNotGo, value: grouped(checked.refused.length) })}${tile({ key: 'cost', label: texts.cost, value: grouped(checked.credits), more: `${texts.costSaid(checked.credits, checked.parts)}. ${afterwards}` })}</ul>
+<ul class="tiles" aria-label="${texts.tilesName}">${tile({ key: 'goes', label: texts.willGo, value: grouped(checked.accepted) })}${tile({ key: 'refused', label: texts.willNotGo, value: grouped(checked.refused.length) })}${tile({ key: 'cost', label: texts.cost, value: grouped(checked.credits), more: html`${texts.costSaid(checked.credits, checked.parts)}. ${afterwards}` })}</ul>
 ${written.duplicates > 0 ? note('', texts.duplicates(written.duplicates)) : ''}
 ${missingNote(checked.refused)}
 ${panel({ title: hasFields(form.raw('text')) ? texts.asRead : texts.texts, content: html`${previews}` })}

@@ -1,8 +1,8 @@
-import { counted, grouped } from '../../base/counted.ts';
-import { type Html, html } from '../../base/html.ts';
+import { type Html, html, joined } from '../../base/html.ts';
 import type { Problem } from '../../base/problem.ts';
 import { hasFields } from '../../sms/fields.ts';
 import { charactersBeyondGsm7, partsOf, splitText } from '../../sms/parts.ts';
+import { counted, grouped } from '../counts.ts';
 import { area, check, checks, field, fieldRow, problemNote, withFirstLine } from '../lists.ts';
 import { get, type PageRequest, page, post, type View } from '../page-request.ts';
 import { button, head, note, panel, steps } from '../parts.ts';
@@ -22,13 +22,13 @@ const texts = {
   toHint: 'Phone numbers or names of contacts, one per line or separated by commas.',
   chooseContacts: 'Choose contacts',
   groups: 'Groups',
-  groupSaid: (name: string, count: number) => `${name} (${grouped(count)})`,
+  groupSaid: (name: string, count: number) => html`${name} (${grouped(count)})`,
   fileHint:
     'CSV with a column mobile, number or phone, or numbers alone. Its other columns can be put into the text. At most 10 MiB.',
   fields: 'Put in for each person:',
   fieldsHint:
     'Write the name of a column of the file, or of what is known of a contact, in double parentheses. The check shows what each person will read, and names whoever lacks a value.',
-  fileKept: (name: string, count: number) => `Kept from ${name}: ${counted(count, 'number')}.`,
+  fileKept: (name: string, count: number) => html`Kept from ${name}: ${counted(count, 'number')}.`,
   fileDrop: 'Do not use these numbers',
   template: 'Template',
   noTemplate: 'no template',
@@ -37,12 +37,12 @@ const texts = {
   notAfterHint: 'Empty: Columba tries for the usual time before it gives up.',
   referenceHint: 'Your own, such as an order number. It appears in the list of sent messages.',
   submit: 'Check',
-  credits: (free: string) => `Free credits: ${free}. Each part costs one.`,
+  credits: (free: Html) => html`Free credits: ${free}. Each part costs one.`,
   count: {
     parts: (parts: number) => counted(parts, 'part'),
     gsm7: 'GSM alphabet',
     ucs2: 'Unicode alphabet',
-    cost: (parts: number) => `${counted(parts, 'credit')} for each number`,
+    cost: (parts: number) => html`${counted(parts, 'credit')} for each number`,
     because: (characters: string) => `because of ${characters}`,
     instead: (character: string, cheaper: string) => `${character} (use ${cheaper} to pay less)`,
     blank: 'a blank',
@@ -190,11 +190,11 @@ function keptFile({ fileNumbers, fileColumns, fileName }: Typed): Html {
 }
 
 /** `2 parts · Unicode alphabet because of ’ (use ' to pay less) · 2 credits for each number`. */
-function countSaid(text: string): string {
+function countSaid(text: string): Html {
   const { parts, encoding } = splitText(text);
   const alphabet = encoding === 'gsm7' ? texts.count.gsm7 : `${texts.count.ucs2} ${costly(text, parts.length)}`;
   const said = [texts.count.parts(parts.length), alphabet, texts.count.cost(parts.length)];
-  return (hasFields(text) ? [...said, texts.count.fields] : said).join(' · ');
+  return joined(hasFields(text) ? [...said, texts.count.fields] : said, ' · ');
 }
 
 /** The characters that make a text Unicode, with cheaper ones if they save a part. */
@@ -210,8 +210,8 @@ function costly(text: string, parts: number): string {
 }
 
 const count = async ({ form }: PageRequest): Promise<View> => ({
-  kind: 'json',
-  value: { said: countSaid(form.raw('text').slice(0, TEXT_LENGTH_MAX)) },
+  kind: 'fragment',
+  html: countSaid(form.raw('text').slice(0, TEXT_LENGTH_MAX)),
 });
 
 const again = (request: PageRequest, problem: Problem | null): Promise<View> =>

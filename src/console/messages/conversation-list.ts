@@ -1,4 +1,3 @@
-import { grouped } from '../../base/counted.ts';
 import { type Html, html } from '../../base/html.ts';
 import {
   type Conversation,
@@ -7,6 +6,7 @@ import {
   LOOKED_AT_MAX,
 } from '../../domain/search/conversations.ts';
 import { contactNames } from '../contacts/contact-names.ts';
+import { grouped } from '../counts.ts';
 import { icon } from '../icons.ts';
 import { addressWith, tabs } from '../lists.ts';
 import { type PageRequest, page, type View } from '../page-request.ts';
@@ -37,7 +37,7 @@ const texts = {
     failed: 'No conversation ends with a message that failed.',
   },
   noMatchHint: 'Choose All to see every conversation.',
-  cut: `The newest ${grouped(LOOKED_AT_MAX)} conversations were looked through.`,
+  cut: html`The newest ${grouped(LOOKED_AT_MAX)} conversations were looked through.`,
   further: 'Look further back',
   older: 'Earlier conversations',
   newest: 'Newest conversations',
@@ -110,6 +110,14 @@ export async function listPane(request: PageRequest, current: string | null): Pr
       ? html`${isCut && items.length > 0 ? html`<p class="in small quiet">${texts.cut}</p>` : ''}<nav class="pager in" aria-label="${texts.list}"><span class="row">${back}</span><span class="row">${older ? linkButton(older, isCut ? texts.further : texts.older, { look: 's' }) : ''}</span></nav>`
       : ''
   }</div></section>`;
+}
+
+/** The newest conversations, for the overview. */
+export async function latestConversations(request: PageRequest, count: number): Promise<Html[]> {
+  const { domain, account } = request;
+  await domain.search.isComplete(account.id);
+  const { conversations } = await domain.conversations.list(account.id, count);
+  return listItems(request, conversations, null);
 }
 
 export const showList = async (request: PageRequest): Promise<View> => {

@@ -1,5 +1,4 @@
 import { BoundedMap } from '../../base/bounded-map.ts';
-import { counted, grouped } from '../../base/counted.ts';
 import { type Html, html } from '../../base/html.ts';
 import type { Problem } from '../../base/problem.ts';
 import { randomBytes } from '../../base/random.ts';
@@ -8,6 +7,7 @@ import { inboxChangeMany } from '../../operator/actions/messages/many-messages.t
 import { messageSend } from '../../operator/actions/messages/sending.ts';
 import { hasFields } from '../../sms/fields.ts';
 import { contactNames, conversationWith } from '../contacts/contact-names.ts';
+import { counted, grouped } from '../counts.ts';
 import { icon } from '../icons.ts';
 import { addressWith, hidden, noticeOf, problemNote, refusalOf, select, withFirstLine } from '../lists.ts';
 import { get, noticed, type PageRequest, page, post, type View } from '../page-request.ts';
@@ -29,7 +29,7 @@ const texts = {
   earlier: 'Show earlier messages',
   later: 'Show the newest messages',
   incomplete: 'Older messages are still being added to the index, so they may be missing here.',
-  fresh: (count: number) => `${grouped(count)} new`,
+  fresh: (count: number) => html`${grouped(count)} new`,
   markRead: 'Mark as read',
   you: 'You: ',
   them: (name: string) => `${name}: `,
@@ -48,12 +48,12 @@ const texts = {
   blacklistHint: (scheduled: number) =>
     scheduled === 0
       ? 'It asks first.'
-      : `It asks first. ${counted(scheduled, 'scheduled message')} would be cancelled.`,
+      : html`It asks first. ${counted(scheduled, 'scheduled message')} would be cancelled.`,
   group: 'Group',
   delivered: 'Delivered',
-  deliveredOf: (delivered: number, sent: number) => `${grouped(delivered)} of ${grouped(sent)}`,
+  deliveredOf: (delivered: number, sent: number) => html`${grouped(delivered)} of ${grouped(sent)}`,
   next: 'Next',
-  nextOf: (others: number) => `, and ${counted(others, 'other')}`,
+  nextOf: (others: number) => html`, and ${counted(others, 'other')}`,
   wanted: 'Wants messages?',
   wants: 'Yes.',
   optedOut: 'No: the number is on the blacklist.',
@@ -63,7 +63,7 @@ const texts = {
   refused: 'It was not sent, and costs nothing.',
   notices: {
     sent: 'Sent. It is on its way.',
-    read: (count: bigint) => `Marked ${counted(count, 'message')} as read.`,
+    read: (count: bigint) => html`Marked ${counted(count, 'message')} as read.`,
     held: 'Accepted, and held until an operator releases it.',
   },
 } as const;
@@ -111,7 +111,7 @@ function bubbles(request: PageRequest, number: string, name: string, messages: r
     const today = dayOf(message.at, request.zone);
     const isNew = today !== last;
     last = today;
-    const day = isNew ? html`<li class="day" data-key="day${today}">${timeAs(message.at, today)}</li>` : '';
+    const day = isNew ? html`<li class="day" data-key="day${today}">${timeAs(message.at, 'day', today)}</li>` : '';
     return html`${day}${message === firstUnread ? unread : ''}${bubble(request, name, message)}`;
   });
 }
@@ -219,8 +219,7 @@ async function aboutPane(view: ThreadView): Promise<Html> {
         icon: 'plus',
         look: 's',
       });
-  const shownNumber = html`<span class="tel" data-copy><bdi>${number}</bdi></span>`;
-  return html`<aside class="about" id="about" aria-label="${texts.about(name ?? number)}"><header>${face(name, ' big')}<h2><bdi>${name ?? number}</bdi></h2><p class="quiet small">${shownNumber}</p><div class="row">${edit}</div></header>${noted}
+  return html`<aside class="about" id="about" aria-label="${texts.about(name ?? number)}"><header>${face(name, ' big')}<h2><bdi>${name ?? number}</bdi></h2>${name === null ? '' : html`<p class="quiet small tel"><bdi>${number}</bdi></p>`}<div class="row">${edit}<span hidden data-copy>${number}</span></div></header>${noted}
 ${await factsOf(view, contact?.groupId ?? null)}${isNumber ? wantsMessages(view) : ''}</aside>`;
 }
 

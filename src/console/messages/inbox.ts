@@ -1,4 +1,3 @@
-import { counted } from '../../base/counted.ts';
 import { type Html, html } from '../../base/html.ts';
 import { isInSnapshot, snapshotOf } from '../../domain/accounts/ids.ts';
 import type { InboxMessage } from '../../domain/messages/received.ts';
@@ -8,6 +7,7 @@ import type { Cursor } from '../../store/cursor.ts';
 import { inboxCsv } from '../../transfer/contact-csv.ts';
 import { actOnRows, idBatches, selectableList } from '../bulk.ts';
 import { contactNames, withLink } from '../contacts/contact-names.ts';
+import { counted } from '../counts.ts';
 import { addressWith, hidden, noticeOf, pager, type Row, tableRows } from '../lists.ts';
 import { get, type PageRequest, page, post, type View } from '../page-request.ts';
 import { button, head, linkButton } from '../parts.ts';
@@ -49,15 +49,15 @@ const texts = {
   undo: 'Undo',
   noMatch: 'No message matches.',
   noMatchHint: 'Shorten the search, or choose a longer time.',
-  deleteQuestion: (count: number) => `Delete ${counted(count, 'received message')}? This cannot be undone.`,
-  deleteSubmit: (count: number) => `Delete ${counted(count, 'message')}`,
+  deleteQuestion: (count: number) => html`Delete ${counted(count, 'received message')}? This cannot be undone.`,
+  deleteSubmit: (count: number) => html`Delete ${counted(count, 'message')}`,
   acting: 'Working on received messages',
   notices: {
     nothing: { nothingDone: 'Nothing was selected, so nothing was done.' },
-    read: (count: bigint) => `Marked ${counted(count, 'message')} as read.`,
-    unread: (count: bigint) => `Marked ${counted(count, 'message')} as unread.`,
+    read: (count: bigint) => html`Marked ${counted(count, 'message')} as read.`,
+    unread: (count: bigint) => html`Marked ${counted(count, 'message')} as unread.`,
     delete: (count: bigint) =>
-      `Deleted ${counted(count, 'message')}. Messages that were deleted before are not counted.`,
+      html`Deleted ${counted(count, 'message')}. Messages that were deleted before are not counted.`,
   },
 } as const;
 

@@ -1,14 +1,14 @@
-import { counted, grouped } from '../../base/counted.ts';
-import { type Html, html } from '../../base/html.ts';
+import { type Html, html, joined } from '../../base/html.ts';
 import type { Movement } from '../../domain/accounts/ledger.ts';
 import type { Queued, Story, StoryEvent, Words } from '../../domain/queue/story.ts';
 import type { Attempt } from '../../domain/sending/attempts.ts';
 import { linkedMessage } from '../../domain/sending/resend.ts';
+import { counted, durationSaid, grouped } from '../counts.ts';
 import type { IconName } from '../icons.ts';
 import { icon } from '../icons.ts';
 import { type Row, table } from '../lists.ts';
 import { note, panel, tablePanel } from '../parts.ts';
-import { durationSaid, type Tone, time } from '../words.ts';
+import { stepTime, type Tone, time } from '../words.ts';
 import { isFailed, statusHint, statusLook, statusWords } from './status-cell.ts';
 
 /** Why a message did not arrive, or what it waits for, and everything that happened to it. */
@@ -33,25 +33,28 @@ const texts = {
   lastWords: 'Last answer:',
   accepted: 'Accepted from you',
   acceptedSaid: (credits: bigint) =>
-    credits === 0n ? 'Checked and stored.' : `Checked and stored, ${counted(credits, 'credit')} held.`,
+    credits === 0n ? 'Checked and stored.' : html`Checked and stored, ${counted(credits, 'credit')} held.`,
   credits: {
-    capture: (amount: bigint) => `${counted(amount, 'credit')} used.`,
-    release: (amount: bigint) => `${counted(amount, 'credit')} free again.`,
-    other: (amount: bigint) => `${counted(amount, 'credit')} moved.`,
+    capture: (amount: bigint) => html`${counted(amount, 'credit')} used.`,
+    release: (amount: bigint) => html`${counted(amount, 'credit')} free again.`,
+    other: (amount: bigint) => html`${counted(amount, 'credit')} moved.`,
   },
-  attempt: (number: number, words: string) => `Attempt ${grouped(number)}: ${words}`,
+  attempt: (number: number, words: string) => html`Attempt ${grouped(number)}: ${words}`,
   attemptStates: {
     submitting: 'on its way to the carrier',
     accepted: 'the carrier took it',
     refused: 'not taken',
     'unknown-outcome': 'no answer, so its outcome is unknown',
   } as Readonly<Record<string, string>>,
-  through: (connector: string, took: string) => `Through ${connector}${took === '' ? '' : `, answered after ${took}`}.`,
+  through: (connector: string, tookMs: number | null) =>
+    tookMs === null
+      ? `Through ${connector}.`
+      : html`Through ${connector}, answered ${tookMs < 50 ? 'at once' : html`after ${durationSaid(tookMs)}`}.`,
   carrierId: 'The carrier’s id:',
   ownRefusal: 'Columba did not hand it to a carrier.',
   carrierRefusal: 'The carrier did not take or deliver it.',
   queued: {
-    retry: (attempts: number) => `Attempt ${grouped(attempts)} was not successful. The next one is at`,
+    retry: (attempts: number) => html`Attempt ${grouped(attempts)} was not successful. The next one is at`,
     until: 'Columba tries until',
     waiting: 'It waits to be submitted. Its turn is at',
     scheduled: 'It waits for its time:',
@@ -110,12 +113,13 @@ function nextSaid({ state, dueAt, expiresAt, attempts, isScheduled, words }: Que
   return note(isCalm ? '' : 'wait', html`<h2>${texts.next}</h2><p>${lead}</p>${said}`);
 }
 
-const creditsSaid = (movements: readonly Movement[]): string =>
-  movements
-    .map(({ kind, amount }) =>
+const creditsSaid = (movements: readonly Movement[]): Html =>
+  joined(
+    movements.map(({ kind, amount }) =>
       (kind === 'capture' || kind === 'release' ? texts.credits[kind] : texts.credits.other)(amount),
-    )
-    .join(' ');
+    ),
+    ' ',
+  );
 
 const ATTEMPT_LOOKS: Readonly<Record<string, readonly [Tone, IconName]>> = {
   submitting: ['', 'clock'],
@@ -127,19 +131,23 @@ const ATTEMPT_LOOKS: Readonly<Record<string, readonly [Tone, IconName]>> = {
 const ENDED = ['DELETED', 'REJECTED', 'EXPIRED'];
 
 function step(event: StoryEvent, base: string, zone: string): Html {
-  const line = (look: readonly [Tone, IconName], title: string, more: Html) =>
-    html`<li class="${look[0]}">${icon(look[1])}<div class="row"><strong>${title}</strong><span class="push small quiet">${time(event.at, zone)}</span></div>${more}</li>`;
-  const small = (words: string) => (words === '' ? '' : html`<p class="small quiet">${words}</p>`);
+  const line = (look: readonly [Tone, IconName], title: Html | string, more: Html) =>
+    html`<li class="${look[0]}">${icon(look[1])}<div class="row"><strong>${title}</strong><span class="push small quiet">${stepTime(event.at, zone)}</span></div>${more}</li>`;
+  const small = (words: Html | string) => html`<p class="small quiet">${words}</p>`;
   if (event.kind === 'accepted')
     return line(['good', 'tick'], texts.accepted, html`${small(texts.acceptedSaid(event.credits))}`);
   const words = event.words === null ? '' : quoted(base, event.words);
   if (event.kind === 'status') {
     const isOurs = event.words?.isOurs === true && ENDED.includes(event.status);
     const title = isOurs ? texts.ended : statusWords(event.status);
-    return line(statusLook(event.status), title, html`${small(creditsSaid(event.credits))}${words}`);
+    return line(
+      statusLook(event.status),
+      title,
+      html`${event.credits.length === 0 ? '' : small(creditsSaid(event.credits))}${words}`,
+    );
   }
   const settledAt = event.parts.map((part) => part.settledAt).find((at) => at !== null);
-  const took = settledAt === undefined || settledAt === null ? '' : durationSaid(Math.max(0, settledAt - event.at));
+  const took = settledAt === undefined || settledAt === null ? null : Math.max(0, settledAt - event.at);
   const ids = event.parts.flatMap(({ gatewayId }) => (gatewayId === null ? [] : [gatewayId]));
   const id = ids.length === 0 ? '' : html`<p class="said">${texts.carrierId} <code>${ids.join(', ')}</code></p>`;
   const title = texts.attempt(event.attempt, texts.attemptStates[event.state] ?? event.state);

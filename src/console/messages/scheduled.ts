@@ -1,4 +1,3 @@
-import { counted, grouped } from '../../base/counted.ts';
 import { type Html, html } from '../../base/html.ts';
 import { snapshotOf } from '../../domain/accounts/ids.ts';
 import type { ScheduledMessage } from '../../domain/messages/scheduled.ts';
@@ -6,6 +5,7 @@ import { messageCancelMany, messageReschedule } from '../../operator/actions/mes
 import { type Cursor, LAST_ID } from '../../store/cursor.ts';
 import { actOnRows, idBatches, selectableList } from '../bulk.ts';
 import { contactNames } from '../contacts/contact-names.ts';
+import { counted, grouped } from '../counts.ts';
 import { addressWith, noticeOf, pager, type Row, tableRows } from '../lists.ts';
 import { get, noticed, type PageRequest, page, post, type View } from '../page-request.ts';
 import { button, head, linkButton, num, person } from '../parts.ts';
@@ -45,8 +45,8 @@ const texts = {
   emptyHint: 'Choose a time when you write a message, and it waits here.',
   write: 'New message',
   question: (count: number) =>
-    `Cancel ${counted(count, 'scheduled message')}? ${count === 1 ? 'Its' : 'Their'} credits are free again.`,
-  submit: (count: number) => `Cancel ${counted(count, 'message')}`,
+    html`Cancel ${counted(count, 'scheduled message')}? ${count === 1 ? 'Its' : 'Their'} credits are free again.`,
+  submit: (count: number) => html`Cancel ${counted(count, 'message')}`,
   acting: 'Cancelling scheduled messages',
   moving: 'Moving scheduled messages',
   notices: {
@@ -54,13 +54,13 @@ const texts = {
     cancel: (count: bigint) =>
       count === 0n
         ? 'Nothing was changed: the messages are being sent already, or no longer exist.'
-        : `Cancelled ${counted(count, 'message')}. Messages that are being sent already are not counted.`,
+        : html`Cancelled ${counted(count, 'message')}. Messages that are being sent already are not counted.`,
     move: (count: bigint) =>
       count === 0n
         ? 'Nothing was changed: the messages are being sent already, or no longer exist.'
-        : `Moved ${counted(count, 'message')}.`,
+        : html`Moved ${counted(count, 'message')}.`,
     tooLate: { nothingDone: 'Nothing was changed: the messages have a latest time before that.' },
-    accepted: (count: bigint) => `${counted(count, 'message')} accepted. Each one waits here for its time.`,
+    accepted: (count: bigint) => html`${counted(count, 'message')} accepted. Each one waits here for its time.`,
     badTime: { nothingDone: 'Nothing was changed: choose a day and a time in the future.' },
   },
 } as const;
@@ -144,7 +144,7 @@ const show = async (request: PageRequest): Promise<View> => {
     rows,
     isFiltered: isFilter(filter),
     kept: keptFilter(request),
-    all: listTexts.onAll(counted >= COUNTED_MAX ? `${grouped(counted)}+` : counted),
+    all: listTexts.onAll(counted >= COUNTED_MAX ? html`${grouped(counted)}+` : counted),
     snapshot,
     buttons: html`${button(texts.cancel, { act: 'delete', look: 's danger' })}${moveFields(now, zone)}`,
     step: linkButton(`${base}/compose`, texts.write, { icon: 'pen' }),

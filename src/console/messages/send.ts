@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto';
-import { counted, grouped } from '../../base/counted.ts';
 import { type Html, html } from '../../base/html.ts';
 import { toProblem } from '../../base/problem.ts';
 import { rememberOnce } from '../../domain/accounts/idempotency.ts';
 import { messageSend } from '../../operator/actions/messages/sending.ts';
+import { counted, grouped } from '../counts.ts';
 import { refusalOf } from '../lists.ts';
 import { type PageRequest, redirect, type View } from '../page-request.ts';
 import { head, note } from '../parts.ts';
@@ -16,10 +16,11 @@ import { asWritten, digestOf, draftAccepted, findDraft, goneDraft, type Written 
 
 const texts = {
   title: 'Sending',
-  progress: (done: number, total: number) => `${grouped(done)} of ${grouped(total)} numbers done …`,
-  done: (accepted: number, refused: number) => `${counted(accepted, 'message')} accepted, ${grouped(refused)} refused.`,
+  progress: (done: number, total: number) => html`${grouped(done)} of ${grouped(total)} numbers done …`,
+  done: (accepted: number, refused: number) =>
+    html`${counted(accepted, 'message')} accepted, ${grouped(refused)} refused.`,
   failed: (message: string, left: number) =>
-    `Sending stopped: ${message} ${counted(left, 'number')} left. Reload this page to continue; messages that are accepted are not sent again.`,
+    html`Sending stopped: ${message} ${counted(left, 'number')} left. Reload this page to continue; messages that are accepted are not sent again.`,
   stopped: 'Keep this page open until it has finished. If it is interrupted, reload it; nothing is sent twice.',
   toBatch: 'To what was sent',
 } as const;

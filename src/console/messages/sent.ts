@@ -1,4 +1,3 @@
-import { counted, grouped } from '../../base/counted.ts';
 import { html } from '../../base/html.ts';
 import { Problem } from '../../base/problem.ts';
 import { randomBytes } from '../../base/random.ts';
@@ -12,6 +11,7 @@ import type { Cursor } from '../../store/cursor.ts';
 import { sentCsv } from '../../transfer/contact-csv.ts';
 import { actOnRows, idBatches, noBatches, selectableList } from '../bulk.ts';
 import { contactNames } from '../contacts/contact-names.ts';
+import { counted, grouped } from '../counts.ts';
 import { addressWith, hidden, noticeOf, pager, type Row, tableRows } from '../lists.ts';
 import { get, noticed, type PageRequest, page, post, type View } from '../page-request.ts';
 import { button, head, linkButton, num, person } from '../parts.ts';
@@ -53,11 +53,13 @@ const texts = {
   mark: 'Mark seen',
   newState: 'new state',
   allNew: (count: bigint, isFiltered: boolean) =>
-    isFiltered ? `all ${grouped(count)} that match and have a new state` : `all ${grouped(count)} with a new state`,
+    isFiltered
+      ? html`all ${grouped(count)} that match and have a new state`
+      : html`all ${grouped(count)} with a new state`,
   resend: 'Send again…',
   resendQuestion: (count: number) =>
-    `Send ${counted(count, 'message')} again? Each becomes a new message and costs credits again.`,
-  resendSubmit: (count: number) => `Send ${counted(count, 'message')} again`,
+    html`Send ${counted(count, 'message')} again? Each becomes a new message and costs credits again.`,
+  resendSubmit: (count: number) => html`Send ${counted(count, 'message')} again`,
   message: (recipient: string) => `the message to ${recipient}`,
   empty: 'No message has been sent yet.',
   emptyHint: 'What you send appears here, with what became of it.',
@@ -67,11 +69,12 @@ const texts = {
   acting: 'Working on sent messages',
   notices: {
     nothing: { nothingDone: 'Nothing was selected, so nothing was done.' },
-    mark: (count: bigint) => `Marked ${counted(count, 'message')} as seen.`,
+    mark: (count: bigint) => html`Marked ${counted(count, 'message')} as seen.`,
     selectFirst: { nothingDone: 'Nothing was sent: select the messages to send again.' },
     resent: (count: bigint) =>
-      `${counted(count, 'message')} accepted again. Messages that cannot be sent are not counted.`,
-    accepted: (count: bigint) => `${counted(count, 'message')} accepted. Each one is on its way or waits for its time.`,
+      html`${counted(count, 'message')} accepted again. Messages that cannot be sent are not counted.`,
+    accepted: (count: bigint) =>
+      html`${counted(count, 'message')} accepted. Each one is on its way or waits for its time.`,
   },
 } as const;
 

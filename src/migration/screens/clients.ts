@@ -1,6 +1,6 @@
-import { counted, grouped } from '../../base/counted.ts';
 import { type Html, html } from '../../base/html.ts';
 import type { Problem } from '../../base/problem.ts';
+import { counted, grouped } from '../../console/counts.ts';
 import {
   field,
   fieldRow,
@@ -34,9 +34,9 @@ const texts = {
   noAgent: '(no User-Agent)',
   noAccount: '(no user_id)',
   unknown: 'no account of Columba has this user_id',
-  silent: (days: number) => `not seen for ${counted(days, 'day')}`,
-  more: (count: number) => `${counted(count, 'operation')} more`,
-  call: (operation: string, protocol: string, calls: number) => `${operation} ${protocol}: ${grouped(calls)}`,
+  silent: (days: number) => html`not seen for ${counted(days, 'day')}`,
+  more: (count: number) => html`${counted(count, 'operation')} more`,
+  call: (operation: string, protocol: string, calls: number) => html`${operation} ${protocol}: ${grouped(calls)}`,
   empty: 'No client was seen yet.',
   emptyHint: 'Point the clients at columba migrate proxy.',
   noMatch: 'No client matches.',
@@ -125,7 +125,7 @@ function cellsOf({ zone }: PageRequest, client: Client): Html[] {
 const CALLS_SHOWN = 4;
 function callList(calls: Client['calls']): Html {
   const lines = calls.map(({ operation, protocol, callsPerDay }) => texts.call(operation, protocol, callsPerDay));
-  const list = (some: readonly string[]) => html`<ul>${some.map((each) => html`<li>${each}</li>`)}</ul>`;
+  const list = (some: readonly Html[]) => html`<ul>${some.map((each) => html`<li>${each}</li>`)}</ul>`;
   if (calls.length <= CALLS_SHOWN + 1) return list(lines);
   return html`${list(lines.slice(0, CALLS_SHOWN))}<details class="fold"><summary>${texts.more(calls.length - CALLS_SHOWN)}</summary>${list(lines.slice(CALLS_SHOWN))}</details>`;
 }

@@ -1,5 +1,5 @@
-import { counted } from '../../base/counted.ts';
 import { type Html, html } from '../../base/html.ts';
+import { counted } from '../../console/counts.ts';
 import { check, checks, hidden, listOf } from '../../console/lists.ts';
 import type { PageRequest } from '../../console/page-request.ts';
 import { acts, button, formPanel, num, panel, tablePanel } from '../../console/parts.ts';

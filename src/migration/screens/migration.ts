@@ -1,6 +1,6 @@
-import { counted, grouped } from '../../base/counted.ts';
 import { type Html, html } from '../../base/html.ts';
 import type { Problem } from '../../base/problem.ts';
+import { counted, decimal, grouped } from '../../console/counts.ts';
 import {
   asking,
   bullets,
@@ -52,8 +52,8 @@ import { findings } from './findings.ts';
 const texts = {
   title: 'Migration',
   lead: 'Moving accounts from an old server, account by account. Until the last stage every step can be taken back.',
-  safe: (days: number) => `Safe: every rule is met by the last ${counted(days, 'day')}.`,
-  unsafe: (days: number) => `Not safe yet, by the last ${counted(days, 'day')}.`,
+  safe: (days: number) => html`Safe: every rule is met by the last ${counted(days, 'day')}.`,
+  unsafe: (days: number) => html`Not safe yet, by the last ${counted(days, 'day')}.`,
   next: 'Next step',
   ready: 'Ready',
   notYet: 'Not yet',
@@ -61,12 +61,12 @@ const texts = {
     blocks.length <= 2 ? blocks.join(' ') : `${blocks.slice(0, 2).join(' ')} … (${blocks.length})`,
   byDefault: '(default)',
   clients: (total: number, silent: number) =>
-    `${counted(total, 'client')} of the old server${silent === 0 ? '' : `, ${grouped(silent)} not seen for 7 days`}`,
-  unknownUserIds: (count: number) => `${counted(count, 'user_id')} without an account in Columba`,
+    html`${counted(total, 'client')} of the old server${silent === 0 ? '' : html`, ${grouped(silent)} not seen for 7 days`}`,
+  unknownUserIds: (count: number) => html`${counted(count, 'user_id')} without an account in Columba`,
   print: 'Report to print',
   days: 'Days to look back',
   calls: 'Calls that each operation needs',
-  waiting: (count: number) => `${counted(count, 'write')} waiting for one of the servers`,
+  waiting: (count: number) => html`${counted(count, 'write')} waiting for one of the servers`,
   oldest: 'the oldest since',
   rules: 'Rules',
   ruleColumns: ['Rule', 'Met', 'Found'],
@@ -109,17 +109,17 @@ const texts = {
     'p95 there',
     'p95 here',
   ],
-  ms: (ms: number | null) => (ms === null ? '–' : `${ms < 10 ? ms.toFixed(1) : grouped(Math.round(ms))} ms`),
+  ms: (ms: number | null) => (ms === null ? '–' : html`${ms < 10 ? decimal(ms) : grouped(Math.round(ms))} ms`),
   empty: 'No call was seen yet.',
   emptyHint: 'Point the clients at columba migrate proxy, whose counts appear here.',
   acceptQuestion: (count: number) =>
-    `Accept that ${counted(count, 'operation')} ${count === 1 ? 'was' : 'were'} not compared? Your name is kept with it.`,
-  acceptSubmit: (count: number) => `Accept ${counted(count, 'operation')}`,
+    html`Accept that ${counted(count, 'operation')} ${count === 1 ? 'was' : 'were'} not compared? Your name is kept with it.`,
+  acceptSubmit: (count: number) => html`Accept ${counted(count, 'operation')}`,
   reason: 'Reason',
   reasonHint: 'The report shows it to the people who decide.',
   notices: {
     staged: 'The stage is set. Every proxy follows within a second.',
-    accepted: (count: bigint) => `Accepted ${counted(count, 'operation')}.`,
+    accepted: (count: bigint) => html`Accepted ${counted(count, 'operation')}.`,
     withdrawn: 'The acceptance is withdrawn.',
     nothing: { nothingDone: 'Nothing was selected, so nothing was done.' },
   },
@@ -201,11 +201,11 @@ function operations({ operations: all }: Report): Html {
       ...COUNTS.map((name) => {
         const count = each[name];
         return count > 0 && BAD.includes(name)
-          ? ({ html: `<span class="bad">${grouped(count)}</span>`, kind: 'num' } as const)
+          ? ({ ...html`<span class="bad">${grouped(count)}</span>`, kind: 'num' } as const)
           : num(count);
       }),
-      html`${texts.ms(each.oldP95Ms)}`,
-      html`${texts.ms(each.ourP95Ms)}`,
+      { ...html`${texts.ms(each.oldP95Ms)}`, kind: 'num' } as const,
+      { ...html`${texts.ms(each.ourP95Ms)}`, kind: 'num' } as const,
     ],
   }));
   return tablePanel(texts.operations, listOf({ ...texts, title: texts.operations }, rows));
