@@ -161,7 +161,7 @@ onOneEngine("the operator's acts", (engine) => {
         { amount: '0', reason: 'x' },
         /<p>Number of credits \(negative to take back\): 0 moves nothing/,
       ],
-      ['retention', days, /<p>Received messages: days: expected a whole number/],
+      ['retention', days, /<p>Received messages: expected a whole number/],
       ['unrouted', { act: 'save-route', name: 'two words', routeTo: 'acme' }, /<p>Name: expected 1 to 64 letters/],
       ['tokens', { name: 'shop' }, /<p>What it may do: choose at least one/],
       ['accounts/acme/access/tokens', { tokenName: 'shop' }, /<p>What it may do: choose at least one/],

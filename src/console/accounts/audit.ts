@@ -4,7 +4,7 @@ import { auditList } from '../../operator/actions/accounts/service.ts';
 import { CSV_START, csvLine } from '../../transfer/csv.ts';
 import { csvLink, fieldRow, filterField, filters, isFilteredBy, listPanel, pagerOf } from '../lists.ts';
 import { get, type PageRequest, page, type View } from '../page-request.ts';
-import { head, named } from '../parts.ts';
+import { head, named, wide } from '../parts.ts';
 import { EXPORTED_AT_ONCE, PAGE_ROWS, SEARCHED_ROWS_MAX } from '../scan.ts';
 import { endOfDay, instantOf, time } from '../words.ts';
 
@@ -75,7 +75,7 @@ const show = async (request: PageRequest): Promise<View> => {
       cells: [
         named(html`<bdi>${entry.actorName}</bdi>`, texts.kinds[entry.actorKind] ?? entry.actorKind),
         html`${entry.action}`,
-        html`<bdi>${entry.target}</bdi>`,
+        wide(html`<bdi>${entry.target}</bdi>`),
         changed === '' ? html`` : html`<bdi>${changed}</bdi>`,
         entry.address === null ? html`` : html`<span class="num">${entry.address}</span>`,
         time(entry.at, zone),

@@ -1,10 +1,10 @@
-import { counted, grouped } from '../../base/counted.ts';
 import { type Html, html } from '../../base/html.ts';
 import { Problem, toProblem } from '../../base/problem.ts';
 import { RETENTION_KINDS } from '../../domain/privacy/retention.ts';
 import type { Output } from '../../operator/action.ts';
 import { personErase } from '../../operator/actions/accounts/persons.ts';
 import { retentionSet, retentionShow } from '../../operator/actions/accounts/retention.ts';
+import { counted, grouped } from '../counts.ts';
 import { asking, bullets, field, fieldRow, hidden, noticeOf, problemNote, refusalOf, screen } from '../lists.ts';
 import { get, noticed, type PageRequest, post, type View } from '../page-request.ts';
 import { formPanel, head, note, panel, tile } from '../parts.ts';
@@ -15,7 +15,7 @@ import { reporting } from '../progress.ts';
 const texts = {
   title: 'Retention and erasure',
   keep: 'How long data is kept',
-  lead: 'For how many days data is kept. Empty: for ever.',
+  lead: 'For how many days each kind of data is kept. Empty: for ever.',
   kinds: {
     inbox: 'Received messages',
     sent: 'Sent messages with their history',
@@ -24,14 +24,13 @@ const texts = {
     unrouted: 'Incoming messages without a route',
     clients: 'Clients of the old server, with their addresses',
   },
-  days: (name: string) => `${name}: days`,
   progress: 'Too old now',
   progressLead: 'The service deletes it every hour, and within minutes if a lot is left.',
   preview: 'Show what would be deleted',
   save: 'Set',
   question: 'Set these days? What is older will be deleted within an hour:',
   nothing: 'Nothing is too old.',
-  line: (name: string, count: number) => `${name}: ${grouped(count)}`,
+  line: (name: string, count: number) => html`${name}: ${grouped(count)}`,
   person: 'Erase a person',
   personLead: 'Everything that all accounts have about a phone number: contacts, messages, evidence on blacklists.',
   number: 'Phone number',
@@ -48,11 +47,12 @@ const texts = {
     profiles: 'profiles of accounts with this number, which stay',
     unrouted: 'incoming messages without a route',
   },
-  erase: (rows: number) => `Erase ${counted(rows, 'entry', 'entries')}`,
-  eraseQuestion: (accounts: number) => `Erase this person from ${counted(accounts, 'account')}? This cannot be undone.`,
+  erase: (rows: number) => html`Erase ${counted(rows, 'entry', 'entries')}`,
+  eraseQuestion: (accounts: number) =>
+    html`Erase this person from ${counted(accounts, 'account')}? This cannot be undone.`,
   unknown: 'No account knows this number.',
   erasing: 'Erasing. Every account is searched …',
-  erased: (count: number) => `Erased ${counted(count, 'entry', 'entries')}.`,
+  erased: (count: number) => html`Erased ${counted(count, 'entry', 'entries')}.`,
   back: 'Go on',
   notices: { set: 'The days are set.' },
 } as const;
@@ -61,7 +61,7 @@ type Counts = Output<typeof personErase>;
 type Counted = keyof typeof texts.counts;
 
 const HERE = '/console/retention';
-const DAYS = RETENTION_KINDS.map((kind) => [kind, texts.days(texts.kinds[kind])] as const);
+const DAYS = RETENTION_KINDS.map((kind) => [kind, texts.kinds[kind]] as const);
 const LABELS = { ...Object.fromEntries(DAYS), number: texts.number, username: texts.account };
 
 /** The numbers of rows that are too old, which shrink while the service removes them. */

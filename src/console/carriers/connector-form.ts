@@ -27,6 +27,12 @@ export type Kind = Item<typeof connectorKinds>;
 type Field = Kind['fields'][number];
 type Config = Readonly<Record<string, unknown>>;
 
+/** The name of a setting as a label: `systemId` becomes `System id`. */
+const labelOf = (name: string): string => {
+  const words = name.replace(/[A-Z]+/g, (letters) => ` ${letters.length > 1 ? letters : letters.toLowerCase()}`);
+  return words.charAt(0).toUpperCase() + words.slice(1);
+};
+
 /** The name of a field of the configuration in the form. */
 const inputOf = (name: string): string => `config.${name}`;
 
@@ -52,13 +58,13 @@ function inputFor(request: PageRequest, own: Field, config: Config, isStored: bo
     .join(' ');
   if (type === 'flag') {
     const isOn = isAgain ? request.form.has(input) : (config[name] ?? own.default === 'true') === true;
-    return html`<div class="field">${check(input, `${name}: ${says}`, 'true', isOn)}</div>`;
+    return html`<div class="field">${check(input, says, 'true', isOn)}</div>`;
   }
   if (type === 'choice') {
     const chosen = value === '' ? (own.default ?? '') : value;
     return select({
       name: input,
-      label: `${name}: ${says}`,
+      label: `${labelOf(name)}: ${says}`,
       value: chosen,
       choices: choices.map((each) => [each, each]),
     });
@@ -67,7 +73,7 @@ function inputFor(request: PageRequest, own: Field, config: Config, isStored: bo
   if (type === 'pairs' || type === 'json' || isLong(own))
     return area({
       name: input,
-      label: name,
+      label: labelOf(name),
       value,
       hint,
       isRequired: mustType,
@@ -75,7 +81,7 @@ function inputFor(request: PageRequest, own: Field, config: Config, isStored: bo
     });
   return field({
     name: input,
-    label: name,
+    label: labelOf(name),
     value: value === '' && !isSecret && !isStored ? (own.default ?? '') : value,
     hint,
     type: isSecret ? 'password' : 'text',

@@ -1,4 +1,3 @@
-import { counted, grouped } from '../../base/counted.ts';
 import { type Html, html } from '../../base/html.ts';
 import { notFound, Problem } from '../../base/problem.ts';
 import { COUNTED_CONTACTS_MAX } from '../../domain/contacts/contacts.ts';
@@ -13,6 +12,7 @@ import {
 import { contactExport } from '../../operator/actions/contacts/files.ts';
 import { contactsCsv } from '../../transfer/contact-csv.ts';
 import { actOnRows, noBatches, selectableList, selectedIds } from '../bulk.ts';
+import { counted, grouped } from '../counts.ts';
 import {
   asking,
   csvLink,
@@ -66,22 +66,22 @@ const texts = {
   noMatch: 'No contact matches.',
   noMatchHint: 'Shorten the search.',
   contact: (name: string) => `the contact ${name}`,
-  total: (said: string, count: number) => `${said} ${count === 1 ? 'contact' : 'contacts'} in all`,
+  total: (said: Html, count: number) => html`${said} ${count === 1 ? 'contact' : 'contacts'} in all`,
   writeAll: 'Write to the selected contacts',
   moveTo: 'Group',
   move: 'Move to the group',
   removeAct: 'Remove…',
-  removeMany: (count: number) => `Remove ${counted(count, 'contact')}? This cannot be undone.`,
-  removeSubmit: (count: number) => `Remove ${counted(count, 'contact')}`,
+  removeMany: (count: number) => html`Remove ${counted(count, 'contact')}? This cannot be undone.`,
+  removeSubmit: (count: number) => html`Remove ${counted(count, 'contact')}`,
   notices: {
     added: 'The contact is added.',
     twice: 'The contact is added. Another contact has the same number, which is allowed.',
     changed: 'The contact is changed.',
     removed: 'The contact is removed.',
     nothing: { nothingDone: 'Nothing was selected, so nothing was done.' },
-    moved: (count: bigint) => `Moved ${counted(count, 'contact')}.`,
+    moved: (count: bigint) => html`Moved ${counted(count, 'contact')}.`,
     removedMany: (count: bigint) =>
-      `Removed ${counted(count, 'contact')}. Contacts that were removed before are not counted.`,
+      html`Removed ${counted(count, 'contact')}. Contacts that were removed before are not counted.`,
   },
 } as const;
 
@@ -150,7 +150,7 @@ const show = async (request: PageRequest, problem: Problem | null = null): Promi
     note: form.text('note'),
     groupId: form.text('groupId'),
   };
-  const said = `${grouped(total)}${total >= COUNTED_CONTACTS_MAX ? '+' : ''}`;
+  const said = html`${grouped(total)}${total >= COUNTED_CONTACTS_MAX ? '+' : ''}`;
   const main = html`${head(texts.title, texts.total(said, total), buttons)}${noticeOf(request, texts.notices)}${problemNote(problem, LABELS)}
 ${filtersForm}${list}${pagerOf(request, next)}
 ${contactForm({ title: texts.add, id: 'add', action: `${base}/contacts`, submit: texts.addSubmit }, typed, groups)}`;
@@ -256,20 +256,27 @@ const contactForm = (
 ): Html =>
   formPanel({
     ...form,
-    fields: fieldRow([
-      field({
-        name: 'mobile',
-        label: texts.number,
-        type: 'tel',
-        value: typed.mobile,
-        isRequired: true,
-        lengthMax: 200,
-      }),
-      field({ name: 'name', label: texts.name, value: typed.name, lengthMax: 200 }),
-      field({ name: 'surname', label: texts.surname, value: typed.surname, lengthMax: 200 }),
-      select({ name: 'groupId', label: texts.group, value: typed.groupId, choices: [['', texts.noGroup], ...groups] }),
+    fields: [
+      fieldRow([
+        field({
+          name: 'mobile',
+          label: texts.number,
+          type: 'tel',
+          value: typed.mobile,
+          isRequired: true,
+          lengthMax: 200,
+        }),
+        field({ name: 'name', label: texts.name, value: typed.name, lengthMax: 200 }),
+        field({ name: 'surname', label: texts.surname, value: typed.surname, lengthMax: 200 }),
+        select({
+          name: 'groupId',
+          label: texts.group,
+          value: typed.groupId,
+          choices: [['', texts.noGroup], ...groups],
+        }),
+      ]),
       field({ name: 'note', label: texts.note, value: typed.note, hint: texts.noteHint, lengthMax: 500 }),
-    ]),
+    ],
   });
 
 const bodyOf = ({ form }: PageRequest) => ({

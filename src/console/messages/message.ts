@@ -1,4 +1,3 @@
-import { grouped } from '../../base/counted.ts';
 import { type Html, html } from '../../base/html.ts';
 import { Problem } from '../../base/problem.ts';
 import { randomBytes } from '../../base/random.ts';
@@ -9,9 +8,10 @@ import { messageCancel, messageShow } from '../../operator/actions/messages/mess
 import { messageResend } from '../../operator/actions/messages/sending.ts';
 import { partsOf, splitText } from '../../sms/parts.ts';
 import { contactNames } from '../contacts/contact-names.ts';
+import { grouped } from '../counts.ts';
 import { asking, noticeOf } from '../lists.ts';
 import { get, noticed, type PageRequest, page, post, type View } from '../page-request.ts';
-import { backLink, button, fact, facts, head, linkButton, note, panel } from '../parts.ts';
+import { backLink, button, fact, facts, head, linkButton, note, panel, question } from '../parts.ts';
 import { messageText, time } from '../words.ts';
 import { partTable, timeline, whySaid } from './message-story.ts';
 import { isResting, statusCell } from './status-cell.ts';
@@ -39,6 +39,8 @@ const texts = {
   createdAt: 'Written',
   conversation: 'Conversation',
   resend: 'Send again',
+  resendUnknown: 'Send again…',
+  resendQuestion: 'Send it again? Nobody knows whether it has arrived, so the person may get it twice.',
   blacklist: 'Blacklist…',
   cancel: 'Cancel this message…',
   cancelSubmit: 'Cancel this message',
@@ -71,12 +73,16 @@ const show = async (request: PageRequest): Promise<View> => {
     history: message.history.map(({ status, at, detail }) => ({ status, at: Date.parse(at), detail })),
   });
   const name = (await contactNames(request, [message.recipient]))(message.recipient);
-  const shown = html`${title(request, message, name)}${storyShown(request, message, told)}`;
-  if (request.query.get('part') === 'rows') return { kind: 'fragment', html: shown };
+  const { zone, base, query } = request;
+  const why = html`${title(request, message, name)}${whySaid(message.status, told, base, zone)}`;
+  if (query.get('part') === 'why') return { kind: 'fragment', html: why };
+  const story = storyShown(request, message, told);
+  if (query.get('part') === 'rows') return { kind: 'fragment', html: story };
   const isMoving = message.state === 'scheduled' || !isResting(message.status ?? '');
-  const live = isMoving ? html` data-live="${request.path}?part=rows" data-mode="whole"` : '';
+  const live = (part: string) => (isMoving ? html` data-live="${request.path}?part=${part}" data-mode="whole"` : '');
   const main = html`${backLink(`${request.base}/${message.state}`, texts.lists[message.state])}${noticeOf(request, texts.notices)}
-<div class="stack"${live}>${shown}</div><div class="row">${buttons(request, message)}</div>`;
+<div class="stack"${live('why')}>${why}</div><div class="row">${buttons(request, message)}</div>
+<div class="cols"${live('rows')}>${story}</div>`;
   return page(texts.title, main, { current: message.state });
 };
 
@@ -100,8 +106,8 @@ function title(
 }
 
 function storyShown({ zone, base }: PageRequest, message: Message, told: Story): Html {
-  return html`${whySaid(message.status, told, base, zone)}<div class="cols"><div class="stack">${timeline(told, base, zone)}${partTable(told, zone)}</div>
-<div class="stack">${panel({ title: texts.text, content: html`<p class="bubble">${messageText(message.text)}</p>` })}${panel({ title: texts.facts, content: factsOf(zone, message) })}</div></div>`;
+  return html`<div class="stack">${timeline(told, base, zone)}${partTable(told, zone)}</div>
+<div class="stack">${panel({ title: texts.text, content: html`<p class="bubble">${messageText(message.text)}</p>` })}${panel({ title: texts.facts, content: factsOf(zone, message) })}</div>`;
 }
 
 function factsOf(zone: string, { id, text, reference, heldCredits, state, notAfter, createdAt }: Message): Html {
@@ -121,7 +127,19 @@ function buttons({ base }: PageRequest, { id, recipient, state, status }: Messag
   const number = recipient ?? '';
   const to = new URLSearchParams({ with: number }).toString();
   const cancel = html`<form method="post" action="${base}/messages/${id}/cancel">${button(texts.cancel, { look: 'danger' })}</form>`;
-  const again = html`<form method="post" action="${base}/messages/${id}/resend"><input type="hidden" name="key" value="${randomBytes(16).toString('hex')}">${button(texts.resend, { icon: 'again' })}</form>`;
+  const action = `${base}/messages/${id}/resend`;
+  const key = html`<input type="hidden" name="key" value="${randomBytes(16).toString('hex')}">`;
+  const again =
+    status === 'UNKNOWN'
+      ? question({
+          words: texts.resendUnknown,
+          icon: 'again',
+          question: texts.resendQuestion,
+          action,
+          fields: key,
+          submit: texts.resend,
+        })
+      : html`<form method="post" action="${action}">${key}${button(texts.resend, { icon: 'again' })}</form>`;
   const isWaiting = state === 'scheduled' || status === 'QUEUED';
   const hasEnded = state !== 'scheduled' && (FINAL_STATUSES.includes(status ?? '') || status === 'UNKNOWN');
   const links = html`${linkButton(`${base}/conversation?${to}`, texts.conversation, { icon: 'chat' })}
