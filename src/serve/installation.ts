@@ -53,10 +53,18 @@ export function writeMarks(path: string, { generation, runs }: Marks): void {
     closeSync(file);
   }
   renameSync(temporary, marksPath(path));
+  syncFolderOf(path);
+}
+
+/** After it, the names of the files beside `path` are on disk, such as after a rename. */
+export function syncFolderOf(path: string): void {
   if (process.platform === 'win32') return;
   const folder = openSync(dirname(path), 'r');
-  fsyncSync(folder);
-  closeSync(folder);
+  try {
+    fsyncSync(folder);
+  } finally {
+    closeSync(folder);
+  }
 }
 
 const REMEDY =

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { Problem } from '../../base/problem.ts';
-import { marksPath } from '../installation.ts';
+import { marksPath, syncFolderOf } from '../installation.ts';
 import { generationKey, segmentsAfter } from './chain.ts';
 import {
   applySegments,
@@ -108,6 +108,7 @@ export function moveIntoPlace(temporary: string, path: string, now: number): str
   const isThere = existsSync(path);
   for (const end of FILES) if (existsSync(path + end)) renameSync(path + end, aside + end);
   for (const end of FILES.toReversed()) if (existsSync(temporary + end)) renameSync(temporary + end, path + end);
+  syncFolderOf(path);
   return isThere ? aside : null;
 }
 

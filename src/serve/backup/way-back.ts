@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { Problem } from '../../base/problem.ts';
 import { hasInstallation } from '../../store/sqlite/installation.ts';
 import { type LeftOut, refillOlder } from '../../store/sqlite/older-schema.ts';
-import { marksPath } from '../installation.ts';
+import { marksPath, syncFolderOf } from '../installation.ts';
 import { removeDatabase } from './recover.ts';
 import { checkIntegrity } from './restoring.ts';
 
@@ -46,6 +46,7 @@ export async function keepBeforeUpgrade(path: string, version: number): Promise<
   try {
     copyDatabase(path, partial);
     renameSync(partial, copyPath(path, version));
+    syncFolderOf(path);
   } finally {
     removeDatabase(partial);
   }
