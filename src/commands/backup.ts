@@ -128,6 +128,7 @@ export async function runBackupNow(config: Config, { from, json }: BackupFlags):
     secret,
     generation: marks.generation,
     clock: systemClock,
+    everyMs: config.backupLagMs / 2,
     snapshotMs: Number.POSITIVE_INFINITY,
     keepMs: config.backupKeepDays * 24 * 3_600_000,
     logBytesMax: config.backupLogBytesMax,

@@ -24,6 +24,7 @@ export type BackupMessage =
 const RELIEF_EVERY_MS = 1_000;
 const STATUS_EVERY_MS = 5_000;
 const BACK_OFF_MAX_MS = 60_000;
+const PAUSE_MIN_MS = 10;
 
 // No await at the top of the file: in the executable this is a CommonJS module.
 if (parentPort) void run(workerData as BackupWorkerData);
@@ -33,6 +34,8 @@ async function run(settings: BackupWorkerData): Promise<void> {
   const clock = systemClock;
   let request = new AbortController();
   const target = openTarget(settings, { clock, signal: () => request.signal });
+  // The first half of the lag passes before a segment is read, the second while it is written.
+  const everyMs = Math.max(10, backupLagMs / 2);
   const shipper = createShipper({
     path,
     file,
@@ -40,12 +43,11 @@ async function run(settings: BackupWorkerData): Promise<void> {
     secret: readSecretKey(settings.backupKeyFile),
     generation,
     clock,
+    everyMs,
     snapshotMs: settings.backupSnapshotHours * 3_600_000,
     keepMs: settings.backupKeepDays * 24 * 3_600_000,
     logBytesMax: settings.backupLogBytesMax,
   });
-  // The first half of the lag passes before a segment is read, the second while it is written.
-  const everyMs = Math.max(10, backupLagMs / 2);
   const backOff = createBackOff(everyMs, BACK_OFF_MAX_MS);
   let error: string | null = null;
   let [isEnding, hasBegun, writtenAt] = [false, false, 0];
@@ -67,7 +69,9 @@ async function run(settings: BackupWorkerData): Promise<void> {
 
   const say = (message: BackupMessage) => parentPort?.postMessage(message);
 
+  /** Returns the time until the next one: a slow disk does not add to what is missing. */
   async function attempt(): Promise<number> {
+    const startedAt = clock.monotonic();
     request = new AbortController();
     try {
       await shipper.tick();
@@ -76,7 +80,7 @@ async function run(settings: BackupWorkerData): Promise<void> {
       hasBegun = true;
       error = null;
       backOff.reset();
-      return everyMs;
+      return Math.max(PAUSE_MIN_MS, everyMs - (clock.monotonic() - startedAt));
     } catch (thrown) {
       const message = (thrown as Error).message;
       if (error !== message) say({ failed: message });

@@ -1,6 +1,7 @@
 import { fstatSync, readSync } from 'node:fs';
 import type { Clock } from '../../base/clock.ts';
 import {
+  type Chain,
   encodeSegment,
   listChains,
   manifestKey,
@@ -29,7 +30,9 @@ export interface ShipperSettings {
   readonly target: BackupTarget;
   readonly secret: SecretKey;
   readonly generation: bigint;
-  readonly clock: Pick<Clock, 'now'>;
+  readonly clock: Pick<Clock, 'now' | 'sleep'>;
+  /** How often commits are shipped while a snapshot is written or old ones are removed. */
+  readonly everyMs: number;
   /** A new snapshot begins after this time. */
   readonly snapshotMs: number;
   /** How long a moment stays restorable. */
@@ -52,6 +55,9 @@ const RESTART_FRAMES = 4_000; // 16 MB
 const RESTART_MS = 60_000;
 const SEGMENTS_MAX = 10_000;
 const CHAINS_KEPT_MIN = 2;
+/** Chains that another one followed so soon, and how many of them are kept. */
+const SHORT_MS = 10 * 60_000;
+const SHORT_KEPT_MAX = 24;
 const LOOK_FOR_OTHERS_MS = 60_000;
 
 interface OpenChain {
@@ -152,8 +158,29 @@ export function createShipper(settings: ShipperSettings) {
     }
   }
 
+  /**
+   * What is committed while other work at the target goes on, however long that takes, is not
+   * delayed by it.
+   */
+  async function shipDuring<T>(work: Promise<T>): Promise<T> {
+    const over = new AbortController();
+    const ended = work.then(
+      () => over.abort(),
+      () => over.abort(),
+    );
+    try {
+      while (chain && !over.signal.aborted) {
+        await shipAll();
+        await settings.clock.sleep(settings.everyMs, over.signal);
+      }
+    } finally {
+      await ended;
+    }
+    return work;
+  }
+
   /** Meanwhile the mark does not move, and the chain before gets what is committed. */
-  async function snapshot(): Promise<void> {
+  async function snapshot(isServing: boolean): Promise<void> {
     holder ??= createLogHolder(path);
     const held = holder;
     const startedAt = clock.now();
@@ -164,7 +191,7 @@ export function createShipper(settings: ShipperSettings) {
     for (let offset = 0; offset < size; offset += PART_BYTES) {
       const read = readSync(file, part, 0, Math.min(PART_BYTES, size - offset), offset);
       const key = partKey(name, parts.length + 1);
-      parts.push({ key, hash: await putSealed(target, key, part.subarray(0, read), secret) });
+      parts.push({ key, hash: await shipDuring(putSealed(target, key, part.subarray(0, read), secret)) });
       await shipAll();
       if (holder !== held || isTooLong()) throw new Error(TOO_LONG);
     }
@@ -177,7 +204,7 @@ export function createShipper(settings: ShipperSettings) {
     [position, pending] = [null, null];
     await shipAll();
     snapshotAt = startedAt;
-    await prune(target, clock.now() - settings.keepMs);
+    await shipDuring(prune(target, clock.now() - settings.keepMs, isServing ? name : null));
   }
 
   /** Gives checkpoints what is shipped, and lets the log begin again when it is long or old. */
@@ -194,9 +221,9 @@ export function createShipper(settings: ShipperSettings) {
     [holder, chain, position, pending] = [null, null, null, null];
   }
 
+  const isTimeToLook = () => clock.now() - lookedAt >= LOOK_FOR_OTHERS_MS;
   async function lookForOthers(): Promise<void> {
     const now = clock.now();
-    if (now - lookedAt < LOOK_FOR_OTHERS_MS) return;
     isSuperseded = (await standingOf(target, { path, generation, now })) === 'superseded';
     lookedAt = now;
   }
@@ -205,10 +232,10 @@ export function createShipper(settings: ShipperSettings) {
     /** Ships what was committed so far. Throws if the target does not take it. */
     async tick(): Promise<void> {
       try {
-        await lookForOthers();
+        if (isTimeToLook()) await shipDuring(lookForOthers());
         if (isSuperseded) return giveUp();
         const isDue = !chain || clock.now() - chain.startedAt >= settings.snapshotMs || chain.number >= SEGMENTS_MAX;
-        if (isDue) await snapshot();
+        if (isDue) await snapshot(true);
         await shipAll();
         release();
       } catch (thrown) {
@@ -220,7 +247,7 @@ export function createShipper(settings: ShipperSettings) {
     async snapshot(): Promise<void> {
       await lookForOthers();
       if (isSuperseded) throw new TargetProblem(SUPERSEDED);
-      await snapshot();
+      await snapshot(false);
     },
     /** Lets go of a log that is too long, while a tick waits. Returns whether it was. */
     relieve(): boolean {
@@ -247,14 +274,23 @@ function sizeOf(file: number): { pageBytes: number; databasePages: number } {
   return { pageBytes, databasePages: Math.floor(fstatSync(file).size / pageBytes) };
 }
 
-/** Removes chains whose successor existed at `before`: nobody restores to a time in them. */
-async function prune(target: BackupTarget, before: number): Promise<void> {
+/**
+ * Removes chains whose successor existed at `before`: nobody restores to a time in them. Of those
+ * that lived for minutes and were followed by another one, only the newest are kept: a service that
+ * is started again and again would fill the target with snapshots. The chains before stay. `own` is
+ * still written; null for a process that cannot know which one is.
+ */
+async function prune(target: BackupTarget, before: number, own: string | null): Promise<void> {
   const chains = (await listChains(target)).sort((one, other) => one.startedAt - other.startedAt);
   const whole = chains.filter(({ isWhole }) => isWhole);
-  const kept = new Set(whole.slice(-CHAINS_KEPT_MIN).map(({ name }) => name));
-  for (const { name, startedAt, isWhole, keys } of chains) {
-    const next = whole.find((other) => other.startedAt > startedAt);
-    const isOld = isWhole ? (next?.startedAt ?? Number.POSITIVE_INFINITY) < before : startedAt < before;
+  const kept = new Set([own, ...whole.slice(-CHAINS_KEPT_MIN).map(({ name }) => name)]);
+  const endOf = ({ startedAt }: Chain) =>
+    whole.find((other) => other.startedAt > startedAt)?.startedAt ?? Number.POSITIVE_INFINITY;
+  const isShort = (chain: Chain) => Math.max(endOf(chain), chain.segments.at(-1)?.at ?? 0) - chain.startedAt < SHORT_MS;
+  const tooMany = new Set(own === null ? [] : whole.filter(isShort).slice(0, -SHORT_KEPT_MAX));
+  for (const chain of chains) {
+    const { name, startedAt, isWhole, keys } = chain;
+    const isOld = (isWhole ? endOf(chain) : startedAt) < before || tooMany.has(chain);
     if (!isOld || kept.has(name)) continue;
     // The manifest goes first: what is left of a chain is not taken for a whole one.
     for (const key of [manifestKey(name), ...keys]) await target.remove(key);

@@ -1,85 +1,15 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { closeSync, existsSync, mkdtempSync, openSync, readdirSync, rmSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
-import { describe, type TestContext, test } from 'node:test';
+import { existsSync, readdirSync } from 'node:fs';
+import { dirname } from 'node:path';
+import type { DatabaseSync } from 'node:sqlite';
+import { describe, test } from 'node:test';
 import { listChains } from '../../../src/serve/backup/chain.ts';
-import { folderTarget } from '../../../src/serve/backup/folder-target.ts';
 import { followOnce, lockFollowing, restoreTo } from '../../../src/serve/backup/recover.ts';
-import {
-  applySegments,
-  checkIntegrity,
-  chooseRestorePoint,
-  restoreSnapshot,
-} from '../../../src/serve/backup/restoring.ts';
-import type { SecretKey } from '../../../src/serve/backup/sealed.ts';
-import { createShipper } from '../../../src/serve/backup/shipper.ts';
+import { chooseRestorePoint, restoreSnapshot } from '../../../src/serve/backup/restoring.ts';
 import type { BackupTarget } from '../../../src/serve/backup/target.ts';
 import { checkpointAll } from '../../../src/store/sqlite/checkpoint-worker.ts';
-
-/** A database that two connections write to, a shipper, and a clock that the test sets. */
-function scene(t: TestContext, given: { secret?: SecretKey; target?: (target: BackupTarget) => BackupTarget } = {}) {
-  const folder = mkdtempSync(join(tmpdir(), 'columba-backup-'));
-  const path = join(folder, 'live.db');
-  const open = () => {
-    const database = new DatabaseSync(path, { timeout: 0 });
-    database.exec('pragma journal_mode = wal; pragma wal_autocheckpoint = 0');
-    return database;
-  };
-  const writer = open();
-  writer.exec('create table entry (id integer primary key, content blob)');
-  const other = open();
-  const plain = folderTarget(join(folder, 'target'));
-  const target = given.target?.(plain) ?? plain;
-  const clock = { at: 1_000_000, now: () => clock.at };
-  const file = openSync(path, 'r');
-  const settings = { path, file, target, secret: given.secret ?? null, generation: 1n, clock };
-  const shipper = createShipper({ ...settings, snapshotMs: 3_600_000, keepMs: 2 * 86_400_000, logBytesMax: 2 ** 22 });
-  t.after(() => {
-    shipper.close();
-    for (const each of [writer, other]) each.close();
-    closeSync(file);
-    rmSync(folder, { recursive: true, force: true });
-  });
-  let count = 0;
-  return {
-    path,
-    target,
-    plain,
-    clock,
-    shipper,
-    writer,
-    other,
-    insert: (bytes = 100, by = writer) => by.prepare('insert into entry (content) values (randomblob(?))').run(bytes),
-    /** Ships, a second later. */
-    async tick(): Promise<void> {
-      clock.at += 1_000;
-      await shipper.tick();
-    },
-    async restore(at: number | null = null): Promise<string> {
-      const to = join(folder, `restored-${++count}.db`);
-      const { chain, last } = await chooseRestorePoint(target, at);
-      const secret = given.secret ?? null;
-      const base = await restoreSnapshot(target, secret, chain, to);
-      await applySegments(target, secret, chain, to, base, last.number);
-      checkIntegrity(to);
-      return contentOf(to);
-    },
-    content: () => contentOf(path),
-    logBytes: () => statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0,
-  };
-}
-
-function contentOf(path: string): string {
-  const database = new DatabaseSync(path);
-  try {
-    return JSON.stringify(database.prepare('select id, hex(content) as content from entry order by id').all());
-  } finally {
-    database.close();
-  }
-}
+import { contentOf, scene } from './scene.ts';
 
 describe('the backup of SQLite', () => {
   test('every commit is in the target after a tick, whichever process writes and however the log is checkpointed', async (t) => {
@@ -336,18 +266,6 @@ describe('the backup of SQLite', () => {
       readdirSync(dirname(path)).filter((name) => name.includes('following')),
       [],
     );
-  });
-
-  test('old chains are deleted when newer ones contain every moment of the retention time', async (t) => {
-    const { insert, tick, clock, target } = scene(t);
-    for (let day = 0; day < 5; day++) {
-      insert();
-      await tick();
-      clock.at += 86_400_000;
-    }
-    await tick();
-    const chains = await listChains(target);
-    assert.deepEqual([chains.length, chains.every(({ isWhole }) => isWhole)], [3, true]);
   });
 
   test('a service whose generation is older than that of the target ships nothing', async (t) => {

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
 import { Registry } from 'prom-client';
+import { systemClock } from '../../../src/base/clock.ts';
 import { folderTarget } from '../../../src/serve/backup/folder-target.ts';
 import { createShipper } from '../../../src/serve/backup/shipper.ts';
 import { backupFault, readBackupState, readBackupStatus, writeBackupStatus } from '../../../src/serve/backup/status.ts';
@@ -52,8 +53,8 @@ describe('the lag of a backup', () => {
     });
     const target = folderTarget(join(folder, 'target'));
     const source = { target, secret: null };
-    const clock = { now: () => 5_000 };
-    const limits = { snapshotMs: 1e9, keepMs: 1e9, logBytesMax: 2 ** 24 };
+    const clock = { now: () => 5_000, sleep: systemClock.sleep };
+    const limits = { everyMs: 10, snapshotMs: 1e9, keepMs: 1e9, logBytesMax: 2 ** 24 };
     const shipper = createShipper({ path, file, ...source, generation: 1n, clock, ...limits });
     await shipper.tick();
     shipper.close();

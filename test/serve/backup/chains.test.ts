@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { systemClock } from '../../../src/base/clock.ts';
+import { listChains } from '../../../src/serve/backup/chain.ts';
+import { scene } from './scene.ts';
+
+describe('chains of a backup', () => {
+  test('old chains are deleted when newer ones contain every moment of the retention time', async (t) => {
+    const { insert, tick, clock, target } = scene(t);
+    for (let day = 0; day < 5; day++) {
+      insert();
+      await tick();
+      clock.at += 86_400_000;
+    }
+    await tick();
+    const chains = await listChains(target);
+    assert.deepEqual([chains.length, chains.every(({ isWhole }) => isWhole)], [3, true]);
+  });
+
+  test('a service that is started again and again fills the target with few snapshots, and the moments before stay', async (t) => {
+    const { insert, tick, clock, target, another, shipper, restore, content } = scene(t);
+    insert();
+    await tick();
+    clock.at += 20 * 60_000;
+    insert();
+    await tick();
+    const [before, at] = [content(), clock.at];
+    shipper.close();
+    for (let start = 0; start < 40; start++) {
+      clock.at += 10_000;
+      insert();
+      const again = another();
+      await again.tick();
+      again.close();
+    }
+    const chains = await listChains(target);
+    assert.deepEqual([chains.length, chains.every(({ isWhole }) => isWhole)], [26, true]);
+    assert.equal(await restore(at), before);
+    assert.equal(await restore(), content());
+  });
+
+  test('commits are shipped while a snapshot is written and while old objects are deleted, however long that takes', async (t) => {
+    let slow = /never/;
+    const reached: string[] = [];
+    let goOn = () => {};
+    const hanging = (what: string) => {
+      if (!slow.test(what)) return;
+      reached.push(what);
+      return new Promise<void>((resolve) => {
+        goOn = resolve;
+      });
+    };
+    const { insert, tick, clock, plain, content, restore } = scene(t, {
+      target: (target) => ({
+        ...target,
+        put: async (key, bytes) => {
+          await hanging(`put ${key}`);
+          return target.put(key, bytes);
+        },
+        remove: async (key) => {
+          await hanging(`remove ${key}`);
+          return target.remove(key);
+        },
+      }),
+    });
+    for (let day = 0; day < 3; day++) {
+      await tick();
+      clock.at += 86_400_000;
+    }
+    for (const work of [/^put .*snapshot-0/, /^remove/]) {
+      slow = work;
+      const ticking = tick();
+      while (!reached.some((what) => work.test(what))) await systemClock.sleep(5);
+      insert();
+      const committed = content();
+      const count = async () => (await plain.list('')).filter((key) => key.includes('/log-')).length;
+      for (const before = await count(); (await count()) === before; ) await systemClock.sleep(5);
+      assert.equal(await restore(), committed);
+      slow = /never/;
+      goOn();
+      await ticking;
+      clock.at += 86_400_000;
+    }
+  });
+});
