@@ -42,8 +42,8 @@ export const ACTIVE =
 /** Every process sees within a second that a connector was paused or resumed. */
 export const SEEN_BY_ALL = /^\s*update carrier_connector set paused_at/i;
 export const CLAIM = /^\s*insert into attempt /i;
-/** Of each row: account_id, message_id, attempt, part, attempt_id, connector and submitted_at. */
-export const CLAIM_VALUES = 7;
+/** Of each row: account_id, message_id, attempt, part, attempt_id, connector, submitted_at and sender. */
+export const CLAIM_VALUES = 8;
 /** What the invariants of the queue depend on. */
 export const QUEUE = /^\s*(?:insert into (?:dispatch|blocked_number|attempt)|update (?:dispatch|attempt) set)/i;
 /** What waits for a look, see DUE in world.ts. */

@@ -115,6 +115,22 @@ export interface CarrierEvents {
   late(answer: LateAnswer): Promise<void>;
 }
 
+/** A part that the carrier is asked about. */
+export interface CarrierQuestion {
+  /** The carrier's own id, as the answer to the submission gave it. */
+  readonly gatewayId: string;
+  readonly sender: string | null;
+}
+
+/**
+ * told: what became of it, as in a receipt. unknown: the carrier does not know the part, or does
+ * not tell. later: it may tell later. silent: no answer came. unsent: the question did not leave.
+ * not-offered: the carrier cannot be asked.
+ */
+export type CarrierAnswer =
+  | { readonly kind: 'told'; readonly status: ReceivedReceipt['status']; readonly at: number; readonly detail: string }
+  | { readonly kind: 'unknown' | 'later' | 'silent' | 'unsent' | 'not-offered'; readonly reason: string };
+
 /** A message that is only shown. */
 export interface TrialInput {
   readonly recipient: string;
@@ -166,6 +182,8 @@ export interface Connector {
    */
   submit(parts: readonly Submission[], signal: AbortSignal): Promise<SubmitResult[]>;
   stop(): Promise<void>;
+  /** Asks the carrier what became of a part. Never rejects. Absent where none can be asked. */
+  readonly query?: (asked: CarrierQuestion, signal: AbortSignal) => Promise<CarrierAnswer>;
   /**
    * Answers the carrier below /carriers/{name}/ of the web listener. The connector itself
    * authenticates the carrier: before anything else, it throws Problem `denied` if the request is

@@ -3,6 +3,7 @@ import { type Clock, within } from '../base/clock.ts';
 import { nextTurn } from '../base/event-loop.ts';
 import { randomBytes } from '../base/random.ts';
 import { createRepeat } from '../base/repeat.ts';
+import { createCarrierQueries } from '../domain/sending/carrier-queries.ts';
 import { createClaiming } from '../domain/sending/claim.ts';
 import {
   BUILTIN_NAME,
@@ -10,6 +11,7 @@ import {
   createConnectors,
   type NewConnector,
 } from '../domain/sending/connectors.ts';
+import { restoredAtOf } from '../domain/sending/hold.ts';
 import { optOutsOf } from '../domain/sending/opt-out.ts';
 import { createSettling, type OnGatewayIds } from '../domain/sending/settle.ts';
 import type { Database } from '../store/database.ts';
@@ -17,6 +19,7 @@ import type { CarrierEvents, Connector } from './connector.ts';
 import type { ConnectorDependencies, Noticed } from './dependencies.ts';
 import { createDispatcher, type Dispatcher, type DispatcherSettings } from './dispatcher.ts';
 import { createConnector } from './kinds.ts';
+import { createQuerying, type Querying } from './queries.ts';
 import { createSettler, type Settler } from './settler.ts';
 import { newAttemptId } from './submissions.ts';
 import { NO_THROTTLE, type Throttle } from './throttle.ts';
@@ -86,6 +89,7 @@ interface Running {
   readonly record: ConnectorRecord;
   readonly connector: Connector;
   readonly dispatcher: Dispatcher;
+  readonly querying: Querying;
 }
 
 export function createGateway(parts: GatewayParts): Gateway {
@@ -109,6 +113,7 @@ export function createGateway(parts: GatewayParts): Gateway {
   const deps: ConnectorDependencies = { clock, unread, noticed, ...(parts.log && { log: parts.log }) };
   const configs = new Map(ofFile.map(({ name, config }) => [name, config]));
   const running = new Map<string, Running>();
+  const restoredAt = restoredAtOf(database);
   let isPrepared = false;
   let isTold = false;
 
@@ -131,12 +136,24 @@ export function createGateway(parts: GatewayParts): Gateway {
       failed,
       connectorChanged: parts.connectorChanged ?? (() => {}),
     });
-    running.set(record.name, { record, connector, dispatcher });
+    const querying = createQuerying({
+      connector,
+      record,
+      connectors,
+      events,
+      restoredAt,
+      clock,
+      failed,
+      queries: createCarrierQueries(database, record.name, now),
+      ...(parts.log && { log: parts.log }),
+    });
+    querying.start();
+    running.set(record.name, { record, connector, dispatcher, querying });
   }
 
-  async function end({ record, connector, dispatcher }: Running): Promise<void> {
+  async function end({ record, connector, dispatcher, querying }: Running): Promise<void> {
     running.delete(record.name);
-    await dispatcher.stop();
+    await Promise.all([dispatcher.stop(), querying.stop()]);
     await connector.stop();
   }
 
@@ -158,8 +175,10 @@ export function createGateway(parts: GatewayParts): Gateway {
     for (const record of records) {
       if (isStopping()) return;
       const known = running.get(record.name);
-      if (known && known.record.revision === record.revision) known.dispatcher.configure(record);
-      else {
+      if (known && known.record.revision === record.revision) {
+        known.dispatcher.configure(record);
+        known.querying.configure(record);
+      } else {
         if (known) await end(known);
         await launch(record).catch(failed); // the other connectors continue
       }

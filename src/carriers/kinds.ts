@@ -28,6 +28,8 @@ interface KindOf<S extends z.ZodObject> {
   readonly submissionsMax: number | ((config: z.output<S>) => number);
   /** The fields of messages and accounts that it sends, see `carrierFields`. */
   readonly fieldsIn?: (config: z.output<S>) => readonly string[];
+  /** Whether a carrier may be asked what became of a message, see `query` of Connector. */
+  readonly answersQueries?: true;
   /** Where it sends messages by HTTP, to find a connector that leads back to this service. */
   readonly urlsIn?: (config: z.output<S>) => readonly string[];
   /** Replaces what a configuration in the connector file may name besides: files, variables. */
@@ -95,6 +97,7 @@ export const kinds = {
     secrets: ['password', 'tlsClientKey'],
     places: ['host', 'port', 'tls', 'tlsCertificate', 'tlsServerName', 'receiverHost', 'receiverPort', 'systemId'],
     submissionsMax: 500,
+    answersQueries: true,
     fieldsIn: ({ tlvs }) => tlvs.flatMap(({ field }) => (field === undefined ? [] : [field])),
     create: (name, config, { clock, log = SILENT, noticed = () => {} }) =>
       createSmpp(name, config, { clock, log, noticed }),
@@ -113,6 +116,10 @@ export function defaultSubmissionsMax(kind: ConnectorKind, config: Readonly<Reco
   const { submissionsMax = 1 } = kinds[kind] ?? {};
   return typeof submissionsMax === 'number' ? submissionsMax : submissionsMax(config);
 }
+
+/** Whether carriers of a stored connector may be asked what became of a message. */
+export const answersQueries = (kind: string): boolean =>
+  kinds[currentKind(kind) as ConnectorKind]?.answersQueries === true;
 
 /** The names of `carrierFields` that a stored connector sends. */
 export const fieldNames = (kind: string, config: Readonly<Record<string, unknown>>): readonly string[] =>

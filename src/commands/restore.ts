@@ -31,6 +31,9 @@ async function restoredBefore(config: Config): Promise<readonly bigint[]> {
 
 const messages = (held: number): string => counted(held, 'message');
 
+const askedLines = (asked: number): string[] =>
+  asked > 0 ? [`Carriers will be asked about ${counted(asked, 'part')} that they had before.`] : [];
+
 const heldLines = (held: number): string[] =>
   held > 0
     ? ['Show them with columba queue list --restored true, and decide with columba queue decide --restored.']
@@ -57,12 +60,13 @@ export async function runAdopt({ services, config }: Session, flags: RestoreFlag
   const path = sqlitePath(config);
   const restored = await restoredBefore(config);
   const adoption = { path, clock: systemClock, actorName: userName(), nothingLost, dryRun, restored };
-  const { generation, held } = await adopt(services.database, adoption);
+  const { generation, held, asked } = await adopt(services.database, adoption);
   const lines = dryRun
     ? [`Would hold ${messages(held)} for a decision. Nothing was changed.`]
     : [
         `The database is adopted as generation ${generation}. Held for a decision: ${messages(held)}.`,
         ...heldLines(held),
+        ...askedLines(asked),
       ];
   const { tell, end } = createTeller(flags.json === true);
   tell({ isDryRun: dryRun, generation, held }, ...lines);
@@ -109,7 +113,7 @@ export async function runRestore(config: Config, flags: RestoreFlags): Promise<v
     );
     if (!dryRun) refuseInUse(path); // somebody may have started it meanwhile
     const restored = await told(() => generationsIn(source.target));
-    const { generation, held } = await told(() => adoptFile(config, temporary, { dryRun, restored }), path);
+    const { generation, held, asked } = await told(() => adoptFile(config, temporary, { dryRun, restored }), path);
     const reach = new Date(last.at).toISOString();
     const { tell, end } = createTeller(flags.json === true);
     tell({ isDryRun: dryRun, restoredTo: reach, held });
@@ -125,6 +129,7 @@ export async function runRestore(config: Config, flags: RestoreFlags): Promise<v
       { generation, setAside: aside },
       `Restored the state of ${reach} as generation ${generation}. Held for a decision: ${messages(held)}.`,
       ...heldLines(held),
+      ...askedLines(asked),
       ...(aside === null ? [] : [`The database that was in ${dirname(path)} is now ${aside}.`]),
     );
     end();

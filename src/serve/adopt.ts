@@ -1,11 +1,14 @@
 import type { Clock } from '../base/clock.ts';
 import { counted } from '../base/counted.ts';
+import { answersQueries } from '../carriers/kinds.ts';
 import { newAttemptId } from '../carriers/submissions.ts';
 import { endAllSessions } from '../domain/access/sessions.ts';
 import { addAuditEntry } from '../domain/accounts/audit.ts';
 import { emitEvent } from '../domain/accounts/events.ts';
 import { voidClaims } from '../domain/accounts/idempotency.ts';
 import { nextGeneration, readInstallation, skipIds, writeInstallation } from '../domain/accounts/installation.ts';
+import { noteQueries } from '../domain/sending/carrier-queries.ts';
+import { createConnectors } from '../domain/sending/connectors.ts';
 import { holdAll } from '../domain/sending/hold.ts';
 import type { Database } from '../store/database.ts';
 import { joined } from '../store/transactions.ts';
@@ -13,7 +16,8 @@ import { newRun, writeMarks } from './installation.ts';
 
 /**
  * Makes a restored copy the database of the installation, in one transaction: messages that may
- * have been sent since the copy was made are held, ids are skipped, sessions and unfinished
+ * have been sent since the copy was made are held, carriers are to be asked about those that were
+ * sent before, ids are skipped, sessions and unfinished
  * requests end, and the copy gets a generation of its own.
  */
 export interface Adoption {
@@ -32,6 +36,8 @@ export interface Adoption {
 export interface Adopted {
   readonly generation: bigint;
   readonly held: number;
+  /** Parts that a carrier had before, and that it is asked about. */
+  readonly asked: number;
 }
 
 export async function adopt(database: Database, adoption: Adoption): Promise<Adopted> {
@@ -44,7 +50,15 @@ export async function adopt(database: Database, adoption: Adoption): Promise<Ado
       const before = await readInstallation(queries);
       const generation = nextGeneration(before?.generation ?? 0n, at);
       const held = nothingLost ? 0 : await holdAll(queries, { at, newAttemptId });
+      let asked = 0;
       if (!nothingLost) {
+        const connectors = await createConnectors(joined(database, queries), clock.now).list();
+        const queried = connectors.filter(({ kind, sendsReceipts }) => answersQueries(kind) && sendsReceipts);
+        asked = await noteQueries(
+          queries,
+          queried.map(({ name }) => name),
+          at,
+        );
         const last = before?.generation ?? 0n;
         const others = restored.filter((each) => each > last).length;
         await skipIds(queries, { from: last, to: generation, others });
@@ -66,7 +80,7 @@ export async function adopt(database: Database, adoption: Adoption): Promise<Ado
       const run = newRun();
       const own = { generation, run, place: place.id, timeline: place.timeline };
       await writeInstallation(queries, { ...own, copiedAt: null, restoredAt: at });
-      adopted = { generation, held };
+      adopted = { generation, held, asked };
       if (dryRun) throw new RolledBack();
       if (path !== undefined) writeMarks(path, { generation, runs: [run] });
     });

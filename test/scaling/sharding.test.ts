@@ -8,7 +8,7 @@ import { onEveryEngine } from '../support/engines.ts';
 import { openStore, pathOf, TABLES } from '../support/opened-database.ts';
 import { ONE_SERVER } from '../support/postgres-engines.ts';
 import { type Index, type StatementText, strayingIndexes, strayings } from './locality.ts';
-import { CONNECTORS, MIGRATION, MIGRATION_KEYS, RESTORE, SIGN_IN, UNEXPORTED } from './whole-installation.ts';
+import { CONNECTORS, MIGRATION, MIGRATION_KEYS, QUERIES, RESTORE, SIGN_IN, UNEXPORTED } from './whole-installation.ts';
 
 const SOURCE = new URL('../../src/', import.meta.url);
 
@@ -78,6 +78,7 @@ const BEYOND: Readonly<Record<string, string>> = {
   'receipts.passedTo': 'the watch is of the installation',
   'receipts.removePassed': 'the watch is of the installation',
   'receipts.watchedTo': 'the watch is of the installation',
+  ...QUERIES,
   'routes.after': 'a route names the account: nothing else is known yet',
   'routes.byEnd': 'a route names the account: nothing else is known yet',
   'routes.count': 'a route names the account: nothing else is known yet',
@@ -144,6 +145,8 @@ const EVERYWHERE = [
   'audit: index (at, audit_id)',
   'audit: primary key (audit_id)',
   'carrier_connector: primary key (name)',
+  'carrier_query: index (connector, due_at, attempt_id)',
+  'carrier_query: primary key (attempt_id)',
   'connector_hour: primary key (connector, slot)',
   'credential: unique (user_id_hash)',
   'held_incoming: index (held_at)',

@@ -90,3 +90,9 @@ export const CONNECTORS: Readonly<Record<string, string>> = {
   'senders.known': 'all rows of its list belong to the account that it is given',
   'senders.nextAccount': 'maintenance forgets the choices of one account after the other',
 };
+/** What a restore has lost is of all accounts; a row of carrier_query names an attempt, not an account. */
+export const QUERIES = Object.fromEntries(
+  'waitingForReceipts addQueries clearQueries nextQueryAt takeQuery isWaiting putOffQuery removeQuery removeQueriesOf'
+    .split(' ')
+    .map((name) => [`receipts.${name}`, 'a restore is of all accounts']),
+);

@@ -11,6 +11,7 @@ declare module 'smpp' {
     readonly command: string;
     readonly command_status: number;
     readonly sequence_number: number;
+    readonly message_id: string;
     readonly source_addr: string;
     readonly source_addr_ton: number;
     readonly destination_addr: string;

@@ -14,6 +14,10 @@ export interface Smsc {
   rules: SmscRule[];
   /** command_status of the binds to come: 0x0e is a wrong password. */
   bindStatus: number;
+  /** What query_sm tells of the messages for a number, as message_state. It knows no others, nor those of another sender. */
+  states: Readonly<Record<string, number>>;
+  /** The numbers of the messages that were asked about. */
+  readonly queried: string[];
   /** Every submit_sm, in the order in which they came. */
   readonly submitted: Submitted[];
   isBound(): boolean;
@@ -79,6 +83,7 @@ export async function startSmsc(port = 0): Promise<Smsc> {
   const sessions = new Set<Session>();
   const all = new Set<Session>();
   const waiting = new Set<Delivery>();
+  const messages = new Map<string, { readonly from: string; readonly to: string }>();
   let nextId = 0x1000;
   let acknowledged = 0;
 
@@ -105,6 +110,7 @@ export async function startSmsc(port = 0): Promise<Smsc> {
     if (rule.delayMs) await sleep(rule.delayMs);
     if ((rule.answers === false && !rule.isTaken) || message === undefined) return;
     const id = (nextId++).toString(16);
+    messages.set(id, { from: pdu.source_addr, to: pdu.destination_addr });
     if (rule.answers !== false)
       session.send(pdu.response(rule.status ? { command_status: rule.status } : { message_id: id }));
     if (rule.status || !(pdu.registered_delivery & 3)) return;
@@ -123,6 +129,13 @@ export async function startSmsc(port = 0): Promise<Smsc> {
       for (const delivery of waiting) transmit(session, delivery);
     });
     session.on('submit_sm', (pdu) => void submit(session, pdu));
+    session.on('query_sm', (pdu) => {
+      const found = messages.get(pdu.message_id);
+      smsc.queried.push(found?.to ?? pdu.message_id);
+      const state = found?.from === pdu.source_addr ? smsc.states[found.to] : undefined;
+      const told = { message_id: pdu.message_id, final_date: '', message_state: state ?? 0, error_code: 0 };
+      session.send(pdu.response(state === undefined ? { command_status: 0x0c } : told));
+    });
     session.on('enquire_link', (pdu) => session.send(pdu.response()));
     session.on('unbind', (pdu) => {
       session.send(pdu.response());
@@ -139,6 +152,8 @@ export async function startSmsc(port = 0): Promise<Smsc> {
     port: (server.address() as AddressInfo).port,
     rules: [],
     bindStatus: 0,
+    states: {},
+    queried: [],
     submitted: [],
     isBound: () => sessions.size > 0,
     unanswered: () => waiting.size,

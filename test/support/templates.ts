@@ -73,7 +73,7 @@ const TABLES = [
 const FILLED = ['movement', 'ledger'];
 const KEEP_SAMPLE = `create schema kept; ${TABLES.map((table) => `create table kept.${table} as table ${table};`).join('')}`;
 const EMPTIED =
-  'account migration_client migration_client_rule migration_default_change migration_state migration_count migration_example migration_acceptance webhook operator sign_in_failure carrier_connector operator_token audit idempotency retention unrouted incoming_once held_incoming held_receipt outbound_route outbound_count connector_hour'.split(
+  'account migration_client migration_client_rule migration_default_change migration_state migration_count migration_example migration_acceptance webhook operator sign_in_failure carrier_connector operator_token audit idempotency retention unrouted incoming_once held_incoming held_receipt carrier_query outbound_route outbound_count connector_hour'.split(
     ' ',
   );
 const restored = (table: string) =>

@@ -7,6 +7,7 @@
 export const COMMAND = {
   bindReceiver: 0x01,
   bindTransmitter: 0x02,
+  querySm: 0x03,
   submitSm: 0x04,
   deliverSm: 0x05,
   unbind: 0x06,

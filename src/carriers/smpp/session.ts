@@ -4,6 +4,7 @@ import type { Oddity } from '../dependencies.ts';
 import type { BindKind, SmppConfig } from './config.ts';
 import { BadFrame, FrameReader } from './frames.ts';
 import { answerTo, COMMAND, decodePdu, encodePdu, headerOf, isAnswer, MalformedPdu, type Pdu, TLV } from './pdu.ts';
+import { type Asked, createQuery, type QueryAnswer, queryBody } from './query.ts';
 import { type Answer, createRequests } from './requests.ts';
 import { STATUS, statusWords } from './status.ts';
 import type { Prepared } from './submission.ts';
@@ -20,6 +21,8 @@ export interface Session {
   readonly open: number;
   /** Never rejects. */
   submit(prepared: Prepared, attemptId: string, signal: AbortSignal): Promise<Answer>;
+  /** Asks what became of a message, one at a time. Never rejects. */
+  query(asked: Asked, signal: AbortSignal): Promise<QueryAnswer>;
   /** Resolves when the SMSC has sent a PDU since; false where it did not in time. */
   enquire(): Promise<boolean>;
   /** Says goodbye, and closes when the SMSC has answered or after 2 seconds. */
@@ -84,6 +87,7 @@ export function openSession(parts: SessionParts): Session {
   const { monotonic } = clock;
   const { promise: ended, resolve: onEnded } = Promise.withResolvers<SessionEnd>();
   const requests = createRequests(monotonic, parts.onLate);
+  const query = createQuery(monotonic);
   const reader = new FrameReader();
   const malformed = createLimit(MALFORMED_MAX, monotonic);
   const unknown = createLimit(UNKNOWN_MAX, monotonic);
@@ -114,7 +118,7 @@ export function openSession(parts: SessionParts): Session {
 
   function nextSequence(): number {
     do sequence = sequence >= SEQUENCE_MAX ? 1 : sequence + 1;
-    while (requests.isOpen(sequence));
+    while (requests.isOpen(sequence) || query.isOpen(sequence));
     return sequence;
   }
 
@@ -144,7 +148,8 @@ export function openSession(parts: SessionParts): Session {
     answers.push(encodePdu(pdu));
     flushSoon();
   }
-  const request = (command: number): void => send({ command, status: 0, sequence: nextSequence() });
+  const request = (command: number, body?: Uint8Array): void =>
+    send({ command, status: 0, sequence: nextSequence(), ...(body && { body }) });
   const askForSign = (): void => {
     request(COMMAND.enquireLink);
     enquireSequence = sequence;
@@ -169,6 +174,7 @@ export function openSession(parts: SessionParts): Session {
     onSign?.();
     wire?.close();
     requests.end(`the connection ended (${reason})`);
+    query.end(`the connection ended (${reason})`);
     onEnded({ reason, refusal, boundMs: boundAt === null ? null : monotonic() - boundAt, isIdle });
   }
 
@@ -191,6 +197,7 @@ export function openSession(parts: SessionParts): Session {
     if (isHeld) receivedAt = now;
     const silentMs = now - receivedAt;
     unanswered += requests.giveUp(config.answerSeconds * 1_000);
+    query.giveUp(config.answerSeconds * 1_000);
     if (unanswered >= UNANSWERED_MAX) return `${UNANSWERED_MAX} submissions in a row without an answer`;
     const askedMs = enquiredAt === null ? null : now - enquiredAt;
     if (!config.quirks.enquireLinkUnanswered) {
@@ -252,6 +259,7 @@ export function openSession(parts: SessionParts): Session {
   function onAnswer(pdu: Pdu): void {
     const isNack = pdu.command === COMMAND.genericNack;
     if (pdu.command === answerTo(BINDS[kind]) || (state === 'binding' && isNack)) onBindAnswer(pdu);
+    else if (query.takes(pdu)) return;
     else if (pdu.command === answerTo(COMMAND.unbind)) end('unbound');
     else if (isNack || pdu.command === answerTo(COMMAND.submitSm)) {
       unanswered = 0;
@@ -333,6 +341,11 @@ export function openSession(parts: SessionParts): Session {
       submissions.push({ sequence: own, octets });
       flushSoon();
       return answered;
+    },
+    async query(asked, signal) {
+      if (state !== 'bound' || isOverfull) return { kind: 'unsent', reason: 'the connection has ended or is full' };
+      request(COMMAND.querySm, queryBody(asked));
+      return query.answer(sequence, signal);
     },
     enquire: () =>
       new Promise((resolve) => {

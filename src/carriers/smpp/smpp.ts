@@ -1,15 +1,24 @@
 import { createSemaphore } from '../../base/semaphore.ts';
 import { createAdaptiveRate } from '../adaptive-rate.ts';
-import type { CarrierEvents, Connector, Submission, SubmitResult } from '../connector.ts';
+import type {
+  CarrierAnswer,
+  CarrierEvents,
+  CarrierQuestion,
+  Connector,
+  Submission,
+  SubmitResult,
+} from '../connector.ts';
 import { submitWithin } from '../submit-within.ts';
 import { createBinds } from './binds.ts';
 import type { SmppConfig, SmppDependencies } from './config.ts';
 import { createDeliveries } from './deliveries.ts';
 import { createJudge } from './judge.ts';
 import { probeSmpp } from './probe.ts';
+import { createForms, readAnswer } from './query.ts';
 import type { Answer } from './requests.ts';
 import type { Session } from './session.ts';
-import { isRefusal, type Prepared, prepare } from './submission.ts';
+import { meaningOf } from './status.ts';
+import { isRefusal, type Prepared, prepare, sourceOf } from './submission.ts';
 import { type OpenWire, openSocket } from './wire.ts';
 
 /** Straight to a carrier by SMPP 3.4. */
@@ -30,6 +39,7 @@ export function createSmpp(
   const judge = createJudge(config, rate);
   const deliveries = createDeliveries(name, config, deps);
   const window = createSemaphore(() => Math.max(1, binds.ready().length * config.window));
+  const forms = createForms();
   let events: CarrierEvents | undefined;
 
   const binds = createBinds({
@@ -74,9 +84,40 @@ export function createSmpp(
     return submitWithin(window, part, signal, () => send(part, prepared, signal), inTurn);
   }
 
+  /** Takes a place of the window, and its turn in the rate, as a submission does. */
+  async function ask(messageId: string, sender: string | null, signal: AbortSignal): Promise<CarrierAnswer> {
+    const source = sourceOf(sender ?? config.defaultSender ?? null, config);
+    if (source === null) return { kind: 'unknown', reason: 'no sender that a carrier takes' };
+    const leave = await window.enter(signal);
+    if (leave === null) return { kind: 'unsent', reason: 'stopped' };
+    try {
+      await rate.wait(signal);
+      const [session] = binds.ready().sort((one, other) => one.open - other.open);
+      if (!session || signal.aborted) return { kind: 'unsent', reason: binds.fault() ?? 'stopped' };
+      const answer = await session.query({ messageId, source }, signal);
+      if (answer.kind === 'answered' && meaningOf(answer.status, config.statusMeanings) === 'throttle') rate.slow();
+      return readAnswer(answer, clock.now());
+    } finally {
+      leave();
+    }
+  }
+
+  async function query({ gatewayId, sender }: CarrierQuestion, signal: AbortSignal): Promise<CarrierAnswer> {
+    let answer: CarrierAnswer = { kind: 'unsent', reason: binds.fault() ?? 'stopped' };
+    if (binds.fault() !== null) return answer;
+    for (const form of forms.of(gatewayId)) {
+      answer = await ask(form, sender, signal);
+      if (answer.kind === 'told') forms.onKnown(gatewayId, form);
+      if (answer.kind !== 'unknown') return answer;
+    }
+    forms.onStranger();
+    return answer;
+  }
+
   return {
     name,
     kind: 'smpp',
+    query,
     partsAs: PARTS_AS[config.parts],
     windowTotal: config.window * config.binds,
     submitTimeoutMs: config.answerSeconds * 1_000 + MARGIN_MS,

@@ -21,6 +21,8 @@ const ATTEMPT_FIELDS = {
   /** Why it was refused or has no answer, in the words of the carrier or in ours. */
   reason: 'text?',
   settledAt: 'instant?',
+  /** For a carrier that is asked about it; null where the message names none. */
+  sender: 'text?',
 } as const;
 
 export type AttemptValues = ValuesOf<typeof ATTEMPT_FIELDS>;
@@ -30,11 +32,11 @@ type One = { account: AccountKey };
 
 /** Written before the call to the carrier leaves. */
 export const add = statement<
-  One & { id: bigint } & Pick<AttemptValues, 'attempt' | 'part' | 'attemptId' | 'connector' | 'submittedAt'>
+  One & { id: bigint } & Pick<AttemptValues, 'attempt' | 'part' | 'attemptId' | 'connector' | 'submittedAt' | 'sender'>
 >(
   'attempts.add',
-  `insert into attempt (account_id, message_id, attempt, part, attempt_id, connector, state, submitted_at)
-   values (:account, :id, :attempt, :part, :attemptId, :connector, 'submitting', :submittedAt)`,
+  `insert into attempt (account_id, message_id, attempt, part, attempt_id, connector, state, submitted_at, sender)
+   values (:account, :id, :attempt, :part, :attemptId, :connector, 'submitting', :submittedAt, :sender)`,
   { affects: 'none' },
 );
 /**

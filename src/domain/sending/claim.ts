@@ -173,8 +173,11 @@ async function claimWithin(
 }
 
 const attemptsOf = (claimed: readonly ClaimedMessage[], connector: string, submittedAt: number) =>
-  claimed.flatMap(({ account, id, attempt, parts }) =>
-    parts.map(({ number: part, attemptId }) => ({ account, id, attempt, part, attemptId, connector, submittedAt })),
+  claimed.flatMap(({ account, id, attempt, parts, sender }) =>
+    parts.map(({ number: part, attemptId }) => {
+      const submitted = { attemptId, connector, submittedAt, sender };
+      return { account, id, attempt, part, ...submitted };
+    }),
   );
 
 interface Level {

@@ -73,6 +73,7 @@ async function holdOf(
       attemptId: newAttemptId(at, { account, id: row.message_id }),
       connector: row.connector ?? '',
       submittedAt: at,
+      sender: row.sender,
     })),
   );
   await queries.runAll(attemptSql.add, attempts);

@@ -208,3 +208,66 @@ export const moveWatch = statement<{ to: string }>(
   'update receipt_watch set looked_to = :to where watch_id = 1',
   { affects: 'none' },
 );
+
+/** A part that a carrier has, and that it is to be asked about after a restore. */
+const QUERY_FIELDS = { attemptId: 'text', connector: 'text', gatewayId: 'text', sender: 'text?' } as const;
+export const queryColumns = defineColumns(QUERY_FIELDS);
+export type QueryRow = RowOf<typeof QUERY_FIELDS> & { asked: bigint };
+const IS_WAITING = `state = 'accepted' and gateway_id is not null
+  and (status is null or status in ('ENROUTE', 'ACCEPTED', 'UNKNOWN'))`;
+
+/** Parts without a final receipt, in the order of their times. */
+export const waitingForReceipts = statement<
+  { after: string; before: string; limit: number },
+  RowOf<typeof QUERY_FIELDS>
+>(
+  'receipts.waitingForReceipts',
+  `select ${queryColumns.names} from attempt
+   where attempt_id > :after and attempt_id < :before and ${IS_WAITING} order by attempt_id {limit :limit}`,
+);
+export const addQueries = statement<{ rows: string; dueAt: number }>(
+  'receipts.addQueries',
+  `insert into carrier_query (${queryColumns.names}, due_at) select ${queryColumns.namesOf('waiting')}, :dueAt
+   from {records :rows attempt_id text, connector text, gateway_id text, sender text} as waiting
+   where true on conflict (attempt_id) do nothing`,
+  { affects: 'none' },
+);
+/** `attempt_id > ''` is always true and makes PostgreSQL read along the key. */
+export const clearQueries = statement<Record<string, never>>(
+  'receipts.clearQueries',
+  "delete from carrier_query where attempt_id > ''",
+  { affects: 'none' },
+);
+export const nextQueryAt = statement<{ connector: string }, { due_at: bigint }>(
+  'receipts.nextQueryAt',
+  'select due_at from carrier_query where connector = :connector order by due_at limit 1',
+);
+/** If two processes choose the same row, the second one finds it put off, and asks nothing. */
+export const takeQuery = statement<{ connector: string; now: number; until: number }, QueryRow>(
+  'receipts.takeQuery',
+  `update carrier_query set due_at = :until, asked = asked + 1
+   where due_at <= :now and attempt_id in (select attempt_id from carrier_query
+     where connector = :connector and due_at <= :now order by due_at, attempt_id limit 1)
+   returning ${queryColumns.names}, asked`,
+  { affects: 'none' },
+);
+/** Whether a receipt is still missing: one may have come, or the message was erased. */
+export const isWaiting = statement<{ attemptId: string }, { attempt_id: string }>(
+  'receipts.isWaiting',
+  `select attempt_id from attempt where attempt_id = :attemptId and ${IS_WAITING}`,
+);
+export const putOffQuery = statement<{ attemptId: string; dueAt: number; asked: number }>(
+  'receipts.putOffQuery',
+  'update carrier_query set due_at = :dueAt, asked = :asked where attempt_id = :attemptId',
+  { affects: 'none' },
+);
+export const removeQuery = statement<{ attemptId: string }>(
+  'receipts.removeQuery',
+  'delete from carrier_query where attempt_id = :attemptId',
+  { affects: 'none' },
+);
+export const removeQueriesOf = statement<{ connector: string }>(
+  'receipts.removeQueriesOf',
+  'delete from carrier_query where connector = :connector',
+  { affects: 'none' },
+);

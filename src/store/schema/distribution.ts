@@ -61,6 +61,7 @@ export const distribution: Readonly<Record<string, Distribution>> = {
   held_incoming: 'local',
   held_receipt: 'local',
   receipt_watch: 'local',
+  carrier_query: 'local',
   operator: 'local',
   sign_in_link: 'local',
   session: 'local',

@@ -26,6 +26,7 @@ import { postgresTriggers, sqliteTriggers, tallyTables } from './tally.ts';
 import { postgresUnread, sqliteUnread, unreadTable } from './unread.ts';
 import {
   carrierMemory,
+  carrierQueryTable,
   outboundRouteTables,
   postgresWaysOut,
   spendGuardTables,
@@ -283,6 +284,7 @@ export const migrations: readonly Migration[] = [
       alter table contact add column note text;
     `,
   },
+  { version: 43, name: 'what carriers are asked after a restore', sql: carrierQueryTable },
 ];
 
 /**

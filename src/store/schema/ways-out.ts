@@ -126,6 +126,26 @@ export const spendGuardTables = `
 `;
 
 /**
+ * carrier_query: parts that a carrier had before a backup was restored, and that it is still to be
+ * asked about. `due_at` is when somebody may ask, `asked` how often somebody did.
+ *
+ * attempt.sender: a carrier that is asked about a part compares its sender. Null where the message
+ * names none.
+ */
+export const carrierQueryTable = `
+  create table carrier_query (
+    attempt_id text {binary} primary key,
+    connector text {binary} not null,
+    gateway_id text {binary} not null,
+    sender text,
+    due_at bigint not null,
+    asked bigint not null default 0
+  );
+  create index carrier_query_by_due on carrier_query (connector, due_at, attempt_id);
+  alter table attempt add column sender text;
+`;
+
+/**
  * sender_choice: the sender of a pool that a number knows, by route. The key of a number is a hash.
  *
  * held_receipt.for_all_parts: 1 for a receipt of a carrier that sends one for all parts of a

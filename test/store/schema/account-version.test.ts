@@ -42,7 +42,9 @@ const NOT_SHOWN = [
   ...'attempt dispatch dispatch_account account_hour sender_choice spend_count spend_guard gateway_message held_incoming held_receipt history'.split(
     ' ',
   ),
-  ...'id_counter incoming_once ledger movement operator_token receipt_watch recovery_code route'.split(' '),
+  ...'id_counter incoming_once ledger movement operator_token receipt_watch carrier_query recovery_code route'.split(
+    ' ',
+  ),
   ...'second_factor session sign_in_link tally unrouted webhook webhook_attempt webhook_delivery'.split(' '),
   ...'batch message_draft search_entry search_change search_backfill conversation'.split(' '),
   ...'user_id_use migrated_server migrated_account taken_message migration_stage'.split(' '),
