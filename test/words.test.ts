@@ -80,7 +80,7 @@ describe('words', () => {
     'src/operator/actions/{accounts/{account-fields,service},carriers/connectors,messages/sending}.ts',
     'src/serve/telemetry/sending-metrics.ts',
     'src/store/schema/{migrations,operator,sending}.ts',
-    'src/store/sqlite/older-schema.ts',
+    'src/store/schema/former-names.ts',
     'src/transfer/account-json.ts',
     'docs/{MONITORING,SETTINGS}.md',
   ];

@@ -8,11 +8,13 @@ import type { Config } from '../config/settings.ts';
 import { moveIntoPlace, refuseInUse, removeDatabase } from '../serve/backup/recover.ts';
 import { copyDatabase, findBeforeUpgrade, sizeOnDisk, writeOlder } from '../serve/backup/way-back.ts';
 import { createServices } from '../serve/compose/services.ts';
+import type { LeftOut } from '../store/schema/former-names.ts';
 import { pendingMigrations, type SchemaState } from '../store/schema/migrations.ts';
 import { openSqlite } from '../store/sqlite/database.ts';
 import { schemaVersionOf } from '../store/sqlite/older-schema.ts';
 import { exportAccounts } from '../transfer/export.ts';
 import { createTeller, formatBytes, remark } from './output.ts';
+import { refuseServed } from './restore.ts';
 import { appDependencies } from './session.ts';
 
 /** `columba upgrade --check` and the way back, `columba restore --before-upgrade`. */
@@ -96,22 +98,14 @@ export async function runWayBack(
 ): Promise<void> {
   const { tell, end } = createTeller(json);
   const path = sqlitePath(config);
-  if (path === undefined) {
-    throw new Problem(
-      'bad-argument',
-      'On PostgreSQL, keep an export (columba export --ndjson --output FILE), restore the dump from before the upgrade ' +
-        'with pg_restore, and run columba restore --adopt with the version of that time. Then import the export with columba import --update.',
-    );
-  }
+  if (path === undefined) return runPostgresWayBack(config, { dryRun, json });
   const found = findBeforeUpgrade(path);
   if (!found) throw new Problem('bad-argument', `No copy from before an upgrade is kept beside ${path}.`);
   const temporary = `${path}.older-${process.pid}`;
   if (!dryRun) refuseInUse(path);
   try {
     const leftOut = writeOlder({ copy: found.copy, newer: path, to: temporary });
-    for (const [table, rows] of Object.entries(leftOut)) {
-      remark(`columba: ${counted(rows, 'row')} of ${table} cannot be stored in the table of the version before.`);
-    }
+    tellLeftOut(leftOut);
     tell(
       { isDryRun: dryRun, schemaVersion: found.version, leftOut },
       ...(dryRun ? [`Would give the database schema version ${found.version}. Nothing was changed.`] : []),
@@ -131,6 +125,32 @@ export async function runWayBack(
   } finally {
     removeDatabase(temporary);
   }
+}
+
+function tellLeftOut(leftOut: LeftOut): void {
+  for (const [table, rows] of Object.entries(leftOut)) {
+    remark(`columba: ${counted(rows, 'row')} of ${table} cannot be stored in the table of the version before.`);
+  }
+}
+
+/** The newer tables are in a schema of their own, and the dump was restored beside it. */
+async function runPostgresWayBack(config: Config, { dryRun, json }: { dryRun: boolean; json: boolean }): Promise<void> {
+  const { refillOlder } = await import('../store/postgres/older-schema.ts');
+  const { tell, end } = createTeller(json);
+  if (!dryRun) await refuseServed(config);
+  const { database: url, databaseTimeoutMs: timeoutMs } = config;
+  const { version, leftOut } = await refillOlder({ url, connectionsMax: 1, timeoutMs }, systemClock, dryRun);
+  tellLeftOut(leftOut);
+  tell(
+    { isDryRun: dryRun, schemaVersion: version, leftOut },
+    ...(dryRun
+      ? [`Would give the database schema version ${version}. Nothing was changed.`]
+      : [
+          `The database has schema version ${version} again, with all that was written since the upgrade.`,
+          'The newer tables are in the schema "newer". Start the version from before the upgrade.',
+        ]),
+  );
+  end();
 }
 
 async function exportTo(config: Config, path: string): Promise<void> {

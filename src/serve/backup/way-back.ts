@@ -2,8 +2,9 @@ import { closeSync, copyFileSync, existsSync, openSync, readdirSync, renameSync,
 import { basename, dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { Problem } from '../../base/problem.ts';
+import type { LeftOut } from '../../store/schema/former-names.ts';
 import { hasInstallation } from '../../store/sqlite/installation.ts';
-import { type LeftOut, refillOlder } from '../../store/sqlite/older-schema.ts';
+import { refillOlder } from '../../store/sqlite/older-schema.ts';
 import { marksPath, syncFolderOf } from '../installation.ts';
 import { removeDatabase } from './recover.ts';
 import { checkIntegrity } from './restoring.ts';
