@@ -53,6 +53,12 @@ onCitus('an installation that is distributed', () => {
     assert.equal(await distributePostgres(settings(), systemClock), 0);
   });
 
+  test('the way back of an upgrade is refused, which would fill tables of one node', async () => {
+    const { code, stderr } = await columba(['restore', '--before-upgrade', '--database', database]);
+    assert.equal(code, 1);
+    assert.match(stderr, /spread over the nodes of Citus.*Restore all nodes/);
+  });
+
   test('every statement of the program is taken', async () => {
     const client = new pg.Client({ connectionString: database });
     await client.connect();

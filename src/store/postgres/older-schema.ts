@@ -75,10 +75,25 @@ async function refill(client: pg.PoolClient): Promise<Refilled> {
   return { version, leftOut };
 }
 
+/** There the dump and the renamed schema are those of the coordinator alone. */
+async function refuseDistributed(all: All): Promise<void> {
+  const [{ is_citus } = {}] = await all<{ is_citus?: boolean }>(
+    "select to_regclass('pg_catalog.pg_dist_partition') is not null as is_citus",
+  );
+  const spread = `select logicalrelid from pg_dist_partition
+    where logicalrelid in (to_regclass('public.account'), to_regclass('${NEWER}.account'))`;
+  if (!is_citus || (await all(spread)).length === 0) return;
+  throw new Problem(
+    'bad-argument',
+    'The accounts are spread over the nodes of Citus, where tables cannot be filled again in this way. Restore all nodes to the point from before the upgrade: docs/SCALING.md has the steps.',
+  );
+}
+
 type All = <R>(sql: string, values?: unknown[]) => Promise<R[]>;
 
 /** Returns the version of the older tables. */
 async function requireBoth(all: All): Promise<number> {
+  await refuseDistributed(all);
   const [found] = await all<{ is_older: boolean; is_newer: boolean }>(
     `select to_regclass('public.schema_version') is not null as is_older,
        to_regclass('${NEWER}.schema_version') is not null as is_newer`,
