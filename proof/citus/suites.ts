@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { keepTemporaryFilesInMemory } from '../../test/support/memory-folder.ts';
 import { type CitusCluster, createCluster, onCitus, show } from './cluster.ts';
 
 /** Suites of `npm test` on a cluster, each test with a distributed database of its own. */
@@ -20,6 +21,8 @@ const QUIET = [
   ...['fsync=off', 'synchronous_commit=off', 'full_page_writes=off', 'citus.shard_count=2'],
   ...['citus.distributed_deadlock_detection_factor=-1', 'citus.recover_2pc_interval=-1'],
 ];
+// Each test has files on every node, and making and removing them took most of the time.
+keepTemporaryFilesInMemory();
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 /** The last line of progress, and what was left out. */
 const COUNTED = /^\d+:\d\d {2}\d+ tests|^not run:/;
