@@ -46,6 +46,7 @@ const ALL_SHARDS: Readonly<Record<string, string>> = {
   'queue.after': OPERATOR,
   'queue.heldAfter': OPERATOR,
   'queue.openAfter': OPERATOR,
+  'queue.restoredAfter': OPERATOR,
   'receipts.attemptsAfter': MAINTENANCE,
   'receipts.heldByRestore': RESTORE,
   'receipts.heldMatches': MAINTENANCE,
