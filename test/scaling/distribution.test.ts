@@ -3,6 +3,8 @@ import { test } from 'node:test';
 import pg from 'pg';
 import { isUnavailable } from '../../src/base/problem.ts';
 import { removeAccount } from '../../src/domain/accounts/accounts.sql.ts';
+import { dueAccounts } from '../../src/domain/sending/dispatch.sql.ts';
+import { askReachableNodes } from '../../src/store/postgres/reachable-nodes.ts';
 import { renderedOf } from '../../src/store/postgres/statement-forms.ts';
 import { apartIfUnavailable, createVersionQuestions } from '../../src/store/postgres/version-questions.ts';
 import {
@@ -76,6 +78,31 @@ test('where one node does not answer, only its own accounts are refused', async 
     answers.map((each) => (each.status === 'fulfilled' ? each.value : isUnavailable(each.reason))),
     [10, true, 30],
   );
+});
+
+test('while a node is missing, the others are asked for their own shards, with the values of the question', async () => {
+  const asked: { table: string; shard: string }[] = [];
+  const result =
+    '[{"account_id":4611686018427387905,"kind":2,"position":-1},\n {"account_id":7,"kind":3,"position":0}]';
+  const queries = {
+    all: async (_: unknown, parameters: { table: string; shard: string }) => {
+      asked.push(parameters);
+      return [{ result }, { result: '[]' }];
+    },
+  };
+  const given = { key: "o'hare 5%", priority: 1n, now: 5, limit: 16 };
+  const rows = await askReachableNodes(queries as never, dueAccounts, 'dispatch_account', given);
+  assert.deepEqual(rows, [
+    { account_id: 4_611_686_018_427_387_905n, kind: 2n, position: -1n },
+    { account_id: 7n, kind: 3n, position: 0n },
+  ]);
+  const [{ table = '', shard = '' } = {}] = asked;
+  assert.equal(table, 'dispatch_account');
+  assert.match(
+    shard,
+    /^\(select \* from .* from %1\$s where connector_key = 'o''hare 5%%' and priority = 1\s.*limit 16\)/s,
+  );
+  assert.doesNotMatch(shard, /dispatch_account|\$\d(?!s)|\{/);
 });
 
 test('a new table of the coordinator becomes known to the workers where they know the others', () => {
