@@ -13,6 +13,8 @@ export interface Queries {
 export interface TransactionQueries extends Queries {
   /** Runs the statement once for each of the parameters, in their order. */
   runAll<P extends Record<keyof P, Value>>(statement: Statement<P>, parameters: readonly P[]): Promise<void>;
+  /** Whether other writes wait for the end of this transaction. PostgreSQL does not know. */
+  readonly isAwaited?: boolean | undefined;
 }
 
 /** An open transaction of an account, and the time that its changes get. */

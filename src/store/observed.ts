@@ -60,6 +60,9 @@ const observedQueries = (queries: Queries, observe: StatementObserver): Queries 
 
 const observedTransactionQueries = (queries: TransactionQueries, observe: StatementObserver): TransactionQueries => ({
   ...observedQueries(queries, observe),
+  get isAwaited() {
+    return queries.isAwaited;
+  },
   runAll: (statement, parameters) =>
     observed(observe(statement.name, 'write'), () => queries.runAll(statement, parameters)),
 });

@@ -71,6 +71,7 @@ export class Connection implements Migratable, TransactionQueries, Transactional
   onWrite: (statement: Statement<never>, parameters: object, rows: readonly unknown[] | number) => void = () => {};
   /** Awaited before each statement of a transaction, so that it holds the event loop shortly. */
   pause: (() => Promise<void> | undefined) | undefined;
+  isAwaited = false;
   /** Whether the disk refused a write. The next successful write resets it. */
   wasRefusedByDisk = false;
   /** The rows that were changed since the connection was opened. */

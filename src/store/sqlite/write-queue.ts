@@ -39,6 +39,8 @@ export interface Transactional {
   readonly inTransaction: boolean;
   /** Awaited before each statement, except those that are run synchronously. */
   pause?: (() => Promise<void> | undefined) | undefined;
+  /** Whether other writes wait for the end of this transaction. */
+  isAwaited?: boolean;
 }
 
 interface Job<C> {
@@ -73,6 +75,7 @@ export function createWriteQueue<C extends Transactional>(
   function add<T>(work: (connection: C) => T | Promise<T>, options: WriteOptions = {}): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       waiting.push({ work, options, resolve, reject });
+      connection.isAwaited = running !== undefined;
       running ??= runAll();
     });
   }
@@ -80,7 +83,9 @@ export function createWriteQueue<C extends Transactional>(
   async function runAll(): Promise<void> {
     while (waiting.length > 0) {
       await gather(waiting, clock);
-      await runBatch(waiting.splice(0, BATCH_MAX));
+      const jobs = waiting.splice(0, BATCH_MAX);
+      connection.isAwaited = jobs.length > 1 || waiting.length > 0;
+      await runBatch(jobs);
     }
     running = undefined;
   }

@@ -169,3 +169,17 @@ test('a rollback that fails as well does not keep the writes waiting', async () 
   assert.deepEqual(await settled([queue.add(async () => 1)]), ['refused: commit']);
   assert.deepEqual(await settled([queue.add(async () => 2)]), ['refused: commit']);
 });
+
+test('a transaction is told that other writes wait for its end, and only those that follow it', async () => {
+  const { connection } = remembering();
+  const queue = createWriteQueue(connection, systemClock);
+  const seen: (boolean | undefined)[] = [];
+  const others: Promise<unknown>[] = [];
+  await queue.add(async () => {
+    seen.push(connection.isAwaited);
+    others.push(queue.add(() => seen.push(connection.isAwaited)));
+    seen.push(connection.isAwaited);
+  });
+  await Promise.all(others);
+  assert.deepEqual(seen, [false, true, false]);
+});
