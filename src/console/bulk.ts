@@ -15,7 +15,7 @@ import {
 } from './lists.ts';
 import { noticed, type PageRequest, type View } from './page-request.ts';
 import { head, note } from './parts.ts';
-import { type Scanned, SEARCHED_ROWS_MAX } from './scan.ts';
+import type { Scanned } from './scan.ts';
 import { listTexts as texts } from './texts.ts';
 
 /**
@@ -123,14 +123,13 @@ async function* progress(
 }
 
 /**
- * Yields ids of the snapshot in batches of 500: of the whole list, or of what one search finds.
- * With `once`, a row that an action moves further back is taken only once; a million ids take about
- * 60 MB meanwhile.
+ * Yields the ids of a list that are in the snapshot, in batches of 500. With `once`, a row that an
+ * action moves further back is taken only once; a million ids take about 60 MB meanwhile.
  */
 export async function* idBatches<R extends { readonly id: bigint }>(
   read: (after: Cursor | undefined, rowsMax: number) => Promise<Scanned<R>>,
   snapshot: bigint,
-  { isSearch = false, once = false }: { isSearch?: boolean; once?: boolean } = {},
+  { once = false }: { once?: boolean } = {},
 ): AsyncGenerator<string[]> {
   const seen = new Set<bigint>();
   const fresh = (rows: readonly R[]): string[] => {
@@ -138,11 +137,6 @@ export async function* idBatches<R extends { readonly id: bigint }>(
     if (once) for (const { id } of found) seen.add(id);
     return found.map(({ id }) => id.toString());
   };
-  if (isSearch) {
-    const ids = fresh((await read(undefined, SEARCHED_ROWS_MAX)).rows);
-    for (let start = 0; start < ids.length; start += AT_ONCE) yield ids.slice(start, start + AT_ONCE);
-    return;
-  }
   for (let after: Cursor | undefined; ; ) {
     const { rows, next } = await read(after, AT_ONCE);
     yield fresh(rows);

@@ -137,6 +137,10 @@ export interface ListTexts {
   readonly noMatchHint?: string;
 }
 
+/** An empty list says that nothing matches only if everything was looked at. */
+export const listWords = (words: ListTexts, isWhole: boolean): ListTexts =>
+  isWhole ? words : { ...words, noMatch: texts.noMatchYet, noMatchHint: '' };
+
 /** The next step from a list that is empty. */
 export type EmptyStep = Html | string;
 

@@ -1,9 +1,10 @@
 import { nextTurn } from '../base/event-loop.ts';
-import { type Cursor, LAST } from '../store/cursor.ts';
+import type { Found } from '../domain/search/of-kind.ts';
+import { type Cursor, cursorAfter, cursorBefore, FIRST, FIRST_ID, LAST, LAST_ID } from '../store/cursor.ts';
 
 /**
- * Reads lists in pages by cursor. A search reads at most 20,000 rows and says how far it came. So
- * no page of the console costs more, however many messages an account has.
+ * Reads lists in pages by cursor. A filter that no index answers reads at most 20,000 rows and says
+ * how far it came. So no page of the console costs more, however many messages an account has.
  */
 export const PAGE_ROWS = 50;
 export const SEARCHED_ROWS_MAX = 20_000;
@@ -69,6 +70,44 @@ export async function scan<R>({
   }
 }
 
+export interface FoundOptions<R> extends Pick<ScanOptions<R>, 'cursorOf' | 'isWanted' | 'after'> {
+  readonly found: Found<R>;
+  readonly order: 'newest' | 'oldest';
+  /** From a time on, and before a time. */
+  readonly range: { readonly from: number | null; readonly to: number | null };
+  readonly rowsMax?: number;
+}
+
+/** So many messages with one of the words are looked at for the other words: about 3 ms. */
+const LOOKED_AT_MAX = 250;
+
+/** What a search has found in a range of time, in pages by cursor. */
+export async function scanFound<R>(options: FoundOptions<R>): Promise<Scanned<R>> {
+  const { found, order, cursorOf, isWanted, range, rowsMax = PAGE_ROWS } = options;
+  const isBeyond = ({ at }: Cursor): boolean =>
+    order === 'newest' ? range.from !== null && at < range.from : range.to !== null && at >= range.to;
+  const atOnce = found.isExact && !isWanted ? rowsMax + 1 : Math.max(LOOKED_AT_MAX, rowsMax);
+  const { rows: read, last } = await found.read(order, startOf(options), atOnce);
+  const rows: R[] = [];
+  for (const row of read) {
+    if (isBeyond(cursorOf(row))) return { rows, next: null, read: atOnce, isCut: false };
+    if (isWanted && !isWanted(row)) continue;
+    if (rows.length === rowsMax) return { rows, next: cursorOf(rows.at(-1) as R), read: atOnce, isCut: false };
+    rows.push(row);
+  }
+  const next = last !== null && isBeyond(last) ? null : last;
+  return { rows, next, read: atOnce, isCut: next !== null && rows.length < rowsMax };
+}
+
+function startOf<R>({ order, after, range: { from, to } }: FoundOptions<R>): Cursor {
+  if (order === 'oldest') {
+    if (after) return cursorAfter(after.at, after.id);
+    return from === null ? FIRST : { at: from, id: FIRST_ID };
+  }
+  if (after) return cursorBefore(after.at, after.id);
+  return to === null ? LAST : { at: to - 1, id: LAST_ID };
+}
+
 /** How many rows of a file are written at once. */
 export const EXPORTED_AT_ONCE = 500;
 
@@ -98,3 +137,7 @@ export function readCursor(text: string | null): Cursor | undefined {
 /** A cursor before every entry of a time, for lists with the newest first that begin there. */
 export const justAfter = (at: number | null): Cursor | undefined =>
   at === null ? undefined : { at: Math.min(at, LAST.at), id: -(2n ** 63n) };
+
+/** A cursor before every entry of a time, for lists with the oldest first that begin there. */
+export const justBefore = (at: number | null): Cursor | undefined =>
+  at === null ? undefined : { at: at - 1, id: LAST_ID };

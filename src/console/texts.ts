@@ -117,6 +117,9 @@ export const listTexts = {
   onAll: (count: number | Html) => html`all ${typeof count === 'number' ? grouped(count) : count} that match`,
   readFar: (read: number) => html`The search read the newest ${grouped(read)} entries and stopped there.`,
   readOn: 'Search further back',
+  noMatchYet: 'Nothing was found so far.',
+  notIndexed:
+    'Some messages are not in the index yet, so they may be missing here. They are being added. Look again in a minute.',
   goBack: 'Go back',
   confirm: 'Please confirm',
   nothingSelected: 'Nothing was selected, so nothing was done.',

@@ -70,6 +70,32 @@ onEveryEngine('conversations of the console', (engine) => {
     );
   });
 
+  test('contacts show when the last message was, whether it did not arrive, and who opted out', async (t) => {
+    const api = await startOperatorApi(engine, 'empty');
+    t.after(() => api.stop());
+    await act(api, 'account add', { body: { ...params, region: 'ZA', credits: '9' } });
+    for (const [name, mobile] of [
+      ['Failed', '082 555 0201'],
+      ['Gone', '0825550202'],
+      ['Quiet', '+27825550203'],
+    ]) {
+      await act(api, 'contact add', { params, body: { mobile, name } });
+    }
+    const record = (recipient: string, status: string) =>
+      act(api, 'message record', { params, body: { recipient, text: 'hello', status } });
+    await record('+27825550201', 'UNDELIVERABLE');
+    await record('+27825550202', 'UNDELIVERABLE');
+    await act(api, 'blacklist add', { params, body: { number: '+27 82 555 0202' } });
+    const client = await signedIn(api, params);
+    const { text } = await client.get('/console/contacts');
+    const [, failed = '', gone = '', quiet = ''] = text.slice(text.indexOf('<tbody')).split('<tr');
+    assert.match(failed, /Failed.*<time.*class="chip bad".*Last one not delivered/s);
+    assert.match(gone, /Gone.*<time.*class="chip off".*Opted out/s);
+    assert.match(quiet, /Quiet/);
+    assert.doesNotMatch(quiet, /<time|class="chip/);
+    assert.match((await client.get('/console/contacts?q=0202')).text, /Gone.*Opted out/s);
+  });
+
   test('beside a conversation stand the group, what is scheduled next, and whether the number is on the blacklist', async (t) => {
     const api = await startOperatorApi(engine, 'empty');
     t.after(() => api.stop());

@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { accountId } from '../../src/domain/accounts/accounts.ts';
+import { createIndexer } from '../../src/domain/search/indexer.ts';
+import { domainOf } from '../../src/operator/domain.ts';
 import { act, type ConsoleClient, type Fields, signedIn } from '../support/console-client.ts';
 import { onOneEngine } from '../support/engines.ts';
+import { sql } from '../support/opened-database.ts';
 import { type OperatorApi, startOperatorApi } from '../support/operator-api.ts';
 
 /** What a filter leaves is what an act and a file are about. */
@@ -152,6 +156,56 @@ onOneEngine('filters of the console', (engine) => {
     const [, next = ''] = /rel="next" href="([^"]+)"/.exec((await client.get('/console/sent?q=hello')).text) ?? [];
     assert.match((await client.get(decoded(next))).text, /all 60 that match and have a new state/);
     assert.equal((await fileOf(client, decoded(next))).length, 60);
+  });
+
+  test('an old message is found by its words, all that match are acted on, and a list is not said to be empty before its end', async (t) => {
+    const { api, client } = await opened(t);
+    const receive = (text: string, sender = '+27825550277') =>
+      act(api, 'inbox receive', { params, body: { text, sender } });
+    await receive('the only zebra of the market');
+    for (let number = 0; number < 300; number += 1) await receive(`reminder ${number} of the zebra`);
+    const index = () => createIndexer(api.services.database, domainOf(api.services).region).run(async () => {});
+    await index();
+    const found = await client.get('/console/inbox?q=only+zebra');
+    assert.match(found.text, /the only zebra of the market/);
+    assert.match((await client.get('/console/inbox?q=082+555+0277')).text, /all 250\+ that match/);
+    const far = await client.get('/console/inbox?q=zebra+market');
+    assert.match(far.text, /the only zebra of the market/, 'the rarest word leads to it');
+    const none = await client.get('/console/inbox?q=reminder+zebra+nothing');
+    assert.match(none.text, /No message matches/);
+    // Both words are in hundreds of messages, and never in one.
+    for (let number = 0; number < 300; number += 1) await receive(`giraffe ${number}`);
+    await index();
+    const cut = await client.get('/console/inbox?q=zebra+giraffe');
+    assert.doesNotMatch(cut.text, /No message matches/);
+    assert.match(cut.text, /Nothing was found so far.*Search further back/s);
+    const [, next = ''] = /rel="next" href="([^"]+)"/.exec(cut.text) ?? [];
+    assert.match((await client.get(decoded(next))).text, /No message matches/);
+    const asked = await actOnAll(client, '/console/inbox?q=zebra', { act: 'delete' });
+    assert.match(asked.text, /Delete 301 received messages\?/);
+    const removed = await actOnAll(client, '/console/inbox?q=zebra', { act: 'delete', confirmed: 'yes' });
+    await index();
+    assert.match(removed.location ?? '', /notice=delete&count=301$/);
+    assert.match((await client.get('/console/inbox?q=zebra')).text, /No message matches/);
+  });
+
+  test('while the index is being filled, lists that search say so and never that nothing matches', async (t) => {
+    const { api, client } = await opened(t);
+    const database = api.services.database;
+    const account = await accountId(database, 'acme');
+    await database.run(
+      sql<{ account: bigint }>(
+        `insert into search_backfill (account_id, kind, to_id) values (:account, 1, 9223372036854775807)
+         on conflict (account_id) do nothing`,
+      ),
+      { account },
+    );
+    for (const list of ['inbox', 'sent', 'scheduled', 'contacts']) {
+      const { text } = await client.get(`/console/${list}?q=nobody+has+this`);
+      assert.match(text, /not in the index yet/, list);
+      assert.match(text, /Nothing was found so far/, list);
+      assert.doesNotMatch(text, /No (scheduled )?(message|contact) matches/, list);
+    }
   });
 
   test('an address with an impossible id is not found, and the page shows no regular expression', async (t) => {

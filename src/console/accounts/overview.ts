@@ -7,10 +7,9 @@ import { contactNames } from '../contacts/contact-names.ts';
 import { counted, grouped } from '../counts.ts';
 import { type Row, table } from '../lists.ts';
 import { latestConversations } from '../messages/conversation-list.ts';
-import { isFailed, statusCell } from '../messages/status-cell.ts';
+import { statusCell } from '../messages/status-cell.ts';
 import { get, type PageRequest, page } from '../page-request.ts';
 import { empty, head, linkButton, note, panel, person, tablePanel, tile, unreadBadge } from '../parts.ts';
-import { scan } from '../scan.ts';
 import { clamped, instantOf, localTime, time } from '../words.ts';
 import { customerNeeds } from './overview-needs.ts';
 
@@ -56,18 +55,9 @@ const COUNTED_MAX = 1_000;
 
 async function failedToday({ domain, account, zone, now }: PageRequest) {
   const midnight = instantOf(localTime(now, zone).slice(0, 10), zone) ?? now - DAY_MS;
-  return scan({
-    page: (limit, after) =>
-      domain.sent.newest(account.id, limit, after && { ...UNUSED_SENT, sentAt: after.at, id: after.id }),
-    cursorOf: ({ sentAt, id }) => ({ at: sentAt, id }),
-    isWanted: ({ status }) => isFailed(status),
-    isBeyond: ({ sentAt }) => sentAt < midnight,
-    after: undefined,
-    rowsMax: COUNTED_MAX,
-    readMax: COUNTED_MAX, // the page is requested again every few seconds
-  });
+  const newest = await domain.sent.undelivered(account.id, COUNTED_MAX);
+  return newest.filter(({ sentAt }) => sentAt >= midnight).length;
 }
-const UNUSED_SENT = { reference: null, recipient: null, text: null, status: '', updatedAt: 0, marked: false };
 
 type Balances = Awaited<ReturnType<PageRequest['domain']['ledger']['balances']>>;
 
@@ -79,10 +69,9 @@ async function tiles(request: PageRequest, { free, held }: Balances) {
     ({ scheduledAt }) => scheduledAt <= now + DAY_MS,
   );
   const atLeast = (count: number) => html`${grouped(count)}${count >= COUNTED_MAX ? '+' : ''}`;
-  const failures = html`${grouped(failed.rows.length)}${failed.isCut ? '+' : ''}`;
   return html`<ul class="tiles" aria-label="${texts.tilesName}">${[
     tile({ key: 'unread', label: texts.unread, value: grouped(unread), href: `${base}/inbox?state=unread` }),
-    tile({ key: 'failed', label: texts.failed, value: failures, href: `${base}/sent?state=failed` }),
+    tile({ key: 'failed', label: texts.failed, value: atLeast(failed), href: `${base}/sent?state=failed` }),
     tile({ key: 'scheduled', label: texts.scheduled, value: atLeast(soon.length), href: `${base}/scheduled` }),
     tile({ key: 'free', label: texts.free, value: grouped(free), href: `${base}/credits`, more: texts.held(held) }),
   ]}</ul>`;

@@ -4,9 +4,10 @@ import type { FoundEverywhere, PositionEverywhere } from '../../domain/search/ev
 import { accountList } from '../../operator/actions/accounts/accounts.ts';
 import { type ContactNames, contactNamesOf } from '../contacts/contact-names.ts';
 import { addressWith, onOff, table } from '../lists.ts';
-import { statusCell } from '../messages/status-cell.ts';
+import { isFailed, statusCell } from '../messages/status-cell.ts';
 import { get, type PageRequest, page, type View } from '../page-request.ts';
 import { chip, empty, fact, facts, head, linkButton, named, note, panel, person } from '../parts.ts';
+import { listTexts } from '../texts.ts';
 import { type Cell, clamped, time } from '../words.ts';
 
 /** For operators: a number, an id, a reference or an account, in all accounts. */
@@ -27,8 +28,6 @@ const texts = {
   none: (words: string) => `Nothing was found for “${words}”.`,
   noneHint:
     'All messages of all accounts were looked through for this number, id or reference, and all accounts for this name.',
-  incomplete:
-    'Some messages are not in the index yet, so they may be missing here. They are being added. Look again in a minute.',
   failed: 'The newest one did not arrive.',
   why: 'Why it did not arrive',
   canLook: 'You can look for',
@@ -58,7 +57,6 @@ function readPosition(text: string | null): PositionEverywhere | undefined {
 const writePosition = ({ at, account, kind, id }: PositionEverywhere): string => `${at}.${account}.${kind}.${id}`;
 
 const baseOf = (username: string): string => `/console/accounts/${encodeURIComponent(username)}`;
-const FAILED = ['EXPIRED', 'DELETED', 'UNDELIVERABLE', 'REJECTED', 'UNKNOWN'];
 
 function linkOf({ username, message: { kind, id, number } }: FoundEverywhere): string {
   const base = baseOf(username);
@@ -99,7 +97,7 @@ async function messageTable(request: PageRequest, found: readonly FoundEverywher
 /** What became of the newest sent message, if it did not arrive. */
 function newestFailure(found: readonly FoundEverywhere[]): Html {
   const newest = found.find(({ message: { kind } }) => kind === 'sent');
-  if (!newest || !FAILED.includes(newest.message.status ?? '')) return html``;
+  if (!newest || !isFailed(newest.message.status ?? '')) return html``;
   return note('bad', html`<p>${texts.failed} <a href="${linkOf(newest)}">${texts.why}</a></p>`);
 }
 
@@ -146,7 +144,7 @@ const show = async (request: PageRequest): Promise<View> => {
   await noteSearch(request, readAs);
   const accounts = after ? null : await accountsOf(request, words);
   const nothing = found.length === 0 && !accounts && next === null && !after;
-  const missing = isComplete ? '' : note('wait', texts.incomplete);
+  const missing = isComplete ? '' : note('wait', listTexts.notIndexed);
   const kinds = readAs.map((kind) => texts.kinds[kind]).join(', ');
   const main = html`${head(html`<bdi>${texts.title(words)}</bdi>`, texts.readAs(kinds))}${missing}${newestFailure(found)}
 ${accounts ?? ''}${found.length > 0 ? await messageTable(request, found) : ''}${nothing ? empty(texts.none(words), isComplete ? texts.noneHint : '', '', 'search') : ''}${pages(request, next)}

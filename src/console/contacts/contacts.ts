@@ -1,7 +1,6 @@
 import { type Html, html } from '../../base/html.ts';
-import { notFound, Problem } from '../../base/problem.ts';
+import { Problem } from '../../base/problem.ts';
 import { COUNTED_CONTACTS_MAX } from '../../domain/contacts/contacts.ts';
-import type { Output } from '../../operator/action.ts';
 import {
   contactAdd,
   contactChange,
@@ -23,8 +22,8 @@ import {
   isFilteredBy,
   keptAddress,
   keptFields,
+  listWords,
   noticeOf,
-  pageQuery,
   pagerOf,
   problemNote,
   refusalOf,
@@ -34,15 +33,16 @@ import {
   tabs,
 } from '../lists.ts';
 import { get, noticed, type PageRequest, post, redirect, type View } from '../page-request.ts';
-import { acts, backLink, button, type FormPanel, formPanel, head, linkButton, person } from '../parts.ts';
-import { EXPORTED_AT_ONCE } from '../scan.ts';
+import { backLink, button, type FormPanel, formPanel, head, linkButton, note } from '../parts.ts';
+import { listTexts } from '../texts.ts';
+import { CONTACT_COLUMNS, groupOf, listed, matching, nameOf, rowsOf } from './contact-list.ts';
 import { conversationWith } from './contact-names.ts';
 
 /** Contacts: add, change, move to a group, remove, search. */
 
 const texts = {
   title: 'Contacts',
-  columns: ['Name', 'Group', ''],
+  columns: CONTACT_COLUMNS,
   search: 'Search in names and numbers',
   group: 'Group',
   allGroups: 'All',
@@ -65,7 +65,6 @@ const texts = {
   emptyHint: 'Add the first one below, or import a CSV file.',
   noMatch: 'No contact matches.',
   noMatchHint: 'Shorten the search.',
-  contact: (name: string) => `the contact ${name}`,
   total: (said: Html, count: number) => html`${said} ${count === 1 ? 'contact' : 'contacts'} in all`,
   writeAll: 'Write to the selected contacts',
   moveTo: 'Group',
@@ -85,8 +84,6 @@ const texts = {
   },
 } as const;
 
-type Contact = Output<typeof contactShow>;
-
 const paramsOf = ({ account, params }: PageRequest) => ({ username: account.username, id: params.id ?? '' });
 const GROUPS_MAX = 500;
 const LABELS = {
@@ -104,33 +101,16 @@ async function groupChoices({ domain, account }: PageRequest): Promise<(readonly
   return groups.map(({ id, name }) => [String(id), name ?? String(id)] as const);
 }
 
-const ID = /^(?:0|-?[1-9]\d{0,18})$/;
-
-/** The group of the filter. An invalid id in the address matches no group. */
-function groupOf({ query }: PageRequest): bigint | undefined {
-  const text = query.get('group')?.trim() ?? '';
-  if (text === '') return undefined;
-  const id = ID.test(text) ? BigInt(text) : null;
-  if (id === null || id !== BigInt.asIntN(64, id)) throw notFound('such group');
-  return id;
-}
-
-const nameOf = ({ name, surname, mobile }: Contact): string =>
-  [name, surname].filter(Boolean).join(' ') || mobile || '?';
-
 const show = async (request: PageRequest, problem: Problem | null = null): Promise<View> => {
-  const { query, base, form, act, account, domain } = request;
+  const { query, base, form, account, domain } = request;
   groupOf(request);
   const groups = await groupChoices(request);
-  const { items, next } = await act.run(contactList, {
-    params: { username: account.username },
-    query: pageQuery(request, ...FILTER),
-  });
+  const { items, next, isWhole, isComplete } = await listed(request);
   const total = await domain.contacts.count(account.id);
   const list = selectableList({
-    texts,
+    texts: listWords(texts, isComplete && isWhole),
     action: `${base}/contacts/selected`,
-    rows: rowsOf(request, items, new Map(groups)),
+    rows: await rowsOf(request, items, new Map(groups)),
     isFiltered: isFilteredBy(request, ...FILTER),
     all: null,
     kept: keptFields(request, FILTER),
@@ -152,35 +132,10 @@ const show = async (request: PageRequest, problem: Problem | null = null): Promi
   };
   const said = html`${grouped(total)}${total >= COUNTED_CONTACTS_MAX ? '+' : ''}`;
   const main = html`${head(texts.title, texts.total(said, total), buttons)}${noticeOf(request, texts.notices)}${problemNote(problem, LABELS)}
-${filtersForm}${list}${pagerOf(request, next)}
+${isComplete ? '' : note('wait', listTexts.notIndexed)}${filtersForm}${list}${pagerOf(request, next)}
 ${contactForm({ title: texts.add, id: 'add', action: `${base}/contacts`, submit: texts.addSubmit }, typed, groups)}`;
   return screen(texts.title, 'contacts', main, problem);
 };
-
-const rowsOf = ({ base }: PageRequest, items: readonly Contact[], groupNames: ReadonlyMap<string, string>) =>
-  items.map((contact) => ({
-    key: contact.id,
-    name: texts.contact(nameOf(contact)),
-    cells: [
-      person(
-        contact.mobile,
-        [contact.name, contact.surname].filter(Boolean).join(' ') || null,
-        `${base}/contacts/${contact.id}`,
-      ),
-      contact.groupId === null
-        ? html``
-        : html`<span class="tag"><bdi>${groupNames.get(contact.groupId) ?? contact.groupId}</bdi></span>`,
-      contact.mobile
-        ? acts(
-            linkButton(conversationWith(base, contact.mobile), texts.openConversation, {
-              icon: 'chat',
-              look: 'ghost s',
-              about: nameOf(contact),
-            }),
-          )
-        : html``,
-    ],
-  }));
 
 const selectionButtons = (groups: readonly (readonly [string, string])[]): Html => {
   const options = [['', texts.noGroup] as const, ...groups].map(
@@ -352,22 +307,6 @@ const remove = async (request: PageRequest): Promise<View> => {
 };
 
 const whole = download('contacts.csv', contactExport);
-
-/** The contacts that match the filter of the address. */
-async function* matching({ query, domain, account, signal }: PageRequest, group: bigint | undefined) {
-  const filter = { group, q: query.get('q')?.trim() || undefined, mobile: undefined };
-  for (let after: bigint | null = null; !signal.aborted; ) {
-    const { items, next }: Awaited<ReturnType<typeof domain.contacts.list>> = await domain.contacts.list(
-      account.id,
-      filter,
-      EXPORTED_AT_ONCE,
-      after,
-    );
-    yield items;
-    if (next === null) return;
-    after = next;
-  }
-}
 
 const csv = async (request: PageRequest): Promise<View> => {
   if (!isFilteredBy(request, ...FILTER)) return whole(request);

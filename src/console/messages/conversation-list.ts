@@ -12,7 +12,7 @@ import { addressWith, tabs } from '../lists.ts';
 import { type PageRequest, page, type View } from '../page-request.ts';
 import { empty, face, linkButton, unreadBadge } from '../parts.ts';
 import { listTime, messageText, zoneName } from '../words.ts';
-import { isFailed, statusLook, statusWords } from './status-cell.ts';
+import { statusLook, statusWords } from './status-cell.ts';
 
 /** The list of conversations, alone or beside one of them. */
 
@@ -37,7 +37,7 @@ const texts = {
     failed: 'No conversation ends with a message that failed.',
   },
   noMatchHint: 'Choose All to see every conversation.',
-  cut: html`The newest ${grouped(LOOKED_AT_MAX)} conversations were looked through.`,
+  cut: html`The newest ${grouped(LOOKED_AT_MAX)} unread messages were looked through.`,
   further: 'Look further back',
   older: 'Earlier conversations',
   newest: 'Newest conversations',
@@ -69,23 +69,14 @@ async function listItems(
 
 const LIST_POSITION = /^(-?\d{1,16})\.(.{1,100})$/s;
 
-type Shown = keyof typeof WANTED;
-const WANTED = {
-  unread: ({ unread }: Conversation) => unread > 0,
-  unanswered: ({ last }: Conversation) => last?.kind === 'received',
-  failed: ({ last }: Conversation) => last?.kind === 'sent' && isFailed(last.status ?? ''),
-} as const;
-
 /** The choice of the tabs above the list. */
-const shownOf = ({ query }: PageRequest): Shown | undefined => {
-  const shown = query.get('show') ?? '';
-  return Object.hasOwn(WANTED, shown) ? (shown as Shown) : undefined;
-};
+const shownOf = ({ query }: PageRequest) =>
+  (['unread', 'unanswered', 'failed'] as const).find((each) => each === query.get('show'));
 
 function conversationsOf(request: PageRequest, after?: ConversationPosition): Promise<Conversations> {
   const { domain, account } = request;
   const shown = shownOf(request);
-  return domain.conversations.list(account.id, LISTED, after, shown && WANTED[shown]);
+  return domain.conversations.list(account.id, LISTED, after, shown);
 }
 
 /** The list at the left, or alone on a phone. */

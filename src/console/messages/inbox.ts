@@ -8,18 +8,20 @@ import { inboxCsv } from '../../transfer/contact-csv.ts';
 import { actOnRows, idBatches, selectableList } from '../bulk.ts';
 import { contactNames, withLink } from '../contacts/contact-names.ts';
 import { counted } from '../counts.ts';
-import { addressWith, hidden, noticeOf, pager, type Row, tableRows } from '../lists.ts';
+import { addressWith, hidden, listWords, noticeOf, pager, type Row, tableRows } from '../lists.ts';
 import { get, type PageRequest, page, post, type View } from '../page-request.ts';
-import { button, head, linkButton } from '../parts.ts';
-import { justAfter, readCursor, SEARCHED_ROWS_MAX, scan } from '../scan.ts';
+import { button, head, linkButton, note } from '../parts.ts';
+import { justAfter, justBefore, readCursor, type Scanned, scan, scanFound } from '../scan.ts';
 import { frameTexts, listTexts } from '../texts.ts';
 import { clamped, time } from '../words.ts';
 import {
+  COUNTED_MAX,
+  countSaid,
   filteredDownload,
   filteredList,
   filterForm,
-  holdsSearch,
   isFilter,
+  isIndexed,
   isSearch,
   keptFilter,
   type MessageFilter,
@@ -64,30 +66,36 @@ const texts = {
 const NO_TEXTS = { sender: null, text: null, shortCode: null };
 const isUnread = ({ state }: MessageFilter): boolean => state === 'unread';
 
-const wantedBy = (filter: MessageFilter) => (message: InboxMessage) =>
-  holdsSearch(filter, message.receivedAt, [message.sender, message.text, message.shortCode]);
-
 /** Unread messages have an index of their own, oldest first; all are listed newest first. */
-function scanInbox(
+async function scanInbox(
   { domain, account }: PageRequest,
   filter: MessageFilter,
   after: Cursor | undefined,
   rowsMax?: number,
-) {
+): Promise<Scanned<InboxMessage>> {
   const { from, to } = filter;
   const last = (cursor: Cursor | undefined) => cursor && { ...NO_TEXTS, receivedAt: cursor.at, id: cursor.id };
   const shared = {
     cursorOf: ({ receivedAt, id }: InboxMessage) => ({ at: receivedAt, id }),
-    isWanted: isSearch(filter) ? wantedBy(filter) : undefined,
     ...(rowsMax === undefined ? {} : { rowsMax }),
   };
+  if (filter.q !== '') {
+    return scanFound<InboxMessage>({
+      ...shared,
+      found: await domain.search.received(account.id, filter.q),
+      order: isUnread(filter) ? 'oldest' : 'newest',
+      isWanted: isUnread(filter) ? ({ read }) => !read : undefined,
+      range: filter,
+      after,
+    });
+  }
   if (isUnread(filter)) {
     return scan<InboxMessage>({
       ...shared,
       page: async (limit, cursor) =>
         (await domain.received.unread(account.id, limit, last(cursor))).map((each) => ({ ...each, read: false })),
       isBeyond: to === null ? undefined : ({ receivedAt }) => receivedAt >= to,
-      after,
+      after: after ?? justBefore(from),
     });
   }
   return scan<InboxMessage>({
@@ -112,31 +120,35 @@ async function rowsOf(request: PageRequest, messages: readonly InboxMessage[]): 
   }));
 }
 
-/** Counts the matches, exactly as far as a search goes. */
-async function countOf(request: PageRequest, filter: MessageFilter): Promise<number> {
-  const { domain, account } = request;
-  if (!isSearch(filter)) {
-    const unread = await domain.received.countUnread(account.id);
-    return Number(isUnread(filter) ? unread : unread + (await domain.received.countRead(account.id)));
-  }
-  return (await scanInbox(request, filter, undefined, SEARCHED_ROWS_MAX)).rows.length;
+/** Counts the messages of a state. */
+async function countOf({ domain, account }: PageRequest, filter: MessageFilter): Promise<number> {
+  const unread = await domain.received.countUnread(account.id);
+  return Number(isUnread(filter) ? unread : unread + (await domain.received.countRead(account.id)));
+}
+
+/** How many match, for the choice of all. */
+async function allSaid(request: PageRequest, filter: MessageFilter, shown: Scanned<InboxMessage>): Promise<Html> {
+  if (!isSearch(filter)) return listTexts.onAll(await countOf(request, filter));
+  const isWhole = shown.next === null && !request.query.has('after');
+  return listTexts.onAll(countSaid(isWhole ? shown : await scanInbox(request, filter, undefined, COUNTED_MAX)));
 }
 
 const show = async (request: PageRequest): Promise<View> => {
   const { query, services, account, base } = request;
   const filter = readFilter(request, texts, (name) => query.get(name) ?? '');
   const snapshot = await snapshotOf(services.database, account.id, 'message');
+  const isComplete = await isIndexed(request, filter);
   const found = await scanInbox(request, filter, readCursor(query.get('after')));
   const rows = await rowsOf(request, found.rows);
   if (query.get('part') === 'rows') return { kind: 'fragment', html: html`${tableRows(texts.columns, rows, true)}` };
   // New rows appear at the top only if the newest are first.
   const isLive = !query.has('after') && filter.q === '' && !isUnread(filter);
   const list = selectableList({
-    texts,
+    texts: listWords(texts, isComplete && !found.isCut),
     action: `${base}/inbox`,
     rows,
     isFiltered: isFilter(filter),
-    all: rows.length === 0 ? null : listTexts.onAll(await countOf(request, filter)),
+    all: rows.length === 0 ? null : await allSaid(request, filter, found),
     snapshot,
     kept: keptFilter(request),
     buttons: html`${button(texts.read, { act: 'read', look: 's' })}${button(texts.unread, { act: 'unread', look: 's' })}
@@ -144,7 +156,7 @@ ${button(texts.delete, { act: 'delete', look: 's danger' })}`,
     step: linkButton(`${base}/compose`, texts.write, { icon: 'pen' }),
     live: isLive ? { url: addressWith(request, { part: 'rows' }), mode: 'hold' } : undefined,
   });
-  const main = html`${head(texts.title)}${noticeOf(request, texts.notices, undoForm(request))}${filterForm(request, texts)}${list}${pager(request, found)}`;
+  const main = html`${head(texts.title)}${noticeOf(request, texts.notices, undoForm(request))}${filterForm(request, texts)}${isComplete ? '' : note('wait', listTexts.notIndexed)}${list}${pager(request, found)}`;
   return page(texts.title, main, { current: 'inbox' });
 };
 
@@ -173,10 +185,7 @@ const act = async (request: PageRequest): Promise<View> => {
     notice: change,
     ...(change === 'delete' ? { ask } : { canUndo: true }),
     act: async (ids) => (await request.act.run(inboxChangeMany, { params, body: { ids, change } })).done,
-    batches: (snapshot) =>
-      idBatches((after, rowsMax) => scanInbox(request, filter, after, rowsMax), snapshot, {
-        isSearch: isSearch(filter),
-      }),
+    batches: (snapshot) => idBatches((after, rowsMax) => scanInbox(request, filter, after, rowsMax), snapshot),
     ...(isSearch(filter) ? {} : { count: (snapshot: bigint) => countWithin(request, filter, snapshot) }),
   });
 };

@@ -1,7 +1,8 @@
-import type { Html } from '../../base/html.ts';
+import { type Html, html } from '../../base/html.ts';
 import type { DownloadAction } from '../../operator/action.ts';
 import type { accountParams } from '../../operator/schemas.ts';
 import type { Cursor } from '../../store/cursor.ts';
+import { grouped } from '../counts.ts';
 import {
   csvLink,
   download,
@@ -52,17 +53,22 @@ export function readFilter(
   };
 }
 
-/** Whether rows have to be looked at one by one. */
+/** Whether the filter asks for words or days, which the counts of an account do not know. */
 export const isSearch = ({ q, from, to }: MessageFilter): boolean => q !== '' || from !== null || to !== null;
 
 /** Whether the filter leaves anything out. */
 export const isFilter = (filter: MessageFilter): boolean => isSearch(filter) || filter.state !== '';
 
-/** Whether a message is in the range and has the searched text in one of its texts. */
-export const holdsSearch = ({ q, from, to }: MessageFilter, at: number, texts: readonly (string | null)[]): boolean =>
-  (from === null || at >= from) &&
-  (to === null || at < to) &&
-  (q === '' || texts.some((text) => text?.toLowerCase().includes(q)));
+/** The index gets what has just arrived. False if older messages are still being added to it. */
+export const isIndexed = async ({ domain, account }: PageRequest, { q }: Pick<MessageFilter, 'q'>): Promise<boolean> =>
+  q === '' || domain.search.isComplete(account.id);
+
+/** How many match: all of them, or those that were looked at for this count. */
+export const countSaid = ({ rows, next }: Pick<Scanned<unknown>, 'rows' | 'next'>): Html =>
+  html`${grouped(rows.length)}${next === null ? '' : '+'}`;
+
+/** A list tells this number beside its own page. */
+export const COUNTED_MAX = 250;
 
 /** The row above a list of messages: its states as tabs, the other fields folded, and its file. */
 export const filterForm = (request: PageRequest, texts: MessageFilterTexts, hasFile = true): Html => {

@@ -2,22 +2,24 @@ import { type Html, html } from '../../base/html.ts';
 import { snapshotOf } from '../../domain/accounts/ids.ts';
 import type { ScheduledMessage } from '../../domain/messages/scheduled.ts';
 import { messageCancelMany, messageReschedule } from '../../operator/actions/messages/many-messages.ts';
-import { type Cursor, LAST_ID } from '../../store/cursor.ts';
+import type { Cursor } from '../../store/cursor.ts';
 import { actOnRows, idBatches, selectableList } from '../bulk.ts';
 import { contactNames } from '../contacts/contact-names.ts';
-import { counted, grouped } from '../counts.ts';
-import { addressWith, noticeOf, pager, type Row, tableRows } from '../lists.ts';
+import { counted } from '../counts.ts';
+import { addressWith, listWords, noticeOf, pager, type Row, tableRows } from '../lists.ts';
 import { get, noticed, type PageRequest, page, post, type View } from '../page-request.ts';
-import { button, head, linkButton, num, person } from '../parts.ts';
-import { readCursor, scan } from '../scan.ts';
+import { button, head, linkButton, note, num, person } from '../parts.ts';
+import { justBefore, readCursor, type Scanned, scan, scanFound } from '../scan.ts';
 import { listTexts } from '../texts.ts';
 import { clamped, instantOf, localTime, time } from '../words.ts';
 import { firstTextsOf, scheduledRow } from './batch-row.ts';
 import {
+  COUNTED_MAX,
+  countSaid,
   filteredList,
   filterForm,
-  holdsSearch,
   isFilter,
+  isIndexed,
   keptFilter,
   type MessageFilter,
   readFilter,
@@ -66,27 +68,32 @@ const texts = {
 } as const;
 
 /** The list polls every few seconds, so it counts only so far. The page that asks counts all. */
-const COUNTED_MAX = 1_000;
+const COUNTED_OF_ALL_MAX = 1_000;
 const UNUSED = { reference: null, recipient: null, text: null, createdAt: 0 };
 
 /** Scheduled messages that match, soonest first, each by itself. */
-const scanScheduled = (
+async function scanScheduled(
   { domain, account }: PageRequest,
   filter: MessageFilter,
   after: Cursor | undefined,
   rowsMax?: number,
-) =>
-  scan<ScheduledMessage>({
+): Promise<Scanned<ScheduledMessage>> {
+  const shared = {
+    cursorOf: ({ scheduledAt, id }: ScheduledMessage) => ({ at: scheduledAt, id }),
+    ...(rowsMax === undefined ? {} : { rowsMax }),
+  };
+  if (filter.q !== '') {
+    const found = await domain.search.scheduled(account.id, filter.q);
+    return scanFound<ScheduledMessage>({ ...shared, found, order: 'oldest', range: filter, after });
+  }
+  return scan<ScheduledMessage>({
+    ...shared,
     page: (limit, cursor) =>
       domain.scheduled.soonest(account.id, limit, cursor && { ...UNUSED, scheduledAt: cursor.at, id: cursor.id }),
-    cursorOf: ({ scheduledAt, id }) => ({ at: scheduledAt, id }),
-    isWanted: isFilter(filter)
-      ? (message) => holdsSearch(filter, message.scheduledAt, [message.recipient, message.text, message.reference])
-      : undefined,
     isBeyond: ({ scheduledAt }) => filter.to !== null && scheduledAt >= filter.to,
-    after: after ?? (filter.from === null ? undefined : { at: filter.from - 1, id: LAST_ID }),
-    ...(rowsMax === undefined ? {} : { rowsMax }),
+    after: after ?? justBefore(filter.from),
   });
+}
 
 async function rowsOf(request: PageRequest, messages: readonly ScheduledMessage[]): Promise<Row[]> {
   const { base, zone, domain, account } = request;
@@ -131,26 +138,27 @@ const show = async (request: PageRequest): Promise<View> => {
   const snapshot = await snapshotOf(services.database, account.id, 'message');
   const filter = readFilter(request, texts, (name) => query.get(name) ?? '');
   const after = readCursor(query.get('after'));
+  const isComplete = await isIndexed(request, filter);
   const found = isFilter(filter) ? await scanScheduled(request, filter, after) : null;
   const mixed = await (found ?? scheduledEntries(request, after));
   const rows = found
     ? await rowsOf(request, found.rows)
     : await mixedRows(request, mixed.rows as Entry<ScheduledMessage>[]);
   if (query.get('part') === 'rows') return { kind: 'fragment', html: html`${tableRows(texts.columns, rows, true)}` };
-  const counted = (await scanScheduled(request, filter, undefined, COUNTED_MAX)).rows.length;
+  const all = await scanScheduled(request, filter, undefined, isFilter(filter) ? COUNTED_MAX : COUNTED_OF_ALL_MAX);
   const list = selectableList({
-    texts,
+    texts: listWords(texts, isComplete && !found?.isCut),
     action: `${base}/scheduled`,
     rows,
     isFiltered: isFilter(filter),
     kept: keptFilter(request),
-    all: listTexts.onAll(counted >= COUNTED_MAX ? html`${grouped(counted)}+` : counted),
+    all: listTexts.onAll(countSaid(all)),
     snapshot,
     buttons: html`${button(texts.cancel, { act: 'delete', look: 's danger' })}${moveFields(now, zone)}`,
     step: linkButton(`${base}/compose`, texts.write, { icon: 'pen' }),
     live: query.has('after') ? undefined : { url: addressWith(request, { part: 'rows' }), mode: 'replace' },
   });
-  const main = html`${head(texts.title, texts.lead)}${noticeOf(request, texts.notices)}${filterForm(request, texts, false)}${list}${pager(request, mixed)}`;
+  const main = html`${head(texts.title, texts.lead)}${noticeOf(request, texts.notices)}${filterForm(request, texts, false)}${isComplete ? '' : note('wait', listTexts.notIndexed)}${list}${pager(request, mixed)}`;
   return page(texts.title, main, { current: 'scheduled' });
 };
 
@@ -185,10 +193,7 @@ const act = async (request: PageRequest): Promise<View> => {
       return done.moved;
     },
     batches: (snapshot) =>
-      idBatches((after, rowsMax) => scanScheduled(request, filter, after, rowsMax), snapshot, {
-        isSearch: isFilter(filter),
-        once: isMove,
-      }),
+      idBatches((after, rowsMax) => scanScheduled(request, filter, after, rowsMax), snapshot, { once: isMove }),
   });
 };
 

@@ -1,10 +1,12 @@
 import { type Html, html } from '../../base/html.ts';
-import { type FoundContact, type FoundMessage, isNumber, type Position } from '../../domain/search/search.ts';
+import { isNumber } from '../../domain/search/query.ts';
+import type { FoundContact, FoundMessage, Position } from '../../domain/search/search.ts';
 import { e164 } from '../../sms/numbers.ts';
 import { contactNames, conversationWith } from '../contacts/contact-names.ts';
 import { addressWith, table } from '../lists.ts';
 import { get, type PageRequest, page, type View } from '../page-request.ts';
 import { acts, chip, empty, head, linkButton, note, panel, person } from '../parts.ts';
+import { listTexts } from '../texts.ts';
 import { type Cell, clamped, time } from '../words.ts';
 import { statusCell } from './status-cell.ts';
 
@@ -29,8 +31,6 @@ const texts = {
   nothing: 'What are you looking for?',
   nothingHint:
     'A first name or surname, a number in any spelling or its last four digits, words of a message, a reference, or the id of a message.',
-  incomplete:
-    'Some messages are not in the index yet, so they may be missing here. They are being added. Look again in a minute.',
   cut: 'Many messages have one of these words. All of the words were looked for in the newest ones so far.',
   goOn: 'Look further back',
   later: 'Later messages',
@@ -116,7 +116,7 @@ const show = async (request: PageRequest): Promise<View> => {
   const found = contacts.length + messages.length > 0;
   const number = isNumber(words) ? e164(words, await domain.region(account.id)) : null;
   const write = number && linkButton(conversationWith(base, number), texts.withNumber(number), { icon: 'chat' });
-  const notes = html`${isComplete ? '' : note('wait', texts.incomplete)}${isCut ? note('wait', texts.cut, 'search') : ''}`;
+  const notes = html`${isComplete ? '' : note('wait', listTexts.notIndexed)}${isCut ? note('wait', texts.cut, 'search') : ''}`;
   const nothing = isComplete && !isCut && !after ? empty(texts.none(words), texts.noneHint, write ?? '', 'search') : '';
   const main = html`${head(html`<bdi>${texts.title(words)}</bdi>`, texts.lead, found && contacts.length === 0 ? (write ?? '') : '')}${notes}
 ${contacts.length > 0 ? peopleOf(request, contacts) : ''}${messages.length > 0 ? await messagesOf(request, messages) : ''}${found ? '' : nothing}${pages(request, next, isCut)}`;

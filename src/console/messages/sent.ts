@@ -1,4 +1,4 @@
-import { html } from '../../base/html.ts';
+import { type Html, html } from '../../base/html.ts';
 import { Problem } from '../../base/problem.ts';
 import { randomBytes } from '../../base/random.ts';
 import { snapshotOf } from '../../domain/accounts/ids.ts';
@@ -12,18 +12,21 @@ import { sentCsv } from '../../transfer/contact-csv.ts';
 import { actOnRows, idBatches, noBatches, selectableList } from '../bulk.ts';
 import { contactNames } from '../contacts/contact-names.ts';
 import { counted, grouped } from '../counts.ts';
-import { addressWith, hidden, noticeOf, pager, type Row, tableRows } from '../lists.ts';
+import { addressWith, hidden, listWords, noticeOf, pager, type Row, tableRows } from '../lists.ts';
 import { get, noticed, type PageRequest, page, post, type View } from '../page-request.ts';
-import { button, head, linkButton, num, person } from '../parts.ts';
-import { justAfter, readCursor, type Scanned, SEARCHED_ROWS_MAX, scan } from '../scan.ts';
+import { button, head, linkButton, note, num, person } from '../parts.ts';
+import { justAfter, readCursor, type Scanned, scan, scanFound } from '../scan.ts';
+import { listTexts } from '../texts.ts';
 import { clamped, time } from '../words.ts';
 import { firstTextsOf, sentRow } from './batch-row.ts';
 import {
+  COUNTED_MAX,
+  countSaid,
   filteredDownload,
   filteredList,
   filterForm,
-  holdsSearch,
   isFilter,
+  isIndexed,
   isSearch,
   keptFilter,
   type MessageFilter,
@@ -52,10 +55,8 @@ const texts = {
   to: 'To day',
   mark: 'Mark seen',
   newState: 'new state',
-  allNew: (count: bigint, isFiltered: boolean) =>
-    isFiltered
-      ? html`all ${grouped(count)} that match and have a new state`
-      : html`all ${grouped(count)} with a new state`,
+  allNew: (count: Html, isFiltered: boolean) =>
+    isFiltered ? html`all ${count} that match and have a new state` : html`all ${count} with a new state`,
   resend: 'Send again…',
   resendQuestion: (count: number) =>
     html`Send ${counted(count, 'message')} again? Each becomes a new message and costs credits again.`,
@@ -82,26 +83,35 @@ const UNUSED = { reference: null, recipient: null, text: null, status: '', marke
 
 const isPlain = (filter: MessageFilter): boolean => !isSearch(filter) && ['', 'unseen'].includes(filter.state);
 
-function wantedBy(filter: MessageFilter) {
-  const isInState = ({ status }: SentMessage) => {
-    if (filter.state === 'failed') return isFailed(status);
-    if (filter.state === 'moving') return !isResting(status);
-    return filter.state === '' || filter.state === 'unseen' || status === filter.state;
-  };
-  return (message: SentMessage) =>
-    isInState(message) && holdsSearch(filter, message.sentAt, [message.recipient, message.text, message.reference]);
+type IsWanted = ((message: SentMessage) => boolean) | undefined;
+
+/** Undefined for all states. */
+function inState({ state }: MessageFilter): IsWanted {
+  if (state === '') return undefined;
+  if (state === 'unseen') return ({ marked }) => !marked;
+  if (state === 'failed') return ({ status }) => isFailed(status);
+  if (state === 'moving') return ({ status }) => !isResting(status);
+  return ({ status }) => status === state;
 }
 
-/** Messages with a new status have an index of their own, oldest change first. */
-function scanSent(
+/**
+ * Messages with a new status have an index of their own, oldest change first, and so have those
+ * that may have reached nobody. Other states are looked for among all messages.
+ */
+async function scanSent(
   { domain, account }: PageRequest,
   filter: MessageFilter,
   after: Cursor | undefined,
   rowsMax?: number,
-  isWanted = isPlain(filter) ? undefined : wantedBy(filter),
-) {
+  isWanted: IsWanted = inState(filter),
+): Promise<Scanned<SentMessage>> {
+  const bySent = ({ sentAt, id }: SentMessage) => ({ at: sentAt, id });
   const shared = { isWanted, ...(rowsMax === undefined ? {} : { rowsMax }) };
-  if (filter.state === 'unseen') {
+  if (filter.q !== '') {
+    const found = await domain.search.sent(account.id, filter.q);
+    return scanFound<SentMessage>({ ...shared, found, order: 'newest', cursorOf: bySent, range: filter, after });
+  }
+  if (filter.state === 'unseen' && !isSearch(filter)) {
     const last = (cursor: Cursor) => ({ ...UNUSED, sentAt: 0, updatedAt: cursor.at, id: cursor.id });
     return scan<SentMessage>({
       ...shared,
@@ -112,10 +122,14 @@ function scanSent(
   }
   const { from } = filter;
   const last = (cursor: Cursor) => ({ ...UNUSED, updatedAt: 0, sentAt: cursor.at, id: cursor.id });
+  const isUndelivered = filter.state === 'failed' || isFailed(filter.state);
   return scan<SentMessage>({
     ...shared,
-    page: (limit, cursor) => domain.sent.newest(account.id, limit, cursor && last(cursor)),
-    cursorOf: ({ sentAt, id }) => ({ at: sentAt, id }),
+    page: (limit, cursor) =>
+      isUndelivered
+        ? domain.sent.undelivered(account.id, limit, cursor)
+        : domain.sent.newest(account.id, limit, cursor && last(cursor)),
+    cursorOf: bySent,
     isBeyond: from === null ? undefined : ({ sentAt }) => sentAt < from,
     after: after ?? justAfter(filter.to),
   });
@@ -124,21 +138,17 @@ function scanSent(
 /** Marking concerns new statuses, so "all" are the messages that match the filter and have one. */
 function scanNew(request: PageRequest, filter: MessageFilter, after: Cursor | undefined, rowsMax: number) {
   if (isPlain(filter)) return scanSent(request, { ...filter, state: 'unseen' }, after, rowsMax);
-  const isWanted = wantedBy(filter);
-  return scanSent(request, filter, after, rowsMax, (message) => !message.marked && isWanted(message));
+  const isWanted = inState(filter);
+  return scanSent(request, filter, after, rowsMax, (message) => !message.marked && (isWanted?.(message) ?? true));
 }
 
-/** Counts these messages, exactly as far as a search goes. `shown` is the page of the list. */
-async function countNew(
-  request: PageRequest,
-  filter: MessageFilter,
-  shown: Scanned<SentMessage> | null,
-): Promise<bigint> {
+/** How many these are. `shown` is the page of the list. */
+async function newSaid(request: PageRequest, filter: MessageFilter, shown: Scanned<SentMessage> | null): Promise<Html> {
   const { domain, account, query } = request;
-  if (isPlain(filter)) return domain.sent.countUnmarked(account.id);
+  if (isPlain(filter)) return grouped(await domain.sent.countUnmarked(account.id));
   const isWhole = shown?.next === null && !query.has('after');
-  const { rows } = isWhole ? shown : await scanNew(request, filter, undefined, SEARCHED_ROWS_MAX);
-  return BigInt(rows.filter(({ marked }) => !marked).length);
+  const { rows, next } = isWhole ? shown : await scanNew(request, filter, undefined, COUNTED_MAX);
+  return countSaid({ rows: rows.filter(({ marked }) => !marked), next });
 }
 
 async function rowsOf(request: PageRequest, messages: readonly SentMessage[]): Promise<Row[]> {
@@ -186,23 +196,24 @@ const show = async (request: PageRequest): Promise<View> => {
   const filter = readFilter(request, texts, (name) => query.get(name) ?? '');
   const snapshot = await snapshotOf(services.database, account.id, 'message');
   const after = readCursor(query.get('after'));
+  const isComplete = await isIndexed(request, filter);
   const found = isFilter(filter) ? await scanSent(request, filter, after) : null;
   const mixed = await (found ?? sentEntries(request, after));
   const rows = found ? await rowsOf(request, found.rows) : await mixedRows(request, mixed.rows as Entry<SentMessage>[]);
   if (query.get('part') === 'rows') return { kind: 'fragment', html: html`${tableRows(texts.columns, rows, true)}` };
   const list = selectableList({
-    texts,
+    texts: listWords(texts, isComplete && !found?.isCut),
     action: `${base}/sent`,
     rows,
     isFiltered: isFilter(filter),
-    all: texts.allNew(await countNew(request, filter, found), !isPlain(filter)),
+    all: texts.allNew(await newSaid(request, filter, found), !isPlain(filter)),
     snapshot,
     kept: html`${keptFilter(request)}${hidden({ key: randomBytes(16).toString('hex') })}`,
     buttons: html`${button(texts.mark, { act: 'mark', look: 's' })}${button(texts.resend, { act: 'resend', look: 's', icon: 'again' })}`,
     step: linkButton(`${base}/compose`, texts.write, { icon: 'pen' }),
     live: query.has('after') ? undefined : { url: addressWith(request, { part: 'rows' }), mode: 'replace' },
   });
-  const main = html`${head(texts.title, texts.lead)}${noticeOf(request, texts.notices)}${filterForm(request, texts)}${list}${pager(request, mixed)}`;
+  const main = html`${head(texts.title, texts.lead)}${noticeOf(request, texts.notices)}${filterForm(request, texts)}${isComplete ? '' : note('wait', listTexts.notIndexed)}${list}${pager(request, mixed)}`;
   return page(texts.title, main, { current: 'sent' });
 };
 
@@ -227,8 +238,7 @@ const act = async (request: PageRequest): Promise<View> => {
     ...list,
     notice: 'mark',
     act: async (ids) => (await request.act.run(messageChangeMany, { params, body: { ids, change: 'mark' } })).done,
-    batches: (snapshot) =>
-      idBatches((after, rowsMax) => scanNew(request, filter, after, rowsMax), snapshot, { isSearch: !isPlain(filter) }),
+    batches: (snapshot) => idBatches((after, rowsMax) => scanNew(request, filter, after, rowsMax), snapshot),
     ...(isPlain(filter) ? { count: async () => Number(await domain.sent.countUnmarked(account.id)) } : {}),
   });
 };

@@ -1,12 +1,11 @@
+import { isUndelivered } from '../../domain/messages/statuses.ts';
 import type { IconName } from '../icons.ts';
 import { chip } from '../parts.ts';
 import { statuses } from '../texts.ts';
 import type { Cell, Tone } from '../words.ts';
 
 /** Delivery statuses in words, and what they mean for lists. */
-const FAILED: readonly string[] = ['EXPIRED', 'DELETED', 'UNDELIVERABLE', 'UNKNOWN', 'REJECTED'];
-
-export const isFailed = (status: string): boolean => FAILED.includes(status);
+export const isFailed = isUndelivered;
 /** Whether the status is not expected to change by itself. */
 export const isResting = (status: string): boolean => status === 'DELIVERED' || isFailed(status);
 

@@ -41,9 +41,15 @@ export function createBlacklist(database: Database, regionOfAccount: (account: A
 
     /** Whether nothing is sent to the number, in whatever notation it is on the blacklist. */
     async holds(account: AccountKey, number: string): Promise<boolean> {
+      return (await this.among(account, [number])).has(number);
+    },
+
+    /** Those of the numbers to which nothing is sent. */
+    async among(account: AccountKey, numbers: readonly string[]): Promise<Set<string>> {
       const seenFrom = await regionOfAccount(account);
-      const key = numberKey(number, seenFrom);
-      return (await blacklistedOf(database, account, [key], seenFrom)).has(key);
+      const keys = new Map(numbers.map((number) => [number, numberKey(number, seenFrom)]));
+      const found = await blacklistedOf(database, account, [...new Set(keys.values())], seenFrom);
+      return new Set(numbers.filter((number) => found.has(keys.get(number) as string)));
     },
 
     /**

@@ -84,6 +84,10 @@ export const contact = statement<{ account: AccountKey; id: bigint }, ContactRow
   'contacts.contact',
   `${ofAccount} and contact_id = :id`,
 );
+export const contactsAmong = statement<Ids, ContactRow>(
+  'contacts.contactsAmong',
+  `${ofAccount} and contact_id {among :ids}`,
+);
 /** Counts up to a limit, because an account may have millions of contacts. */
 export const count = statement<{ account: AccountKey; limit: number }, { total: bigint }>(
   'contacts.count',

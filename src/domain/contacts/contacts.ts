@@ -275,6 +275,10 @@ const fromOf = (after: Contact | undefined): bigint => (after ? after.id + 1n : 
 
 const toContact = sql.contactColumns.read;
 
+export async function contactsAmong(queries: Queries, account: AccountKey, ids: readonly bigint[]): Promise<Contact[]> {
+  return (await queries.all(sql.contactsAmong, { account, ids: elementsOf(ids) })).map(toContact);
+}
+
 /** A contact with its key, the form of the number by which it is found. */
 export type KeyedContact = Contact & { readonly key: string | null };
 export const withKey = (contact: Contact): KeyedContact => ({

@@ -198,8 +198,13 @@ export async function unreadAfter(
   return (await queries.all(sql.unread, { account, ...cursor, limit })).map(toReceived);
 }
 
-export async function unreadNewest(queries: Queries, account: AccountKey, limit: number): Promise<ReceivedMessage[]> {
-  return (await queries.all(sql.unreadNewest, { account, ...LAST, limit })).map(toReceived);
+export async function unreadNewest(
+  queries: Queries,
+  account: AccountKey,
+  limit: number,
+  from: Cursor = LAST,
+): Promise<ReceivedMessage[]> {
+  return (await queries.all(sql.unreadNewest, { account, ...from, limit })).map(toReceived);
 }
 
 export async function receivedOf(queries: Queries, account: AccountKey, id: bigint): Promise<InboxMessage | null> {

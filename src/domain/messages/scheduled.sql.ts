@@ -44,6 +44,10 @@ export const scheduledDown = statement<DownPage, ScheduledRow>(
   'outbox.scheduledDown',
   `${scheduled} and message_id <= :to order by message_id desc {limit :limit}`,
 );
+export const scheduledAmong = statement<Some, ScheduledRow>(
+  'outbox.scheduledAmong',
+  `${scheduled} and message_id {among :ids}`,
+);
 /** A page of the ids that start at `from`. */
 export const scheduledFrom = statement<Page, ScheduledRow>(
   'outbox.scheduledFrom',

@@ -76,6 +76,14 @@ export async function scheduledOf(queries: Queries, account: AccountKey, id: big
   return { ...toScheduled(row), heldParts: row.held_parts, notAfter };
 }
 
+export async function scheduledAmong(
+  queries: Queries,
+  account: AccountKey,
+  ids: readonly bigint[],
+): Promise<ScheduledMessage[]> {
+  return (await queries.all(sql.scheduledAmong, { account, ids: elementsOf(ids) })).map(toScheduled);
+}
+
 /** Removes a scheduled message. Returns the credits that it held; the caller releases them. */
 export const takeOneScheduled = (queries: Queries, account: AccountKey, id: bigint): Promise<HeldMessage[]> =>
   queries.all(sql.deleteScheduled, { account, id });

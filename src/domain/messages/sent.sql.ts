@@ -38,6 +38,12 @@ export const newestSent = statement<TimePage, SentRow>(
   'outbox.newestSent',
   `${sent} and (sent_at, message_id) <= (:at, :id) order by sent_at desc, message_id desc {limit :limit}`,
 );
+/** Messages that may have reached nobody: the statuses of UNDELIVERED_STATUSES. */
+export const undeliveredSent = statement<TimePage, SentRow>(
+  'outbox.undeliveredSent',
+  `${sent} and status in ('EXPIRED', 'DELETED', 'UNDELIVERABLE', 'REJECTED', 'UNKNOWN')
+   and (sent_at, message_id) <= (:at, :id) order by sent_at desc, message_id desc {limit :limit}`,
+);
 /** A page of the ids that start at `from`. */
 export const sentFrom = statement<Page, SentRow>(
   'outbox.sentFrom',

@@ -1,12 +1,13 @@
 import { numberEnd, numberKey, sameNumber } from '../../sms/numbers.ts';
 import type { AccountKey } from '../../store/caller.ts';
-import { LAST } from '../../store/cursor.ts';
+import { type Cursor, cursorBefore, FIRST_ID, LAST } from '../../store/cursor.ts';
 import type { Database, Queries } from '../../store/database.ts';
-import { receivedCounts, unreadNewest } from '../messages/received.ts';
-import type { RegionOf } from './indexer.ts';
+import { recordsOf } from '../../store/json.ts';
+import { type ReceivedMessage, receivedAmong, receivedCounts, unreadNewest } from '../messages/received.ts';
+import { conversationNumber, type RegionOf } from './indexer.ts';
 import * as sql from './search.sql.ts';
-import { type FoundMessage, keyOf, load, type Position, START } from './search.ts';
-import { numberToken, SCHEDULED } from './tokens.ts';
+import { boundsOf, type FoundMessage, keyOf, load, type Position, START } from './search.ts';
+import { numberToken, RECEIVED, SCHEDULED } from './tokens.ts';
 
 /** Messages by the number that they are from or to. */
 export interface Conversation {
@@ -24,11 +25,18 @@ export interface ConversationPosition {
 export interface Conversations {
   readonly conversations: readonly Conversation[];
   readonly next: ConversationPosition | null;
-  /** Whether it stopped at its limit, before it had a page of wanted ones or reached the end. */
+  /** Whether it stopped at its limit, before it had a page of unread ones or reached the end. */
   readonly isCut: boolean;
-  /** Whether some messages that are unread for long are not counted. */
-  readonly isUnreadCut: boolean;
 }
+export interface LastMessage {
+  readonly at: number;
+  readonly isFailed: boolean;
+}
+/**
+ * unanswered: the last message was received. failed: the last message may have reached nobody.
+ * unread: some message is unread; these are in the order of their newest unread message.
+ */
+export type ShownConversations = 'all' | 'unread' | 'unanswered' | 'failed';
 export interface Thread {
   /** The newest messages before the position, oldest first. */
   readonly messages: readonly FoundMessage[];
@@ -43,37 +51,37 @@ const FIRST_PAGE: ConversationPosition = { at: LAST.at, number: '' };
 const UNREAD_COUNTED_MAX = 1_000;
 /** Numbers that end in the same 6 digits are read too, so a page may take several reads. */
 const READS_MAX = 20;
-/** A list of some of the conversations looks at so many, which takes about 15 ms. */
+/** A list of unread conversations looks at so many unread messages, which takes about 3 ms. */
 export const LOOKED_AT_MAX = 1_000;
-const LOOKED_AT_ONCE = 200;
+const LOOKED_AT_ONCE = 100;
+/** So many newer messages are looked at to know whether a conversation was on an earlier page. */
+const NEWER_MAX = 200;
+
+const STATEMENTS = {
+  all: sql.conversationsBefore,
+  unanswered: sql.unansweredBefore,
+  failed: sql.failedBefore,
+} as const;
 
 export function createConversations(database: Database, regionOf: RegionOf) {
   return {
-    /** The conversations with the newest messages first, all of them or those that are wanted. */
+    /** The conversations with the newest messages first, all of them or some. */
     async list(
       account: AccountKey,
       limit: number,
-      after: ConversationPosition = FIRST_PAGE,
-      isWanted?: (conversation: Conversation) => boolean,
+      after: ConversationPosition | undefined = undefined,
+      shown: ShownConversations = 'all',
     ): Promise<Conversations> {
-      if (isWanted) return wantedOf((from) => this.list(account, LOOKED_AT_ONCE, from), limit, after, isWanted);
-      const rows = await database.all(sql.conversationsBefore, { account, ...after, limit: limit + 1 });
-      const shown = rows.slice(0, limit);
-      const positions = shown.map(positionOf);
-      const found = await load(database, account, positions);
-      const numbers = shown.map(({ number }) => number);
-      const unread = await unreadBy(database, account, await regionOf(account), numbers);
-      const last = shown.at(-1);
+      const region = await regionOf(account);
+      if (shown === 'unread') return unreadOf(database, account, region, limit, after);
+      const before = after ?? FIRST_PAGE;
+      const rows = await database.all(STATEMENTS[shown], { account, ...before, limit: limit + 1 });
+      const page = rows.slice(0, limit);
+      const last = page.at(-1);
       return {
-        conversations: shown.map((row, index) => ({
-          number: row.number,
-          lastAt: Number(row.last_at),
-          last: found.get(keyOf(positions[index] as Position)) ?? null,
-          unread: unread.counts.get(row.number) ?? 0,
-        })),
+        conversations: await conversationsOf(database, account, region, page),
         next: rows.length > limit && last ? { at: Number(last.last_at), number: last.number } : null,
         isCut: false,
-        isUnreadCut: unread.isCut,
       };
     },
 
@@ -102,6 +110,20 @@ export function createConversations(database: Database, regionOf: RegionOf) {
       return { messages: shown.reverse(), scheduled, earlier: rest };
     },
 
+    /** When the last message from or to each of the numbers was, and whether it reached nobody. */
+    async lastOf(account: AccountKey, numbers: readonly string[]): Promise<ReadonlyMap<string, LastMessage>> {
+      const region = await regionOf(account);
+      const keys = new Map(numbers.map((number) => [number, conversationNumber(number, region) ?? '']));
+      const rows = await amongOf(database, account, [...new Set(keys.values())]);
+      const byKey = new Map(rows.map((row) => [row.number, row]));
+      const found = new Map<string, LastMessage>();
+      for (const [number, key] of keys) {
+        const row = byKey.get(key);
+        if (row) found.set(number, { at: Number(row.last_at), isFailed: row.is_failed === 1n });
+      }
+      return found;
+    },
+
     /** The number as the list of conversations has it. */
     keyOf: async (account: AccountKey, number: string): Promise<string> => numberKey(number, await regionOf(account)),
 
@@ -117,28 +139,105 @@ export function createConversations(database: Database, regionOf: RegionOf) {
   };
 }
 
-async function wantedOf(
-  read: (after: ConversationPosition) => Promise<Conversations>,
+async function conversationsOf(
+  database: Database,
+  account: AccountKey,
+  region: string | null,
+  rows: readonly sql.ConversationRow[],
+): Promise<Conversation[]> {
+  const positions = rows.map(positionOf);
+  const found = await load(database, account, positions);
+  const numbers = rows.map(({ number }) => number);
+  const unread = await unreadBy(database, account, region, numbers);
+  return rows.map((row, index) => ({
+    number: row.number,
+    lastAt: Number(row.last_at),
+    last: found.get(keyOf(positions[index] as Position)) ?? null,
+    unread: unread.get(row.number) ?? 0,
+  }));
+}
+
+/**
+ * Conversations with unread messages. Unread messages have an index of their own, and each leads to
+ * its conversation. A position here is that of an unread message, with its id as the number.
+ */
+async function unreadOf(
+  database: Database,
+  account: AccountKey,
+  region: string | null,
   limit: number,
-  after: ConversationPosition,
-  isWanted: (conversation: Conversation) => boolean,
+  after: ConversationPosition | undefined,
 ): Promise<Conversations> {
-  const found: Conversation[] = [];
-  let position = after;
-  for (let looked = 0; looked < LOOKED_AT_MAX; looked += LOOKED_AT_ONCE) {
-    const { conversations, next, isUnreadCut } = await read(position);
-    for (const each of conversations.filter(isWanted)) {
-      const last = found.at(-1);
-      if (found.length === limit && last) {
-        const { lastAt: at, number } = last;
-        return { conversations: found, next: { at, number }, isCut: false, isUnreadCut };
-      }
-      found.push(each);
+  const start = after && { at: after.at, id: idOf(after.number) };
+  const numbers = new Map<string, Cursor>();
+  const earlier = new Set<string>();
+  const { isCut, last } = await eachUnread(database, account, start, async ({ id, sender, receivedAt }) => {
+    const number = conversationNumber(sender, region);
+    if (number === null || numbers.has(number) || earlier.has(number)) return true;
+    if (start && (await wasShown(database, account, region, number, start))) {
+      earlier.add(number);
+      return true;
     }
-    if (next === null) return { conversations: found, next, isCut: false, isUnreadCut };
-    position = next;
+    if (numbers.size === limit) return false;
+    numbers.set(number, { at: receivedAt, id });
+    return true;
+  });
+  const rows = await amongOf(database, account, [...numbers.keys()]);
+  const found = new Map<string, Conversation>();
+  for (const each of await conversationsOf(database, account, region, rows)) {
+    found.set(each.number, { ...each, unread: Math.max(each.unread, 1) });
   }
-  return { conversations: found, next: position, isCut: true, isUnreadCut: false };
+  const next = isCut ? last : numbers.size === limit ? ([...numbers.values()].at(-1) ?? null) : null;
+  return {
+    conversations: [...numbers.keys()].flatMap((number) => found.get(number) ?? []),
+    next: last === null ? null : next && { at: next.at, number: next.id.toString() },
+    isCut,
+  };
+}
+
+const amongOf = (queries: Queries, account: AccountKey, numbers: readonly string[]): Promise<sql.ConversationRow[]> =>
+  queries.all(sql.conversationsAmong, { account, numbers: recordsOf(numbers.map((number) => [number])) });
+
+const idOf = (text: string): bigint => (/^-?\d{1,19}$/.test(text) ? BigInt.asIntN(64, BigInt(text)) : FIRST_ID);
+
+/**
+ * Gives the unread messages below a position to `take`, newest first, until it returns false or the
+ * limit is reached. `last` is the last message that was looked at; null if there are no more.
+ */
+async function eachUnread(
+  database: Database,
+  account: AccountKey,
+  start: Cursor | undefined,
+  take: (message: ReceivedMessage) => Promise<boolean>,
+): Promise<{ readonly isCut: boolean; readonly last: Cursor | null }> {
+  let last = start;
+  for (let looked = 0; looked < LOOKED_AT_MAX; looked += LOOKED_AT_ONCE) {
+    const from = last ? cursorBefore(last.at, last.id) : LAST;
+    const messages = await unreadNewest(database, account, LOOKED_AT_ONCE, from);
+    for (const message of messages) {
+      last = { at: message.receivedAt, id: message.id };
+      if (!(await take(message))) return { isCut: false, last };
+    }
+    if (messages.length < LOOKED_AT_ONCE) return { isCut: false, last: null };
+  }
+  return { isCut: true, last: last ?? null };
+}
+
+/** Whether an earlier page has the conversation: it has an unread message from there up. */
+async function wasShown(
+  database: Database,
+  account: AccountKey,
+  region: string | null,
+  number: string,
+  { at, id }: Cursor,
+): Promise<boolean> {
+  for (const token of sameNumber(number, region).ends.map(numberToken)) {
+    const from = { account, token, kind: RECEIVED, at, id, limit: NEWER_MAX } as const;
+    const ids = (await database.all(sql.entriesUp, from)).map(({ item_id }) => item_id);
+    const newer = ids.length === 0 ? [] : await receivedAmong(database, account, ids);
+    if (newer.some(({ sender, read }) => !read && conversationNumber(sender, region) === number)) return true;
+  }
+  return false;
 }
 
 const KINDS = { received: 1, sent: 2, scheduled: SCHEDULED } as const;
@@ -158,7 +257,7 @@ async function entriesOf(
 ): Promise<Position[]> {
   const all: Position[] = [];
   for (const token of tokens) {
-    const rows = await queries.all(sql.entriesBefore, { account, token, ...before, limit });
+    const rows = await queries.all(sql.entriesBefore, { account, token, ...boundsOf(before), limit });
     all.push(...rows.map(({ at, kind, item_id }) => ({ at: Number(at), kind: Number(kind), id: item_id })));
   }
   return all
@@ -166,16 +265,15 @@ async function entriesOf(
     .slice(0, limit);
 }
 
-/** Counts the unread messages of these numbers. */
+/** Counts the unread messages of these numbers, among the newest 1,000. */
 async function unreadBy(
   queries: Queries,
   account: AccountKey,
   region: string | null,
   numbers: readonly string[],
-): Promise<{ counts: ReadonlyMap<string, number>; isCut: boolean }> {
+): Promise<ReadonlyMap<string, number>> {
   const counts = new Map<string, number>();
-  const total = Number((await receivedCounts(queries, account)).unread);
-  if (total === 0) return { counts, isCut: false };
+  if ((await receivedCounts(queries, account)).unread === 0n) return counts;
   const wanted = new Set(numbers);
   const ends = new Set(numbers.map(numberEnd));
   for (const { sender } of await unreadNewest(queries, account, UNREAD_COUNTED_MAX)) {
@@ -185,5 +283,5 @@ async function unreadBy(
     const key = wanted.has(sender) ? sender : numberKey(sender, region);
     counts.set(key, (counts.get(key) ?? 0) + 1);
   }
-  return { counts, isCut: total > UNREAD_COUNTED_MAX };
+  return counts;
 }

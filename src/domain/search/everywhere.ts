@@ -3,8 +3,9 @@ import { LAST } from '../../store/cursor.ts';
 import type { Database } from '../../store/database.ts';
 import { effectiveRegion, findAccount, type StoredAccount } from '../accounts/accounts.ts';
 import { createIndexer, type RegionOf } from './indexer.ts';
+import { isNumber } from './query.ts';
 import * as sql from './search.sql.ts';
-import { type FoundMessage, isNumber, keyOf, load, type Position } from './search.ts';
+import { type FoundMessage, keyOf, load, type Position } from './search.ts';
 import { idToken, numberToken, referenceToken } from './tokens.ts';
 
 /** For operators: finds a number, an id or a reference in all accounts, newest first. */

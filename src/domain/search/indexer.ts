@@ -1,8 +1,10 @@
+import { BoundedMap } from '../../base/bounded-map.ts';
 import { numberEnd, numberKey, sameNumber } from '../../sms/numbers.ts';
 import type { AccountKey } from '../../store/caller.ts';
 import { LAST, LAST_ID } from '../../store/cursor.ts';
 import type { Database, Queries, TransactionQueries } from '../../store/database.ts';
-import { elementsOf, recordsOf } from '../../store/json.ts';
+import { elementsOf } from '../../store/json.ts';
+import { isUndelivered } from '../messages/statuses.ts';
 import * as sql from './search.sql.ts';
 import { CONTACT, type Indexed, type Kind, numberToken, RECEIVED, SCHEDULED, SENT, tokensOf } from './tokens.ts';
 
@@ -14,8 +16,13 @@ import { CONTACT, type Indexed, type Kind, numberToken, RECEIVED, SCHEDULED, SEN
 export type RegionOf = (account: AccountKey) => Promise<string | null>;
 
 const KINDS: readonly Kind[] = [RECEIVED, SENT, SCHEDULED, CONTACT];
-// A batch delays other calls by about 2 ms on SQLite. A million messages take about ten minutes.
-const BATCH = 20;
+/**
+ * Messages of one transaction on SQLite, if no write waits for it. Their entries share pages: with
+ * 20 messages, writing a message's entries takes 95 µs instead of 40.
+ */
+const BATCH_MAX = 200;
+/** A write that waits is let in after so many messages, which take about 2 ms on SQLite. */
+const PIECE = 20;
 const PAUSE_MS = 5;
 /** How many changes a search indexes before it answers: about 25 ms, once for each message. */
 const BEFORE_SEARCH_MAX = 200;
@@ -27,23 +34,38 @@ export const INDEX_EVERY_MS = 2_000;
 export type Indexer = ReturnType<typeof createIndexer>;
 
 export function createIndexer(database: Database, regionOf: RegionOf) {
-  /** Indexes some changes of an account; returns how many. */
-  const indexSome = (account: AccountKey): Promise<number> =>
-    database.transaction(account, (queries) => indexChanges(queries, account, () => regionOf(account), BATCH));
+  /** Indexes some changes of an account. Returns false if that were all. */
+  const indexSome = (account: AccountKey): Promise<boolean> =>
+    inPieces(account, async (queries) => {
+      return (await indexChanges(queries, account, () => regionOf(account), PIECE)) === PIECE;
+    });
+
+  /** The same for a search, which waits for it. Returns how many they were. */
+  const indexBeforeSearch = (account: AccountKey, limit: number): Promise<number> =>
+    database.transaction(account, (queries) => indexChanges(queries, account, () => regionOf(account), limit));
 
   /** Adds older messages of an account to the index. Returns false when all are there. */
   const fillSome = (account: bigint): Promise<boolean> =>
-    database.transaction(account, async (queries) => {
+    inPieces(account, async (queries) => {
       const position = await queries.first(sql.backfill, { account });
       if (!position) return false;
       const kind = Number(position.kind) as Kind;
-      const rows = await queries.all(sql.documentsDown[kind], { account, to: position.to_id, limit: BATCH });
+      const rows = await queries.all(sql.documentsDown[kind], { account, to: position.to_id, limit: PIECE });
       await addAll(queries, account, await regionOf(account), rows.map(documentOf(kind)));
-      const last = rows.length < BATCH ? undefined : rows.at(-1)?.item_id;
+      const last = rows.length < PIECE ? undefined : rows.at(-1)?.item_id;
       if (last !== undefined) await queries.run(sql.moveBackfill, { account, kind, toId: last - 1n });
       else if (kind !== CONTACT) await queries.run(sql.moveBackfill, { account, kind: kind + 1, toId: LAST_ID });
       else await queries.run(sql.endBackfill, { account });
       return true;
+    });
+
+  /** One transaction, which ends soon if a write waits. `work` returns whether more is left. */
+  const inPieces = (account: AccountKey, work: (queries: TransactionQueries) => Promise<boolean>): Promise<boolean> =>
+    database.transaction(account, async (queries) => {
+      for (let done = PIECE; await work(queries); done += PIECE) {
+        if (done >= BATCH_MAX || queries.isAwaited !== false) return true;
+      }
+      return false;
     });
 
   return {
@@ -52,9 +74,8 @@ export function createIndexer(database: Database, regionOf: RegionOf) {
      * messages are still being added to the index: then a search does not see everything.
      */
     async catchUp(account: AccountKey): Promise<boolean> {
-      for (let done = 0; done < BEFORE_SEARCH_MAX; done += BATCH) {
-        if (!(await database.first(sql.anyChange, { account }))) break;
-        if ((await indexSome(account)) < BATCH) break;
+      if (await database.first(sql.anyChange, { account })) {
+        await indexBeforeSearch(account, BEFORE_SEARCH_MAX);
       }
       const left = await database.first(sql.anyChange, { account });
       return left === undefined && (await database.first(sql.backfill, { account })) === undefined;
@@ -63,8 +84,8 @@ export function createIndexer(database: Database, regionOf: RegionOf) {
     /** The same for all accounts, beginning with the one whose id is the lowest. */
     async catchUpEverywhere(): Promise<boolean> {
       let left = await database.first(sql.nextChanged, { after: -1n });
-      for (let done = 0; left && done < BEFORE_SEARCH_MAX; done += BATCH) {
-        await indexSome(left.account_id);
+      for (let rest = BEFORE_SEARCH_MAX; left && rest > 0; ) {
+        rest -= await indexBeforeSearch(left.account_id, rest);
         left = await database.first(sql.nextChanged, { after: -1n });
       }
       return left === undefined && (await database.first(sql.nextBackfill, { after: -1n })) === undefined;
@@ -72,7 +93,7 @@ export function createIndexer(database: Database, regionOf: RegionOf) {
 
     /** Indexes everything that has changed, then what was there before the index. */
     async run(sleep: (ms: number) => Promise<void>, isStopping: () => boolean = () => false): Promise<void> {
-      await eachAccount(sql.nextChanged, async (account) => (await indexSome(account)) > 0);
+      await eachAccount(sql.nextChanged, indexSome);
       await eachAccount(sql.nextBackfill, fillSome);
 
       async function eachAccount(
@@ -107,31 +128,51 @@ export async function indexChanges(
     const rows = await queries.all(sql.changes, { account, kind, limit: limit - done });
     if (rows.length === 0) continue;
     if (region === undefined) region = await regionOf();
-    const ids = rows.map(({ item_id }) => item_id);
-    const gone = rows.flatMap((row) => wasOf(kind, row));
-    for (const each of gone) {
-      for (const token of tokensOf(each)) {
-        await queries.run(sql.removeEntry, { account, token, at: each.at, kind, id: each.id });
-      }
-    }
-    const present = await queries.all(sql.documentsAmong[kind], { account, ids: elementsOf(ids) });
-    await addAll(queries, account, region, present.map(documentOf(kind)));
-    for (const id of ids) await queries.run(sql.removeChange, { account, kind, id });
+    const ids = elementsOf(rows.map(({ item_id }) => item_id));
+    const present = (await queries.all(sql.documentsAmong[kind], { account, ids })).map(documentOf(kind));
+    const before = rows.flatMap((row) => wasOf(kind, row));
+    const gone = await removeBefore(queries, account, before, present);
+    await addAll(queries, account, region, present);
+    await queries.run(sql.removeChanges, { account, kind, ids });
     if (kind === RECEIVED || kind === SENT) await endConversations(queries, account, region, gone);
     done += rows.length;
   }
   return done;
 }
 
+/**
+ * Removes what the index has of these items, except for those that it still finds in the same way.
+ * Returns the removed ones.
+ */
+async function removeBefore(
+  queries: TransactionQueries,
+  account: AccountKey,
+  before: readonly Indexed[],
+  present: readonly Indexed[],
+): Promise<Indexed[]> {
+  const now = new Map(present.map((each) => [each.id, each]));
+  const gone = before.filter((each) => {
+    const own = now.get(each.id);
+    return !own || (['at', 'number', 'text', 'reference'] as const).some((field) => own[field] !== each[field]);
+  });
+  for (const { kind, id, at, ...rest } of gone) {
+    for (const token of tokensOf({ kind, id, at, ...rest })) {
+      await queries.run(sql.removeEntry, { account, token, at, kind, id });
+    }
+  }
+  return gone;
+}
+
 const documentOf =
   (kind: Kind) =>
-  ({ item_id, at, number, text, reference }: sql.DocumentRow): Indexed => ({
+  ({ item_id, at, number, text, reference, status }: sql.DocumentRow): Indexed => ({
     kind,
     id: item_id,
     at: Number(at),
     number,
     text,
     reference,
+    isFailed: status !== null && isUndelivered(status),
   });
 
 const wasOf = (kind: Kind, row: sql.ChangeRow): Indexed[] =>
@@ -145,29 +186,53 @@ const wasOf = (kind: Kind, row: sql.ChangeRow): Indexed[] =>
           number: row.was_number,
           text: row.was_text,
           reference: row.was_reference,
+          isFailed: false,
         },
       ];
 
+/** Reading a number takes 25 µs, and the messages of an account go to the same people again. */
+const keys = new BoundedMap<string, string>(20_000);
+
 /** The number of a conversation; null if nobody can be answered. */
-export const conversationNumber = (number: string | null, region: string | null): string | null =>
-  number === null || number.trim() === '' ? null : numberKey(number, region);
+export function conversationNumber(number: string | null, region: string | null): string | null {
+  if (number === null || number.trim() === '') return null;
+  const written = `${region ?? ''} ${number}`;
+  let key = keys.get(written);
+  if (key === undefined) {
+    key = numberKey(number, region);
+    keys.set(written, key);
+  }
+  return key;
+}
 
 async function addAll(
-  queries: Queries,
+  queries: TransactionQueries,
   account: AccountKey,
   region: string | null,
   documents: readonly Indexed[],
 ): Promise<void> {
-  const rows = documents.flatMap((each) => [...tokensOf(each)].map((token) => [token, each.at, each.kind, each.id]));
-  if (rows.length > 0) await queries.run(sql.addEntries, { account, rows: recordsOf(rows) });
+  const entries = documents.flatMap(({ at, kind, id, ...rest }) =>
+    [...tokensOf({ at, kind, id, ...rest })].map((token) => ({ account, token, at, kind, id })),
+  );
+  if (entries.length > 0) await queries.runAll(sql.addEntry, entries);
   const last = new Map<string, Indexed>();
   for (const each of documents) {
     if (each.kind !== RECEIVED && each.kind !== SENT) continue;
     const number = conversationNumber(each.number, region);
     if (number !== null && !isLater(last.get(number), each)) last.set(number, each);
   }
-  for (const [number, { at, kind, id }] of last)
-    await queries.run(sql.putConversation, { account, number, at, kind, id });
+  await putConversations(queries, account, last);
+}
+
+async function putConversations(
+  queries: TransactionQueries,
+  account: AccountKey,
+  last: ReadonlyMap<string, Indexed>,
+): Promise<void> {
+  const rows = [...last].map(([number, { at, kind, id, isFailed }]) => {
+    return { account, number, at, kind, id, isFailed: isFailed ? 1 : 0 };
+  });
+  if (rows.length > 0) await queries.runAll(sql.putConversation, rows);
 }
 
 const isLater = (one: Indexed | undefined, other: Indexed): boolean =>
@@ -176,7 +241,7 @@ const isLater = (one: Indexed | undefined, other: Indexed): boolean =>
 
 /** A conversation whose last message is gone ends with the one before it, or with nothing. */
 async function endConversations(
-  queries: Queries,
+  queries: TransactionQueries,
   account: AccountKey,
   region: string | null,
   gone: readonly Indexed[],
@@ -187,10 +252,7 @@ async function endConversations(
     if (!row || !gone.some(({ kind, id }) => id === row.last_id && kind === Number(row.last_kind))) continue;
     await queries.run(sql.removeConversation, { account, number });
     const before = await newestOf(queries, account, region, number);
-    if (before) {
-      const { at, kind, id } = before;
-      await queries.run(sql.putConversation, { account, number, at, kind, id });
-    }
+    if (before) await putConversations(queries, account, new Map([[number, before]]));
   }
 }
 
@@ -201,13 +263,18 @@ async function newestOf(
   number: string,
 ): Promise<Indexed | undefined> {
   const { matches } = sameNumber(number, region);
-  const start = { account, token: numberToken(numberEnd(number)), at: LAST.at, kind: 9, id: LAST.id };
-  const rows = await queries.all(sql.entriesBefore, { ...start, limit: LOOKED_AT_MAX });
-  for (const { kind, item_id } of rows) {
-    const known = Number(kind) as Kind;
-    if (known !== RECEIVED && known !== SENT) continue;
-    const [found] = await queries.all(sql.documentsAmong[known], { account, ids: elementsOf([item_id]) });
-    if (found && matches(found.number)) return documentOf(known)(found);
+  const token = numberToken(numberEnd(number));
+  let newest: Indexed | undefined;
+  for (const kind of [RECEIVED, SENT] as const) {
+    const from = { account, token, kind, ...LAST, limit: LOOKED_AT_MAX };
+    for (const { at, item_id } of await queries.all(sql.entriesDown, from)) {
+      if (newest && Number(at) < newest.at) break;
+      const [found] = await queries.all(sql.documentsAmong[kind], { account, ids: elementsOf([item_id]) });
+      if (!found || !matches(found.number)) continue;
+      const document = documentOf(kind)(found);
+      if (!isLater(newest, document)) newest = document;
+      break;
+    }
   }
-  return undefined;
+  return newest;
 }

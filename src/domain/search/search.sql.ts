@@ -17,33 +17,43 @@ export interface DocumentRow {
   number: string | null;
   text: string | null;
   reference: string | null;
+  /** The delivery status of a sent message. */
+  status: string | null;
 }
 
 const none = { affects: 'none' } as const;
 
-/** The newest entries of a token before a position. */
-export const entriesBefore = statement<
-  One & { token: string; at: number; kind: number; id: bigint; limit: number },
-  EntryRow
->(
+/** The last entries of each kind that are read, for one list in the order of time. */
+interface Before {
+  receivedAt: number;
+  receivedId: bigint;
+  sentAt: number;
+  sentId: bigint;
+  scheduledAt: number;
+  scheduledId: bigint;
+}
+const newestOf = (kind: Kind, name: string) =>
+  `select * from (select at, kind, item_id from search_entry
+     where account_id = :account and token = :token and kind = ${kind} and (at, item_id) <= (:${name}At, :${name}Id)
+     order by at desc, item_id desc {limit :limit}) as of_${name}`;
+/** The newest messages with a token from a position on, of each kind at most `limit`. */
+export const entriesBefore = statement<One & Before & { token: string; limit: number }, EntryRow>(
   'search.entriesBefore',
+  [newestOf(RECEIVED, 'received'), newestOf(SENT, 'sent'), newestOf(SCHEDULED, 'scheduled')].join('\n   union all '),
+);
+type KindFrom = Item & { token: string; at: number; limit: number };
+/** Entries of one kind from a position on, newest or oldest first. */
+export const entriesDown = statement<KindFrom, EntryRow>(
+  'search.entriesDown',
   `select at, kind, item_id from search_entry
-   where account_id = :account and token = :token and (at, kind, item_id) < (:at, :kind, :id)
-   order by at desc, kind desc, item_id desc {limit :limit}`,
+   where account_id = :account and token = :token and kind = :kind and (at, item_id) <= (:at, :id)
+   order by at desc, item_id desc {limit :limit}`,
 );
-type SentFrom = One & { token: string; at: number; id: bigint; limit: number };
-/** Entries of sent messages alone, from a position on, newest or oldest first. */
-export const sentEntriesDown = statement<SentFrom, { at: bigint; item_id: bigint }>(
-  'search.sentEntriesDown',
-  `select at, item_id from search_entry
-   where account_id = :account and token = :token and kind = ${SENT} and (at, kind, item_id) <= (:at, ${SENT}, :id)
-   order by at desc, kind desc, item_id desc {limit :limit}`,
-);
-export const sentEntriesUp = statement<SentFrom, { at: bigint; item_id: bigint }>(
-  'search.sentEntriesUp',
-  `select at, item_id from search_entry
-   where account_id = :account and token = :token and kind = ${SENT} and (at, kind, item_id) >= (:at, ${SENT}, :id)
-   order by at, kind, item_id {limit :limit}`,
+export const entriesUp = statement<KindFrom, EntryRow>(
+  'search.entriesUp',
+  `select at, kind, item_id from search_entry
+   where account_id = :account and token = :token and kind = :kind and (at, item_id) >= (:at, :id)
+   order by at, item_id {limit :limit}`,
 );
 /** The next word in the order of words; `to` is where the words with a beginning end. */
 export const nextToken = statement<One & { after: string; to: string }, { token: string }>(
@@ -52,10 +62,14 @@ export const nextToken = statement<One & { after: string; to: string }, { token:
    order by token {limit 1}`,
 );
 /** Counts up to a limit, to find the rarest of several words. */
-export const countEntries = statement<One & { token: string; limit: number }, { total: bigint }>(
+export const countEntries = statement<
+  One & { token: string; first: Kind; last: Kind; limit: number },
+  { total: bigint }
+>(
   'search.countEntries',
-  `select count(*) as total from (select 1 from search_entry where account_id = :account and token = :token
-   order by at {limit :limit}) as counted`,
+  `select count(*) as total from (select 1 from search_entry
+   where account_id = :account and token = :token and kind >= :first and kind <= :last
+   order by kind {limit :limit}) as counted`,
 );
 /** For operators: numbers, references and ids of all accounts. */
 export const entriesEverywhere = statement<
@@ -68,19 +82,17 @@ export const entriesEverywhere = statement<
    order by at desc, account_id desc, kind desc, item_id desc {limit :limit}`,
 );
 
-/** `rows` are records of token, time, kind and id. */
-export const addEntries = statement<One & { rows: string }>(
-  'search.addEntries',
-  `insert into search_entry (account_id, token, at, kind, item_id)
-   select :account, added.token, added.at, added.kind, added.item_id
-   from {records :rows token text, at bigint, kind bigint, item_id bigint} as added
-   where true on conflict (account_id, token, at, kind, item_id) do nothing`,
+type Entry = Item & { token: string; at: number };
+export const addEntry = statement<Entry>(
+  'search.addEntry',
+  `insert into search_entry (account_id, token, kind, at, item_id) values (:account, :token, :kind, :at, :id)
+   on conflict (account_id, token, kind, at, item_id) do nothing`,
   none,
 );
-export const removeEntry = statement<Item & { token: string; at: number }>(
+export const removeEntry = statement<Entry>(
   'search.removeEntry',
   `delete from search_entry
-   where account_id = :account and token = :token and at = :at and kind = :kind and item_id = :id`,
+   where account_id = :account and token = :token and kind = :kind and at = :at and item_id = :id`,
   none,
 );
 
@@ -98,9 +110,9 @@ export const changes = statement<One & { kind: Kind; limit: number }, ChangeRow>
   `select kind, item_id, was_at, was_number, was_text, was_reference from search_change
    where account_id = :account and kind = :kind order by item_id desc {limit :limit}`,
 );
-export const removeChange = statement<Item>(
-  'search.removeChange',
-  'delete from search_change where account_id = :account and kind = :kind and item_id = :id',
+export const removeChanges = statement<One & { kind: Kind; ids: string }>(
+  'search.removeChanges',
+  'delete from search_change where account_id = :account and kind = :kind and item_id {among :ids}',
   none,
 );
 export const anyChange = statement<One, { item_id: bigint }>(
@@ -138,23 +150,23 @@ interface Source {
 }
 const SOURCES: Readonly<Record<Kind, Source>> = {
   [RECEIVED]: {
-    columns: 'message_id as item_id, received_at as at, sender as number, text, null as reference',
+    columns: 'message_id as item_id, received_at as at, sender as number, text, null as reference, null as status',
     table: 'received',
     id: 'message_id',
   },
   [SENT]: {
-    columns: 'message_id as item_id, sent_at as at, recipient as number, text, reference',
+    columns: 'message_id as item_id, sent_at as at, recipient as number, text, reference, status',
     table: 'sent',
     id: 'message_id',
   },
   [SCHEDULED]: {
-    columns: 'message_id as item_id, scheduled_at as at, recipient as number, text, reference',
+    columns: 'message_id as item_id, scheduled_at as at, recipient as number, text, reference, null as status',
     table: 'scheduled',
     id: 'message_id',
   },
   [CONTACT]: {
     columns:
-      "contact_id as item_id, 0 as at, mobile as number, coalesce(name, '') || ' ' || coalesce(surname, '') as text, null as reference",
+      "contact_id as item_id, 0 as at, mobile as number, coalesce(name, '') || ' ' || coalesce(surname, '') as text, null as reference, null as status",
     table: 'contact',
     id: 'contact_id',
   },
@@ -192,22 +204,39 @@ export interface ConversationRow {
   last_at: bigint;
   last_kind: bigint;
   last_id: bigint;
+  is_failed: bigint;
 }
+type ConversationPage = One & { at: number; number: string; limit: number };
+const conversationsOf = (name: string, condition: string) =>
+  statement<ConversationPage, ConversationRow>(
+    `search.${name}`,
+    `select number, last_at, last_kind, last_id, is_failed from conversation
+   where account_id = :account${condition} and (last_at, number) < (:at, :number) order by last_at desc, number desc {limit :limit}`,
+  );
 /** The newest conversations before a position. */
-export const conversationsBefore = statement<One & { at: number; number: string; limit: number }, ConversationRow>(
-  'search.conversationsBefore',
-  `select number, last_at, last_kind, last_id from conversation
-   where account_id = :account and (last_at, number) < (:at, :number) order by last_at desc, number desc {limit :limit}`,
-);
+export const conversationsBefore = conversationsOf('conversationsBefore', '');
+/** Those that end with a received message, and those that end with one that did not arrive. */
+export const unansweredBefore = conversationsOf('unansweredBefore', ` and last_kind = ${RECEIVED}`);
+export const failedBefore = conversationsOf('failedBefore', ' and is_failed = 1');
 export const conversation = statement<One & { number: string }, ConversationRow>(
   'search.conversation',
-  'select number, last_at, last_kind, last_id from conversation where account_id = :account and number = :number',
+  'select number, last_at, last_kind, last_id, is_failed from conversation where account_id = :account and number = :number',
+);
+/** `numbers` are records of one number each. */
+export const conversationsAmong = statement<One & { numbers: string }, ConversationRow>(
+  'search.conversationsAmong',
+  `select number, last_at, last_kind, last_id, is_failed from conversation where account_id = :account
+   and number in (select number from {records :numbers number text} as given)`,
 );
 /** A message that is older than the last one changes nothing. */
-export const putConversation = statement<One & { number: string; at: number; kind: number; id: bigint }>(
+export const putConversation = statement<
+  One & { number: string; at: number; kind: number; id: bigint; isFailed: number }
+>(
   'search.putConversation',
-  `insert into conversation (account_id, number, last_at, last_kind, last_id) values (:account, :number, :at, :kind, :id)
-   on conflict (account_id, number) do update set last_at = excluded.last_at, last_kind = excluded.last_kind, last_id = excluded.last_id
+  `insert into conversation (account_id, number, last_at, last_kind, last_id, is_failed)
+   values (:account, :number, :at, :kind, :id, :isFailed)
+   on conflict (account_id, number) do update set last_at = excluded.last_at, last_kind = excluded.last_kind,
+     last_id = excluded.last_id, is_failed = excluded.is_failed
    where (excluded.last_at, excluded.last_kind, excluded.last_id) >= (conversation.last_at, conversation.last_kind, conversation.last_id)`,
   none,
 );

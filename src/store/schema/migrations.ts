@@ -19,7 +19,14 @@ import {
 import { answersOfTokens, operatorTables } from './operator.ts';
 import { receivingTables, replyWordColumns } from './receiving.ts';
 import { resourceTables } from './resources.ts';
-import { postgresSearch, searchTables, sqliteSearch } from './search.ts';
+import {
+  postgresSearch,
+  postgresSearchByKind,
+  searchByKind,
+  searchTables,
+  sqliteSearch,
+  sqliteSearchByKind,
+} from './search.ts';
 import { draftTable, optOutColumns, postgresSending, sendingTables, sqliteSending } from './sending.ts';
 import { signInTables, userIdUseTable } from './sign-in.ts';
 import { postgresTriggers, sqliteTriggers, tallyTables } from './tally.ts';
@@ -285,6 +292,12 @@ export const migrations: readonly Migration[] = [
     `,
   },
   { version: 43, name: 'what carriers are asked after a restore', sql: carrierQueryTable },
+  {
+    version: 44,
+    name: 'search by kind, unanswered and failed conversations',
+    sql: searchByKind,
+    own: { sqlite: sqliteSearchByKind, postgres: postgresSearchByKind },
+  },
 ];
 
 /**

@@ -2,7 +2,7 @@
  * search_entry: which messages and contacts have a word, a number, a reference or an id. The index
  * is filled behind the write (domain/search/indexer.ts), so that no call of the contract waits for
  * it. What begins with a character below `0` (numbers, references, ids) is looked up by operators
- * over all accounts, so it has an index of its own.
+ * over all accounts, so it has an index of its own. Step 44 makes the table anew, see below.
  *
  * search_change: rows that differ from the index. `was_…` is what the index has of the row; without
  * `was_at` it has nothing. Triggers add at most one row for each message or contact, in the
@@ -161,4 +161,63 @@ export const postgresSearch = `
     'delete on account for each row',
     'delete from search_change where account_id = old.account_id;',
   )}
+`;
+
+/** Statuses of messages that may have reached nobody, as in domain/messages/statuses.ts. */
+const UNDELIVERED = "('EXPIRED', 'DELETED', 'UNDELIVERABLE', 'REJECTED', 'UNKNOWN')";
+
+/**
+ * Entries in the order of their kinds, so that a search in received messages alone reads no others.
+ * Messages are added to the new table while the service runs. It has no foreign key: PostgreSQL
+ * would look up the account for each of the dozen entries of a message. A trigger deletes its rows
+ * with their account.
+ *
+ * Conversations that end with a received message, and those that end with one that did not arrive,
+ * have indexes of their own, and so have sent messages that did not arrive.
+ */
+export const searchByKind = `
+  drop table search_entry;
+  create table search_entry (
+    account_id bigint not null,
+    token text {binary} not null,
+    kind bigint not null,
+    at bigint not null,
+    item_id bigint not null,
+    primary key (account_id, token, kind, at, item_id)
+  ) {clustered};
+  create index search_entry_everywhere on search_entry (token, at, account_id, kind, item_id) where token < '0';
+  alter table conversation add column is_failed bigint not null default 0;
+  create index conversation_unanswered on conversation (account_id, last_at, number) where last_kind = 1;
+  create index conversation_failed on conversation (account_id, last_at, number) where is_failed = 1;
+  create index sent_undelivered on sent (account_id, sent_at, message_id) where status in ${UNDELIVERED};
+  delete from search_backfill;
+  insert into search_backfill (account_id, kind, to_id) select account_id, 1, 9223372036854775807 from account;
+`;
+
+const SENT = SOURCES[1] as Source;
+const isUndelivered = (row: string): string => `${row}.status in ${UNDELIVERED}`;
+const DELETE_OF_ACCOUNT = ['search_change', 'search_entry']
+  .map((table) => `delete from ${table} where account_id = old.account_id;`)
+  .join(' ');
+
+/** A message that has arrived or failed is noted, because its conversation may end with it. */
+export const sqliteSearchByKind = `
+  drop trigger search_sent_update;
+  create trigger search_sent_update after update of ${SENT.columns.join(', ')}, status on sent
+    when ${SENT.columns.map((column) => `old.${column} is not new.${column}`).join(' or ')}
+      or (${isUndelivered('old')}) <> (${isUndelivered('new')}) begin
+    ${WAS} values (${wasOf(SENT, 'old')}) ${KEPT};
+  end;
+  drop trigger search_account_delete;
+  create trigger search_account_delete after delete on account begin ${DELETE_OF_ACCOUNT} end;
+`;
+
+export const postgresSearchByKind = `
+  drop trigger search_sent_update on sent;
+  create trigger search_sent_update after update of ${SENT.columns.join(', ')}, status on sent for each row
+    when ((${SENT.columns.map((column) => `old.${column}`).join(', ')}, ${isUndelivered('old')}) is distinct from
+      (${SENT.columns.map((column) => `new.${column}`).join(', ')}, ${isUndelivered('new')}))
+    execute function search_sent_update();
+  create or replace function search_account_delete() returns trigger language plpgsql as
+    $$ begin ${DELETE_OF_ACCOUNT} return null; end $$;
 `;

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
+import type { ConversationPosition } from '../../../src/domain/search/conversations.ts';
 import { createIndexer } from '../../../src/domain/search/indexer.ts';
 import { domainOf } from '../../../src/operator/domain.ts';
+import { cursorBefore, FIRST, LAST } from '../../../src/store/cursor.ts';
 import { openActions } from '../../support/actions.ts';
 import { type Engine, onEveryEngine } from '../../support/engines.ts';
 import { sql } from '../../support/opened-database.ts';
@@ -234,6 +236,100 @@ onEveryEngine('search', (engine) => {
       ['+27825550202', 'somebody else', 1],
       ['+27825550201', 'answer', 1],
     ]);
+  });
+
+  test('a list of one kind reads only that kind, in both orders and from any position', async (t) => {
+    const { id, domain, received, sent, contact, clock, of } = await practice(engine, t);
+    for (let number = 1; number <= 5; number += 1) {
+      clock.now += 1_000;
+      await received('+27825550201', `question ${number} about tuesday`);
+    }
+    for (let number = 1; number <= 40; number += 1)
+      await sent('+27825550202', `tuesday reminder ${number}`, `R-${number}`);
+    await contact('Tuesday', 'Weld', '0825550209');
+    const at = new Date(clock.now + 86_400_000).toISOString();
+    await of('practice', 'message send', { body: { recipients: ['+27825550203'], text: 'tuesday', sendAt: at } });
+    assert.equal(await domain.search.isComplete(id), true);
+    const inbox = await domain.search.received(id, 'tues');
+    const first = await inbox.read('newest', LAST, 3);
+    assert.deepEqual(
+      first.rows.map(({ text }) => text),
+      [5, 4, 3].map((number) => `question ${number} about tuesday`),
+    );
+    const { at: lastAt, id: lastId } = first.last ?? assert.fail('there is more');
+    const rest = await inbox.read('newest', cursorBefore(lastAt, lastId), 3);
+    assert.deepEqual([rest.rows.map(({ text }) => text?.[9]), rest.last], [['2', '1'], null]);
+    const oldest = await inbox.read('oldest', FIRST, 2);
+    assert.deepEqual(
+      oldest.rows.map(({ text }) => text?.[9]),
+      ['1', '2'],
+    );
+    assert.equal((await (await domain.search.sent(id, 'tuesday')).read('newest', LAST, 100)).rows.length, 40);
+    assert.equal((await (await domain.search.sent(id, 'R-7')).read('newest', LAST, 100)).rows[0]?.reference, 'R-7');
+    assert.equal((await (await domain.search.sent(id, '082 555 0202')).read('newest', LAST, 9)).rows.length, 9);
+    assert.equal((await (await domain.search.scheduled(id, 'tuesday')).read('oldest', FIRST, 9)).rows.length, 1);
+    const people = await (await domain.search.contactsWith(id, 'weld tues')).read('oldest', FIRST, 9);
+    assert.deepEqual(
+      people.rows.map(({ surname }) => surname),
+      ['Weld'],
+    );
+    assert.deepEqual((await (await domain.search.received(id, '...')).read('newest', LAST, 9)).rows, []);
+  });
+
+  test('a conversation is failed while its last message did not arrive, and unanswered while it was received', async (t) => {
+    const { id, domain, of, received, sent, clock, database } = await practice(engine, t);
+    const shown = async (which: 'failed' | 'unanswered') => {
+      assert.equal(await domain.search.isComplete(id), true);
+      return (await domain.conversations.list(id, 50, undefined, which)).conversations.map(({ number }) => number);
+    };
+    const status = (message: string, to: string) =>
+      of('practice', 'message status', { params: { id: message }, body: { status: to } });
+    const { id: first } = await sent('+27825550201', 'one');
+    const { id: other } = await sent('+27825550202', 'two');
+    assert.deepEqual(await shown('failed'), []);
+    await status(first, 'UNKNOWN');
+    await status(other, 'DELIVERED');
+    assert.deepEqual(await shown('failed'), ['+27825550201']);
+    await status(first, 'DELIVERED');
+    assert.deepEqual(await shown('failed'), [], 'a late receipt says that it arrived');
+    clock.now += 1_000;
+    const { id: third } = await sent('0825550201', 'three');
+    await status(third, 'UNDELIVERABLE');
+    assert.deepEqual(await shown('failed'), ['+27825550201']);
+    const { rows } = await (await domain.search.sent(id, 'three')).read('newest', LAST, 9);
+    assert.equal(rows.length, 1, 'a new status leaves the entries as they are');
+    clock.now += 1_000;
+    const { id: reply } = await received('+27825550201', 'hello?');
+    assert.deepEqual([await shown('failed'), await shown('unanswered')], [[], ['+27825550201']]);
+    await of('practice', 'inbox remove', { params: { id: reply } });
+    assert.deepEqual([await shown('failed'), await shown('unanswered')], [['+27825550201'], []]);
+    assert.deepEqual(await database.all(changes, {}), []);
+  });
+
+  test('unread conversations come in pages without gaps and repetitions, whatever their other messages are', async (t) => {
+    const { id, domain, of, received, sent, clock } = await practice(engine, t);
+    for (let round = 1; round <= 2; round += 1) {
+      for (let number = 0; number < 7; number += 1) {
+        clock.now += number % 2; // some come at the same moment
+        await received(number % 2 === 0 ? `+2782555020${number}` : `082 555 020${number}`, `round ${round}`);
+      }
+    }
+    clock.now += 1_000;
+    await sent('+27825550200', 'answered, and still unread');
+    const { id: read } = await received('+27825550209', 'already read');
+    await of('practice', 'inbox mark', { params: { id: read }, body: { read: true } });
+    assert.equal(await domain.search.isComplete(id), true);
+    const seen: string[] = [];
+    for (let after: ConversationPosition | undefined, pages = 0; pages < 9; pages += 1) {
+      const { conversations, next } = await domain.conversations.list(id, 2, after, 'unread');
+      for (const { number, unread } of conversations) seen.push(`${number} ${unread}`);
+      if (next === null) break;
+      after = next;
+    }
+    assert.deepEqual(
+      seen,
+      [6, 5, 4, 3, 2, 1, 0].map((number) => `+2782555020${number} 2`),
+    );
   });
 
   test('a deleted account leaves nothing in the index', async (t) => {

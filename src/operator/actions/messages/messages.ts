@@ -3,7 +3,7 @@ import { badField, notFound, Problem } from '../../../base/problem.ts';
 import type { ScheduledMessage, ScheduledRecord } from '../../../domain/messages/scheduled.ts';
 import type { SentMessage, SentRecord } from '../../../domain/messages/sent.ts';
 import { DELIVERY_STATUSES } from '../../../domain/messages/statuses.ts';
-import { isWantedSent } from '../../../domain/search/search.ts';
+import { isWantedSent } from '../../../domain/search/of-kind.ts';
 import { type AccountServices, type Action, accountAction, accountListAction, type Page } from '../../action.ts';
 import { mayRead } from '../../actor.ts';
 import { domainOf } from '../../domain.ts';
@@ -146,6 +146,7 @@ async function sentPage(services: AccountServices, query: Filters, page: Message
   const cursorOf = ({ sentAt, id }: SentMessage) => ({ at: sentAt, id });
   // The index finds a message among millions; where it is not complete yet, the list is read.
   const isIndexed = (reference ?? recipient) !== undefined && (await search.isComplete(account));
+  const found = isIndexed ? await search.sentWith(account, wanted) : null;
   const fits = isWantedSent(wanted, await region(account));
   const isFiltered = (reference ?? recipient ?? status) !== undefined;
   const isWanted = isFiltered
@@ -160,9 +161,7 @@ async function sentPage(services: AccountServices, query: Filters, page: Message
       cursorOf,
       isWanted,
       read: async (from, limit) =>
-        isIndexed
-          ? search.sentWith(account, wanted, by, from, limit)
-          : rowsOf(await sent.from(account, by, from, limit), limit, cursorOf),
+        found ? found.read(by, from, limit) : rowsOf(await sent.from(account, by, from, limit), limit, cursorOf),
     },
     shownSent,
   );
