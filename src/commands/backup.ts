@@ -48,7 +48,8 @@ export async function runBackupList(config: Config, { from, json }: BackupFlags)
   const { tell, end } = createTeller(json === true);
   const backups: object[] = [];
   for (const { generation, segments, isWhole, startedAt } of chains) {
-    const usable = segments.filter(({ isComplete }) => isComplete);
+    const missing = segments.findIndex(({ number }, index) => number !== index + 1);
+    const usable = segments.slice(0, missing < 0 ? undefined : missing).filter(({ isComplete }) => isComplete);
     const [first, last] = [usable.at(0), usable.at(-1)];
     const reach = first && last ? `${timeOf(first.at)} to ${timeOf(last.at)}` : `${timeOf(startedAt)}, not complete`;
     const isComplete = isWhole && last !== undefined;
@@ -62,10 +63,11 @@ export async function runBackupList(config: Config, { from, json }: BackupFlags)
     });
     tell(
       {},
-      `${isWhole ? reach : `${timeOf(startedAt)}, not complete`}  ${counted(segments.length, 'segment')}  generation ${generation}`,
+      `${isWhole ? reach : `${timeOf(startedAt)}, not complete`}  ${counted(segments.length, 'segment')}  generation ${generation}${missing < 0 ? '' : `  segment ${missing + 1} is missing`}`,
     );
   }
-  if (chains.length === 0) tell({}, `There is no backup in ${target.name}.`);
+  if (target.exists?.() === false) tell({}, `There is no backup: ${target.name} does not exist.`);
+  else if (chains.length === 0) tell({}, `There is no backup in ${target.name}.`);
   tell({ target: target.name, backups });
   end();
   const path = sqlitePath(config);
@@ -173,7 +175,7 @@ export async function runFollow(
   };
   do {
     try {
-      const { at } = await follow();
+      const { at } = await told(follow, path);
       const { name: target } = source.target;
       const line = json ? JSON.stringify({ target, to: timeOf(at) }) : `Follows ${target}, up to ${timeOf(at)}.`;
       if (said !== 'follows') print(line);

@@ -12,6 +12,7 @@ import { type Config, configLines } from '../config/settings.ts';
 import type { Discrepancy } from '../domain/accounts/ledger.ts';
 import { createOutboundRoutes, routeNotes } from '../domain/outbound/routes.ts';
 import { readUnconnected, unconnectedFault } from '../domain/queue/counts.ts';
+import { told } from '../serve/backup/recover.ts';
 import type { Services } from '../serve/compose/services.ts';
 import { exportAccounts } from '../transfer/export.ts';
 import { type ImportResult, importFile } from '../transfer/import.ts';
@@ -85,7 +86,7 @@ export async function runBackup(
   { force, json }: { readonly force?: true; readonly json?: true },
 ): Promise<void> {
   refuseDatabase(path, sqlitePath(config));
-  await writeWhole(path, { force: force === true }, (temporary) => services.backup(temporary));
+  await told(() => writeWhole(path, { force: force === true }, (temporary) => services.backup(temporary)), path);
   print(json ? JSON.stringify({ file: path }) : `Wrote ${path}.`);
 }
 
@@ -177,11 +178,11 @@ async function checkLedger({ ledger }: Services): Promise<Finding> {
   return {
     faults: wrong === 0 ? [] : [`The credits of ${counted(wrong, 'account')} do not add up.`],
     lines: [`Ledger: ${counted(accounts, 'account')} checked, ${sums}`],
-    remarks: discrepancies.map(told),
+    remarks: discrepancies.map(sentenceOf),
   };
 }
 
-function told({ username, side, stored, counted }: Discrepancy): string {
+function sentenceOf({ username, side, stored, counted }: Discrepancy): string {
   if (side === 'messages') return `${username}: ${stored} credits are held, and scheduled messages hold ${counted}`;
   if (stored === counted) return `${username}: there is no row in the ledger`;
   return `${username}: ${side} credits are ${stored}, and their movements add up to ${counted}`;

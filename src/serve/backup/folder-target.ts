@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { randomBytes } from '../../base/random.ts';
@@ -17,9 +18,18 @@ export function folderTarget(folder: string): BackupTarget {
     });
   };
 
+  /** On a disk that is read-only, a recursive mkdir of Node says that something is missing. */
   async function makeFolder(path: string): Promise<void> {
     if (made.has(path)) return;
-    await mkdir(path, { recursive: true, mode: 0o700 });
+    try {
+      await mkdir(path, { mode: 0o700 });
+    } catch (thrown) {
+      const { code } = thrown as NodeJS.ErrnoException;
+      if (code === 'ENOENT' && dirname(path) !== path) {
+        await makeFolder(dirname(path));
+        await mkdir(path, { mode: 0o700 });
+      } else if (code !== 'EEXIST') throw thrown;
+    }
     made.add(path);
   }
 
@@ -39,6 +49,7 @@ export function folderTarget(folder: string): BackupTarget {
 
   return {
     name,
+    exists: () => existsSync(folder),
     async put(key, content) {
       const path = join(folder, key);
       const partial = `${path}.${randomBytes(4).toString('hex')}${PARTIAL}`;

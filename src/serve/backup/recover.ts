@@ -30,7 +30,7 @@ export async function told<T>(work: () => Promise<T>, path?: string): Promise<T>
     if (!isDiskFull(thrown)) throw thrown;
     const where = path === undefined ? 'The disk' : `The disk of ${path}`;
     throw new Problem('bad-argument', `${where} is full. Nothing was changed. Make room there, and try again.`, {
-      cause: thrown,
+      cause: thrown instanceof Problem ? thrown.cause : thrown,
     });
   }
 }

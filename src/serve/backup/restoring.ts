@@ -32,6 +32,7 @@ const timeOf = (at: number): string => new Date(at).toISOString();
 /** The newest moment of the newest generation, or the last one that is not after `at`. */
 export async function chooseRestorePoint(target: BackupTarget, at: number | null): Promise<RestorePoint> {
   const chains = (await listChains(target)).filter(({ isWhole }) => isWhole);
+  if (target.exists?.() === false) throw new TargetProblem(`There is no backup: ${target.name} does not exist.`);
   if (chains.length === 0) throw new TargetProblem(`There is no complete backup in ${target.name}.`);
   const points = chains.flatMap((chain): RestorePoint[] => {
     const last = chain.segments.findLast((each) => each.isComplete && (at === null || each.at <= at));

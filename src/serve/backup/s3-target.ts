@@ -29,6 +29,8 @@ export interface S3Dependencies {
 }
 
 const TRIES = 4;
+/** Of a store that does not answer at all, so that a command says so in about a minute. */
+const SILENT_TRIES = 2;
 const PAUSE_MS = 250;
 const PAUSE_MAX_MS = 4_000;
 /** The time for an answer. Every 64 kB of an object add a second: 8 MB may take 2.5 minutes. */
@@ -37,6 +39,9 @@ const BYTES_PER_SECOND_MIN = 65_536;
 /** More than an object has: a part or a segment has 8 MB before it is compressed. */
 const OBJECT_BYTES_MAX = 16 * 1024 * 1024;
 const ANSWER_BYTES_MAX = 4 * 1024 * 1024;
+/** What they mostly have, for the time of an answer. */
+const PART_BYTES = 8 * 1024 * 1024;
+const PAGE_BYTES = 1024 * 1024;
 /** Two million objects: twelve days of two segments a second. */
 const PAGES_MAX = 2_000;
 const XML_LIMITS = {
@@ -61,7 +66,8 @@ export function s3Target(settings: S3Settings, { clock, signal }: S3Dependencies
   const told = (what: string, outcome: HttpOutcome) => problemOf(`${what} in ${name}`, outcome, settings, clock.now());
 
   function send(method: HttpCall['method'], url: URL, body: Buffer, answerBytesMax: number): Promise<HttpOutcome> {
-    const bytes = Math.max(body.length, method === 'GET' ? answerBytesMax : 0);
+    const usual = answerBytesMax === OBJECT_BYTES_MAX ? PART_BYTES : PAGE_BYTES;
+    const bytes = Math.max(body.length, method === 'GET' ? usual : 0);
     const stop = signal?.();
     return callHttp(clock, peerOf(url), {
       method,
@@ -84,7 +90,9 @@ export function s3Target(settings: S3Settings, { clock, signal }: S3Dependencies
     for (let attempt = 1; ; attempt++) {
       const outcome = await send(method, url, body, answerBytesMax);
       if (outcome.kind === 'answered' && outcome.status >= 200 && outcome.status < 300) return outcome;
-      const isFinal = attempt >= TRIES || signal?.()?.aborted === true || !mayWorkLater(outcome);
+      const isSilent = outcome.kind !== 'answered' && outcome.reason === 'no answer in time';
+      const isFinal =
+        attempt >= (isSilent ? SILENT_TRIES : TRIES) || signal?.()?.aborted === true || !mayWorkLater(outcome);
       if (isFinal) throw told(what, outcome);
       await clock.sleep(spread(backOffMs(attempt, PAUSE_MS, PAUSE_MAX_MS), clock.random), signal?.());
     }

@@ -225,7 +225,19 @@ export function createShipper(settings: ShipperSettings) {
   async function lookForOthers(): Promise<void> {
     const now = clock.now();
     isSuperseded = (await standingOf(target, { path, generation, now })) === 'superseded';
+    if (chain && !isSuperseded) await requireSnapshot(chain);
     lookedAt = now;
+  }
+
+  /** Somebody may have emptied or replaced the target, or its disk is not mounted any more. */
+  async function requireSnapshot({ name }: OpenChain): Promise<void> {
+    try {
+      await target.get(manifestKey(name));
+    } catch (thrown) {
+      if (!(thrown instanceof TargetProblem && thrown.isMissing)) throw thrown;
+      [chain, coveredTo, snapshotAt] = [null, null, null];
+      throw new TargetProblem(`The snapshot is not in ${target.name} any more. A new one is begun.`, { cause: thrown });
+    }
   }
 
   return {
@@ -240,12 +252,13 @@ export function createShipper(settings: ShipperSettings) {
         release();
       } catch (thrown) {
         if (isTooLong()) giveUp();
+        if (thrown instanceof TargetProblem && thrown.isMissing) lookedAt = Number.NEGATIVE_INFINITY;
         throw thrown;
       }
     },
     /** Begins a chain of its own now. */
     async snapshot(): Promise<void> {
-      await lookForOthers();
+      if (isTimeToLook()) await lookForOthers();
       if (isSuperseded) throw new TargetProblem(SUPERSEDED);
       await snapshot(false);
     },

@@ -5,6 +5,8 @@
 export interface BackupTarget {
   /** For people, without secrets. */
   readonly name: string;
+  /** False for a folder that does not exist; absent where nobody can tell. */
+  readonly exists?: () => boolean;
   /** The object is complete or absent, also if the process dies meanwhile. */
   put(key: string, content: Buffer): Promise<void>;
   /** Throws TargetProblem if there is no such object. */

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { rmSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { systemClock } from '../../../src/base/clock.ts';
 import { listChains } from '../../../src/serve/backup/chain.ts';
@@ -81,5 +82,28 @@ describe('chains of a backup', () => {
       await ticking;
       clock.at += 86_400_000;
     }
+  });
+
+  test('a target that was emptied, or whose disk is not mounted any more, gets a new snapshot, and is not said to have one before', async (t) => {
+    const { insert, tick, plain, shipper, restore, content, clock } = scene(t);
+    insert();
+    await tick();
+    for (const key of await plain.list('')) await plain.remove(key);
+    insert();
+    await tick(); // the folders are still there
+    clock.at += 60_000;
+    await assert.rejects(
+      tick(),
+      /^TargetProblem: The snapshot is not in the folder .*target any more\. A new one is begun\.$/,
+    );
+    assert.deepEqual(shipper.state(), { coveredTo: null, snapshotAt: null, isSuperseded: false });
+    await tick();
+    assert.equal(await restore(), content());
+    rmSync(plain.name.replace('the folder ', ''), { recursive: true });
+    insert();
+    await assert.rejects(tick(), /the file is missing/);
+    await assert.rejects(tick(), /A new one is begun/);
+    await tick();
+    assert.equal(await restore(), content());
   });
 });
