@@ -9,7 +9,7 @@ import { readConfig } from '../../src/config/settings.ts';
 import { createPollBatches } from '../../src/http/poll-batch.ts';
 import { listen } from '../../src/http/server.ts';
 import { onOneEngine } from '../support/engines.ts';
-import { createCaller, startProgram } from '../support/program.ts';
+import { createCaller, startProgram, until } from '../support/program.ts';
 import { ACME } from '../support/service.ts';
 import { openConnection } from '../support/socket.ts';
 
@@ -68,7 +68,7 @@ async function start(t: TestContext) {
     return server.close();
   });
   const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: h\r\n\r\n`;
-  return { seen, socket: () => sockets[0] as Socket, client, get, finish: () => finish(answer) };
+  return { seen, socket: () => sockets[0], client, get, finish: () => finish(answer) };
 }
 
 describe('Request.pollId', () => {
@@ -98,17 +98,19 @@ describe('Request.pollId', () => {
     await client.send(get('/first')); // from then on there is a socket
     await client.receive();
     // As libuv does after a chunk of 64 KiB: it reads again before it polls again.
-    for (const path of ['/full', '/behind']) socket().emit('data', Buffer.from(get(path)));
+    for (const path of ['/full', '/behind']) socket()?.emit('data', Buffer.from(get(path)));
     for (const _ of [1, 2]) await client.receive();
     assert.equal(typeof seen['/full'], 'number');
     assert.equal(seen['/behind'], undefined);
   });
 
   test('Request.pollId is undefined for requests that were sent while another one was handled', async (t) => {
-    const { seen, client, get, finish } = await start(t);
+    const { seen, socket, client, get, finish } = await start(t);
     await client.send(get('/slow'));
     await client.send(get('/ahead')); // after this nothing more is taken
     await client.send(get('/held'));
+    const sent = ['/slow', '/ahead', '/held'].map(get).join('').length;
+    await until('the server has read them', () => socket()?.bytesRead === sent);
     finish();
     for (const _ of [1, 2, 3]) await client.receive();
     await client.send(get('/last'));
