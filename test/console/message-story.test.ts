@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { newAttemptId } from '../../src/carriers/submissions.ts';
+import { stepsOf } from '../../src/console/messages/message-story.ts';
 import { createClaiming } from '../../src/domain/sending/claim.ts';
 import { createSettling, type Outcome } from '../../src/domain/sending/settle.ts';
 import { act, type ConsoleClient, signedIn } from '../support/console-client.ts';
@@ -98,4 +99,47 @@ onEveryEngine('the story of a message', (engine) => {
     assert.match(said, /nobody knows whether it has the message\. .* decide at 15 Nov 2026, 12:15:00/);
     assert.match(said, /Attempt 1: no answer, so its outcome is unknown/);
   });
+});
+
+test('states of many parts that say the same are one step with their number and the sum of their credits', () => {
+  const movement = (id: bigint) =>
+    ({
+      id,
+      kind: 'capture',
+      amount: 1n,
+      from: 'held',
+      to: 'used',
+      at: 1,
+      messageId: 1n,
+      reason: null,
+      reference: null,
+    }) as const;
+  const state = (status: string, text: string | null, id: bigint) =>
+    ({
+      kind: 'status',
+      at: 1,
+      status,
+      words: text === null ? null : { text, isOurs: false },
+      credits: [movement(id)],
+    }) as const;
+  const steps = stepsOf([
+    { kind: 'accepted', at: 0, credits: 3n },
+    state('SUBMITTED', null, 1n),
+    state('SUBMITTED', 'part 1 of 3: DELIVERED', 2n),
+    state('SUBMITTED', 'part 2 of 3: DELIVERED', 2n), // the same movement, because both came at once
+    state('SUBMITTED', 'part 3 of 3: EXPIRED', 3n),
+    state('EXPIRED', null, 4n),
+  ]);
+  assert.deepEqual(
+    steps.map(({ event, times }) =>
+      event.kind === 'status' ? [event.status, event.words?.text, event.credits.length, times] : [event.kind, times],
+    ),
+    [
+      ['accepted', 1],
+      ['SUBMITTED', undefined, 1, 1],
+      ['SUBMITTED', 'DELIVERED', 1, 2],
+      ['SUBMITTED', 'part 3 of 3: EXPIRED', 1, 1],
+      ['EXPIRED', undefined, 1, 1],
+    ],
+  );
 });

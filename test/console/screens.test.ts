@@ -5,6 +5,7 @@ import type { Route } from '../../src/console/page-request.ts';
 import { customerRoutes, navigation, operatorRoutes } from '../../src/console/screens.ts';
 import { act, type ConsoleClient, signedIn } from '../support/console-client.ts';
 import { onOneEngine } from '../support/engines.ts';
+import { sql } from '../support/opened-database.ts';
 import { startOperatorApi } from '../support/operator-api.ts';
 import { CUSTOMER_SCREENS, OPERATOR_SCREENS } from '../support/screens.ts';
 
@@ -31,6 +32,30 @@ onOneEngine('screens of the console', (engine) => {
     assert.deepEqual(
       api.logged.filter((line) => /"level":[56]0/.test(line)),
       [],
+    );
+  });
+
+  test('an installation without accounts and carriers says so, and a new account without credits too', async (t) => {
+    const api = await startOperatorApi(engine, 'empty');
+    t.after(() => api.stop());
+    // The service adds it if no connector is configured.
+    await act(api, 'connector put', { params: { name: 'loopback' }, body: { kind: 'loopback', isDefault: true } });
+    const { text } = await (await signedIn(api, { operator: 'ann' })).get('/console/');
+    assert.match(text, /Messages reach nobody yet\..*There is no account yet\./s);
+    assert.doesNotMatch(text, /Nothing needs your attention/);
+    await act(api, 'account add', { body: { username: 'acme' } });
+    const client = await signedIn(api, { username: 'acme' });
+    assert.match((await client.get('/console/')).text, /There are no free credits\..*Three first steps/s);
+  });
+
+  test('a message whose outcome is not known is sent again only after a question', async (t) => {
+    const api = await startOperatorApi(engine);
+    t.after(() => api.stop());
+    const client = await signedIn(api, { username: 'acme' });
+    await api.services.database.run(sql("update sent set status = 'UNKNOWN' where message_id = 2001"), {});
+    assert.match(
+      (await client.get('/console/messages/2001')).text,
+      /<summary[^>]*>.*?Send again….*the person may get it twice/s,
     );
   });
 

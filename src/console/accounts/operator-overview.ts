@@ -1,4 +1,5 @@
 import { type Html, html } from '../../base/html.ts';
+import { BUILTIN_NAME } from '../../domain/sending/connectors.ts';
 import type { Output } from '../../operator/action.ts';
 import { connectorCounts } from '../../operator/actions/accounts/counts.ts';
 import { status as serviceStatus } from '../../operator/actions/accounts/service.ts';
@@ -50,9 +51,15 @@ const texts = {
   unroutedWhy: 'Nobody gets them until they are assigned.',
   show: 'Show them',
   open: 'Open',
+  noAccount: 'There is no account yet.',
+  noAccountWhy: 'Customers and their programs need one.',
+  create: 'Create one',
+  onlyLoopback: 'Messages reach nobody yet.',
+  onlyLoopbackWhy: 'The connector loopback answers in place of a carrier.',
   noConnector: 'There is no connector.',
   noConnectorWhy: 'Nothing is sent.',
   add: 'Add one',
+  addConnector: 'Add a connector',
   unconnected: (connector: string | null) =>
     connector === null ? 'No connector is the default.' : `The connector ${connector} does not exist.`,
   late: 'Messages are late.',
@@ -121,6 +128,10 @@ async function needs({ act, now }: PageRequest, connectors: readonly Connector[]
     const add = '/console/connectors/new';
     found.push(needOf(['bad', 'alert'], texts.noConnector, texts.noConnectorWhy, add, texts.add));
   }
+  if (connectors.every(({ name, kind }) => name === BUILTIN_NAME && kind === 'loopback') && connectors.length > 0) {
+    const add = '/console/connectors/new';
+    found.push(needOf(['wait', 'plug'], texts.onlyLoopback, texts.onlyLoopbackWhy, add, texts.addConnector));
+  }
   const unknown = await act.run(queueList, { query: { open: 'true', limit: String(COUNTED_MAX) } });
   if (unknown.items.length > 0) {
     const [count, isAtLeast] = [unknown.items.length, unknown.next !== null];
@@ -157,7 +168,11 @@ const backupTile = ({ lagSeconds, snapshotAt, verifiedAt }: Backup): Html =>
 
 type Status = Output<typeof serviceStatus>;
 
-function ofQueue({ sending, backup }: Status): Html[] {
+function ofService({ sending, backup, accounts }: Status): Html[] {
+  const ofAccounts =
+    accounts > 0
+      ? []
+      : [needOf(['wait', 'people'], texts.noAccount, texts.noAccountWhy, '/console/accounts#add', texts.create)];
   const ofBackup = backup?.fault ? [need('bad', 'alert', backup.fault)] : [];
   const unconnected = sending.unconnected.map(({ connector, waiting }) =>
     needOf(
@@ -168,7 +183,7 @@ function ofQueue({ sending, backup }: Status): Html[] {
       texts.open,
     ),
   );
-  const found = [...unconnected, ...ofBackup];
+  const found = [...unconnected, ...ofBackup, ...ofAccounts];
   if (sending.oldestDueSeconds <= LATE_SECONDS) return found;
   const why = texts.lateWhy(durationSaid(sending.oldestDueSeconds * 1_000));
   return [...found, needOf(['bad', 'clock'], texts.late, why, '/console/queue', texts.show)];
@@ -219,7 +234,7 @@ async function content(request: PageRequest, hours: Hours): Promise<Html> {
   const { act, now } = request;
   const connectors = (await act.run(connectorList)).items;
   const status = await act.run(serviceStatus);
-  const found = [...(await needs(request, connectors)), ...ofQueue(status)];
+  const found = [...(await needs(request, connectors)), ...ofService(status)];
   const day = hours.filter(({ at }) => Date.parse(at) > now - DAY_MS);
   return html`${
     found.length === 0

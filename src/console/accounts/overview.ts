@@ -22,7 +22,7 @@ const texts = {
   failed: 'Failed today',
   scheduled: 'Scheduled, next 24 hours',
   free: 'Credits free',
-  held: (credits: bigint) => html`${grouped(credits)} held for scheduled ones`,
+  held: (credits: bigint) => (credits === 0n ? '' : html`${grouped(credits)} held for scheduled ones`),
   conversations: {
     title: 'Latest conversations',
     none: 'No conversation yet.',
@@ -133,8 +133,7 @@ const hoursOf = ({ services, account, now }: PageRequest): Promise<HourCounts[]>
 const HOUR_MS = 3_600_000;
 
 /** What needs the customer, and its counts. */
-async function counts(request: PageRequest, hours: readonly HourCounts[]): Promise<Html> {
-  const balances = await request.domain.ledger.balances(request.account.id);
+async function counts(request: PageRequest, balances: Balances, hours: readonly HourCounts[]): Promise<Html> {
   return html`${await customerNeeds(request, balances.free, hours)}${await tiles(request, balances)}`;
 }
 
@@ -143,7 +142,10 @@ const show = async (request: PageRequest) => {
   if (query.get('part') === 'unread')
     return { kind: 'fragment', html: unreadBadge(await domain.received.countUnread(account.id)) } as const;
   if (query.get('part') === 'counts')
-    return { kind: 'fragment', html: await counts(request, await hoursOf(request)) } as const;
+    return {
+      kind: 'fragment',
+      html: await counts(request, await domain.ledger.balances(account.id), await hoursOf(request)),
+    } as const;
   if (query.get('part') === 'conversations')
     return { kind: 'fragment', html: html`${await latestConversations(request, LATEST_SHOWN)}` } as const;
   const [latest, sent] = [await latestConversations(request, LATEST_SHOWN), await lastSent(request)];
@@ -153,7 +155,9 @@ const show = async (request: PageRequest) => {
       html`<li><span class="face" aria-hidden="true">${index + 1}</span><div><strong>${name}</strong><p>${what}.</p></div>${linkButton(`${base}/${screen}`, name, { look: 's' })}</li>`,
   );
   const hours = await hoursOf(request);
-  const shown = isEmpty ? await tiles(request, await domain.ledger.balances(account.id)) : await counts(request, hours);
+  const balances = await domain.ledger.balances(account.id);
+  // A new account needs credits before its first message.
+  const shown = isEmpty && balances.free > 0n ? await tiles(request, balances) : await counts(request, balances, hours);
   const live = isEmpty ? '' : html` data-live="${base}/?part=counts" data-mode="whole"`;
   const chart = dayChart(texts.chart, hours, request.now, request.zone);
   const main = html`${head(texts.title)}${await stopped(request)}<div class="stack"${live}>${shown}</div>

@@ -137,7 +137,7 @@ function pollCounts({ dataset: { counts } }) {
     if (!document.hidden) {
       const headers = etag ? { 'If-None-Match': etag } : {};
       const reply = await fetch(counts, { headers, cache: 'no-store', redirect: 'error' }).catch(() => null);
-      if (reply?.status === 401) return;
+      if (reply?.status === 401) return signedOut();
       wait = Math.min(wait * 1.5, POLL_MS_MAX);
       if (reply?.ok) {
         if (etag !== null) wait = POLL_MS;

@@ -38,6 +38,7 @@ const texts = {
   steps: ['Write', 'Check', 'Sent'],
   tilesName: 'What will happen',
   willGo: 'Will go',
+  wouldGo: 'Would go',
   willNotGo: 'Will not go',
   texts: 'Text',
   goes: (count: number) => html`${counted(count, 'message')} will go.`,
@@ -257,7 +258,7 @@ async function checkPage(request: PageRequest, key: string, written: Written, ch
 ${sentBefore === null ? '' : note('bad', html`<p>${texts.before} ${time(sentBefore, zone)}</p>`)}
 ${left < 0n ? note('bad', texts.missing(-left)) : ''}
 ${checked.isPast ? note('wait', texts.past) : ''}${checked.isShifted ? note('wait', html`<p>${texts.shifted} ${time(checked.dueAt, zone)}</p>`) : ''}
-<ul class="tiles" aria-label="${texts.tilesName}">${tile({ key: 'goes', label: texts.willGo, value: grouped(checked.accepted) })}${tile({ key: 'refused', label: texts.willNotGo, value: grouped(checked.refused.length) })}${tile({ key: 'cost', label: texts.cost, value: grouped(checked.credits), more: html`${texts.costSaid(checked.credits, checked.parts)}. ${afterwards}` })}</ul>
+<ul class="tiles" aria-label="${texts.tilesName}">${tile({ key: 'goes', label: left < 0n ? texts.wouldGo : texts.willGo, value: grouped(checked.accepted) })}${tile({ key: 'refused', label: texts.willNotGo, value: grouped(checked.refused.length) })}${tile({ key: 'cost', label: texts.cost, value: grouped(checked.credits), more: html`${texts.costSaid(checked.credits, checked.parts)}. ${afterwards}` })}</ul>
 ${written.duplicates > 0 ? note('', texts.duplicates(written.duplicates)) : ''}
 ${missingNote(checked.refused)}
 ${panel({ title: hasFields(form.raw('text')) ? texts.asRead : texts.texts, content: html`${previews}` })}

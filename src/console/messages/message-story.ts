@@ -51,6 +51,8 @@ const texts = {
       ? `Through ${connector}.`
       : html`Through ${connector}, answered ${tookMs < 50 ? 'at once' : html`after ${durationSaid(tookMs)}`}.`,
   carrierId: 'The carrier’s id:',
+  moreIds: (count: number) => html` and ${grouped(count)} more`,
+  times: (times: number) => html`${grouped(times)} times`,
   ownRefusal: 'Columba did not hand it to a carrier.',
   carrierRefusal: 'The carrier did not take or deliver it.',
   queued: {
@@ -113,11 +115,13 @@ function nextSaid({ state, dueAt, expiresAt, attempts, isScheduled, words }: Que
   return note(isCalm ? '' : 'wait', html`<h2>${texts.next}</h2><p>${lead}</p>${said}`);
 }
 
+/** What each kind of movement adds up to. */
 const creditsSaid = (movements: readonly Movement[]): Html =>
   joined(
-    movements.map(({ kind, amount }) =>
-      (kind === 'capture' || kind === 'release' ? texts.credits[kind] : texts.credits.other)(amount),
-    ),
+    [...Map.groupBy(movements, ({ kind }) => kind)].map(([kind, own]) => {
+      const words = kind === 'capture' || kind === 'release' ? texts.credits[kind] : texts.credits.other;
+      return words(own.reduce((sum, { amount }) => sum + amount, 0n));
+    }),
     ' ',
   );
 
@@ -129,8 +133,36 @@ const ATTEMPT_LOOKS: Readonly<Record<string, readonly [Tone, IconName]>> = {
 };
 
 const ENDED = ['DELETED', 'REJECTED', 'EXPIRED'];
+/** The table of the parts has the other ids. */
+const IDS_SHOWN = 3;
 
-function step(event: StoryEvent, base: string, zone: string): Html {
+/** An event, and how often it came in a row: each part of a long message has the same states. */
+interface Step {
+  readonly event: StoryEvent;
+  readonly times: number;
+}
+
+/** What a carrier says of one part, such as `part 3 of 66: DELIVERED`, without the part. */
+const ofPart = (words: Words | null): string | undefined => words?.text.replace(/^part \d+ of \d+: /, '');
+
+export function stepsOf(events: readonly StoryEvent[]): Step[] {
+  const steps: Step[] = [];
+  for (const event of events) {
+    const { event: before, times } = steps.at(-1) ?? { times: 0 };
+    const text = event.kind === 'status' ? ofPart(event.words) : undefined;
+    if (before?.kind !== 'status' || event.kind !== 'status' || before.status !== event.status) {
+      steps.push({ event, times: 1 });
+    } else if (ofPart(before.words) !== text) steps.push({ event, times: 1 });
+    else {
+      const words = event.words && { ...event.words, text: text ?? '' };
+      const credits = [...new Map([...before.credits, ...event.credits].map((each) => [each.id, each])).values()];
+      steps[steps.length - 1] = { event: { ...before, words, credits }, times: times + 1 };
+    }
+  }
+  return steps;
+}
+
+function step({ event, times }: Step, base: string, zone: string): Html {
   const line = (look: readonly [Tone, IconName], title: Html | string, more: Html) =>
     html`<li class="${look[0]}">${icon(look[1])}<div class="row"><strong>${title}</strong><span class="push small quiet">${stepTime(event.at, zone)}</span></div>${more}</li>`;
   const small = (words: Html | string) => html`<p class="small quiet">${words}</p>`;
@@ -142,14 +174,18 @@ function step(event: StoryEvent, base: string, zone: string): Html {
     const title = isOurs ? texts.ended : statusWords(event.status);
     return line(
       statusLook(event.status),
-      title,
+      times === 1 ? title : html`${title} <span class="quiet">${texts.times(times)}</span>`,
       html`${event.credits.length === 0 ? '' : small(creditsSaid(event.credits))}${words}`,
     );
   }
   const settledAt = event.parts.map((part) => part.settledAt).find((at) => at !== null);
   const took = settledAt === undefined || settledAt === null ? null : Math.max(0, settledAt - event.at);
   const ids = event.parts.flatMap(({ gatewayId }) => (gatewayId === null ? [] : [gatewayId]));
-  const id = ids.length === 0 ? '' : html`<p class="said">${texts.carrierId} <code>${ids.join(', ')}</code></p>`;
+  const more = ids.length > IDS_SHOWN ? texts.moreIds(ids.length - IDS_SHOWN) : '';
+  const id =
+    ids.length === 0
+      ? ''
+      : html`<p class="said">${texts.carrierId} <code>${ids.slice(0, IDS_SHOWN).join(', ')}</code>${more}</p>`;
   const title = texts.attempt(event.attempt, texts.attemptStates[event.state] ?? event.state);
   return line(
     ATTEMPT_LOOKS[event.state] ?? ['', 'clock'],
@@ -161,7 +197,7 @@ function step(event: StoryEvent, base: string, zone: string): Html {
 export const timeline = ({ events }: Story, base: string, zone: string): Html =>
   panel({
     title: texts.history,
-    content: html`<ol class="timeline">${events.map((event) => step(event, base, zone))}</ol>`,
+    content: html`<ol class="timeline">${stepsOf(events).map((each) => step(each, base, zone))}</ol>`,
     acts: html`<span class="small quiet">${texts.newestLast}</span>`,
   });
 

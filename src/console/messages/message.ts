@@ -82,7 +82,7 @@ const show = async (request: PageRequest): Promise<View> => {
   const live = (part: string) => (isMoving ? html` data-live="${request.path}?part=${part}" data-mode="whole"` : '');
   const main = html`${backLink(`${request.base}/${message.state}`, texts.lists[message.state])}${noticeOf(request, texts.notices)}
 <div class="stack"${live('why')}>${why}</div><div class="row">${buttons(request, message)}</div>
-<div class="cols"${live('rows')}>${story}</div>`;
+<div class="stack"${live('rows')}>${story}</div>`;
   return page(texts.title, main, { current: message.state });
 };
 
@@ -106,8 +106,8 @@ function title(
 }
 
 function storyShown({ zone, base }: PageRequest, message: Message, told: Story): Html {
-  return html`<div class="stack">${timeline(told, base, zone)}${partTable(told, zone)}</div>
-<div class="stack">${panel({ title: texts.text, content: html`<p class="bubble">${messageText(message.text)}</p>` })}${panel({ title: texts.facts, content: factsOf(zone, message) })}</div>`;
+  return html`<div class="cols"><div class="stack">${timeline(told, base, zone)}</div>
+<div class="stack">${panel({ title: texts.text, content: html`<p class="bubble">${messageText(message.text)}</p>` })}${panel({ title: texts.facts, content: factsOf(zone, message) })}</div></div>${partTable(told, zone)}`;
 }
 
 function factsOf(zone: string, { id, text, reference, heldCredits, state, notAfter, createdAt }: Message): Html {
