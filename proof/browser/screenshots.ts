@@ -64,7 +64,9 @@ async function otherLook(
 async function ofCustomer(): Promise<void> {
   const signed = await signedIn(customer);
   const { page } = signed;
+  await page.setViewportSize({ width: 1280, height: 900 }); // down to the days of the chart
   await shot(page, 'overview');
+  await page.setViewportSize(WIDE.viewport);
   await page.goto(`${origin}/console/conversations`);
   await otherLook(signed, PHONE, 'conversations', 'phone');
   await page
