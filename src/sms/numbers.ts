@@ -7,6 +7,7 @@ import {
   parsePhoneNumberFromString,
 } from 'libphonenumber-js/min';
 import examples from 'libphonenumber-js/mobile/examples';
+import { BoundedMap } from '../base/bounded-map.ts';
 
 /**
  * Decides which texts name the same phone number. That depends on the country in which a local
@@ -27,8 +28,9 @@ export interface SameNumber {
 
 export function sameNumber(text: string, region: string | null): SameNumber {
   const own = written(text);
-  const number = readNumber(own, asCountry(region));
-  const key = number?.number ?? own.key;
+  const key = numberKey(text, region);
+  // A longer number has one end, so only a short one has to be read.
+  const number = key.length <= SHORT_LENGTH_MAX ? readNumber(own, asCountry(region)) : undefined;
   return {
     ends: [...new Set([endOf(own.key), ...(number ? shortEnds(number) : [])])],
     matches: (other) => other !== null && (other === text || numberKey(other, region) === key),
@@ -43,7 +45,7 @@ export function sameNumber(text: string, region: string | null): SameNumber {
 export const endsOfAll = (numbers: readonly string[], region: string | null): Set<string> =>
   new Set(
     numbers.flatMap((number) =>
-      number.length > 1 + CODE_LENGTH_MAX + END_LENGTH ? [numberEnd(number)] : sameNumber(number, region).ends,
+      number.length > SHORT_LENGTH_MAX ? [numberEnd(number)] : sameNumber(number, region).ends,
     ),
   );
 
@@ -51,6 +53,19 @@ export const endsOfAll = (numbers: readonly string[], region: string | null): Se
  * E.164 if the text can be read as a number in `region`, else its digits, else the trimmed text.
  */
 export function numberKey(text: string, region: string | null): string {
+  const asked = `${region ?? ''} ${text}`;
+  let key = keys.get(asked);
+  if (key === undefined) {
+    key = readKey(text, region);
+    if (text.length <= KEY_LENGTH_MAX) keys.set(asked, key);
+  }
+  return key;
+}
+
+/** Reading a number takes 25 µs, and messages go to the same people again. At most 4 MB. */
+const keys = new BoundedMap<string, string>(20_000);
+
+function readKey(text: string, region: string | null): string {
   const own = written(text);
   return readNumber(own, asCountry(region))?.number ?? own.key;
 }
@@ -76,6 +91,8 @@ const endOf = (key: string): string => [...key].slice(-END_LENGTH).join('');
 // digits.
 const END_LENGTH = 6;
 const CODE_LENGTH_MAX = 3;
+/** The longest E.164 of a number that may have several ends: a plus sign, a code, the end. */
+const SHORT_LENGTH_MAX = 1 + CODE_LENGTH_MAX + END_LENGTH;
 
 /**
  * The ends of a number that is so short that its end contains what precedes it: nothing, a trunk

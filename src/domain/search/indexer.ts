@@ -1,4 +1,3 @@
-import { BoundedMap } from '../../base/bounded-map.ts';
 import { numberEnd, numberKey, sameNumber } from '../../sms/numbers.ts';
 import type { AccountKey } from '../../store/caller.ts';
 import { LAST, LAST_ID } from '../../store/cursor.ts';
@@ -190,20 +189,9 @@ const wasOf = (kind: Kind, row: sql.ChangeRow): Indexed[] =>
         },
       ];
 
-/** Reading a number takes 25 µs, and the messages of an account go to the same people again. */
-const keys = new BoundedMap<string, string>(20_000);
-
 /** The number of a conversation; null if nobody can be answered. */
-export function conversationNumber(number: string | null, region: string | null): string | null {
-  if (number === null || number.trim() === '') return null;
-  const written = `${region ?? ''} ${number}`;
-  let key = keys.get(written);
-  if (key === undefined) {
-    key = numberKey(number, region);
-    keys.set(written, key);
-  }
-  return key;
-}
+export const conversationNumber = (number: string | null, region: string | null): string | null =>
+  number === null || number.trim() === '' ? null : numberKey(number, region);
 
 async function addAll(
   queries: TransactionQueries,
