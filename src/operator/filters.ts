@@ -24,8 +24,8 @@ export interface Rows<R> {
 export interface TimedList<R> {
   readonly page: Page<[number, bigint]>;
   readonly order: Order;
-  readonly since: number | undefined;
-  readonly until: number | undefined;
+  readonly since?: number | undefined;
+  readonly until?: number | undefined;
   /** Reads at most `limit` rows from a position on, which is included. */
   readonly read: (from: Cursor, limit: number) => Promise<Rows<R>>;
   readonly cursorOf: (row: R) => Cursor;

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { MOVEMENT_KINDS, type Movement, SIDES } from '../../../domain/accounts/ledger.ts';
 import { type Action, accountAction, accountListAction } from '../../action.ts';
 import { domainOf } from '../../domain.ts';
-import { rowsOf, since, timedPage, until } from '../../filters.ts';
+import { rowsOf, since, type TimedList, timedPage, until } from '../../filters.ts';
 import { accountParams, credits, id, instant, line, rowId } from '../../schemas.ts';
 
 /** Credits: the balances of an account and the movements that they are the sums of. */
@@ -69,18 +69,9 @@ export const creditsMovements = accountListAction({
   run: async (services, { query, page }) => {
     const { ledger } = domainOf(services);
     const cursorOf = ({ at, id: number }: Movement) => ({ at, id: number });
-    return timedPage(
-      {
-        page,
-        order: 'newest',
-        since: query.since,
-        until: query.until,
-        cursorOf,
-        read: async (from, limit) =>
-          rowsOf(await ledger.movementsFrom(services.account.id, from, limit), limit, cursorOf),
-      },
-      shown,
-    );
+    const read: TimedList<Movement>['read'] = async (from, limit) =>
+      rowsOf(await ledger.movementsFrom(services.account.id, from, limit), limit, cursorOf);
+    return timedPage({ ...query, page, order: 'newest', cursorOf, read }, shown);
   },
 });
 

@@ -5,7 +5,7 @@ import { hasDigit, numberEnd, sameNumber } from '../../../sms/numbers.ts';
 import { type Action, accountAction, accountListAction, withStatus } from '../../action.ts';
 import { mayRead } from '../../actor.ts';
 import { domainOf } from '../../domain.ts';
-import { FILTERED, rowsOf, since, timedPage, until } from '../../filters.ts';
+import { FILTERED, rowsOf, since, type TimedList, timedPage, until } from '../../filters.ts';
 import { accountParams, instant, line, messageParams, rowId } from '../../schemas.ts';
 
 /** Received messages. Looking at them never marks them. */
@@ -67,19 +67,9 @@ export const inboxList = accountListAction({
     const cursorOf = ({ receivedAt, id }: InboxMessage) => ({ at: receivedAt, id });
     const from = sender === undefined ? undefined : sameSender(sender, await region(account));
     const isWanted = from && ((row: InboxMessage) => from(row.sender));
-    return timedPage(
-      {
-        page,
-        order: by,
-        since: query.since,
-        until: query.until,
-        cursorOf,
-        isWanted,
-        read: async (start, limit) =>
-          rowsOf(await received.from(account, { order: by, unread }, start, limit), limit, cursorOf),
-      },
-      shown,
-    );
+    const read: TimedList<InboxMessage>['read'] = async (start, limit) =>
+      rowsOf(await received.from(account, { order: by, unread }, start, limit), limit, cursorOf);
+    return timedPage({ ...query, page, order: by, cursorOf, isWanted, read }, shown);
   },
 });
 

@@ -7,7 +7,7 @@ import { isWantedSent } from '../../../domain/search/of-kind.ts';
 import { type AccountServices, type Action, accountAction, accountListAction, type Page } from '../../action.ts';
 import { mayRead } from '../../actor.ts';
 import { domainOf } from '../../domain.ts';
-import { FILTERED, rowsOf, since, timedPage, until } from '../../filters.ts';
+import { FILTERED, rowsOf, since, type TimedList, timedPage, until } from '../../filters.ts';
 import { refused } from '../../input.ts';
 import { accountParams, credits, instant, line, messageParams, rowId } from '../../schemas.ts';
 
@@ -152,19 +152,9 @@ async function sentPage(services: AccountServices, query: Filters, page: Message
   const isWanted = isFiltered
     ? (row: SentMessage) => (status === undefined || row.status === status) && fits(row)
     : undefined;
-  return timedPage(
-    {
-      page,
-      order: by,
-      since: query.since,
-      until: query.until,
-      cursorOf,
-      isWanted,
-      read: async (from, limit) =>
-        found ? found.read(by, from, limit) : rowsOf(await sent.from(account, by, from, limit), limit, cursorOf),
-    },
-    shownSent,
-  );
+  const read: TimedList<SentMessage>['read'] = async (from, limit) =>
+    found ? found.read(by, from, limit) : rowsOf(await sent.from(account, by, from, limit), limit, cursorOf);
+  return timedPage({ ...query, page, order: by, cursorOf, isWanted, read }, shownSent);
 }
 
 async function scheduledPage(services: AccountServices, query: Filters, page: MessagePage) {
@@ -177,18 +167,9 @@ async function scheduledPage(services: AccountServices, query: Filters, page: Me
   const cursorOf = ({ scheduledAt, id }: ScheduledMessage) => ({ at: scheduledAt, id });
   const isFiltered = (reference ?? recipient) !== undefined;
   const isWanted = isFiltered ? isWantedSent({ reference, recipient }, await region(account)) : undefined;
-  return timedPage(
-    {
-      page,
-      order: by,
-      since: query.since,
-      until: query.until,
-      cursorOf,
-      isWanted,
-      read: async (from, limit) => rowsOf(await scheduled.from(account, by, from, limit), limit, cursorOf),
-    },
-    shownScheduled,
-  );
+  const read: TimedList<ScheduledMessage>['read'] = async (from, limit) =>
+    rowsOf(await scheduled.from(account, by, from, limit), limit, cursorOf);
+  return timedPage({ ...query, page, order: by, cursorOf, isWanted, read }, shownScheduled);
 }
 
 export const messageShow = accountAction({
