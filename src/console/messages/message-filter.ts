@@ -68,7 +68,7 @@ export const countSaid = ({ rows, next }: Pick<Scanned<unknown>, 'rows' | 'next'
   html`${grouped(rows.length)}${next === null ? '' : '+'}`;
 
 /** A list tells this number beside its own page. */
-export const COUNTED_MAX = 250;
+export const COUNTED_MAX = 100;
 
 /** The row above a list of messages: its states as tabs, the other fields folded, and its file. */
 export const filterForm = (request: PageRequest, texts: MessageFilterTexts, hasFile = true): Html => {
