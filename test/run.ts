@@ -58,10 +58,13 @@ const options = [
   ...reporters.flatMap((each) => [`--test-reporter=${each}`, '--test-reporter-destination=stdout']),
 ];
 const server = process.env.TEST_POSTGRES ?? postgres?.url();
+const isCluster = server !== undefined && (await clusterOf(server)) !== undefined;
+/** A process drops its databases when it ends, and each database of a cluster has processes of its own on every node. */
+const areBatched = areMany && !given.proof && !isCluster;
 const environment = {
   ...process.env,
   TEST_COVERAGE: folder,
-  ...(server && { TEST_POSTGRES: server, TEST_CITUS: (await clusterOf(server)) ? '1' : '' }),
+  ...(server && { TEST_POSTGRES: server, TEST_CITUS: isCluster ? '1' : '' }),
   TEST_TEMPLATES: JSON.stringify(await makeTemplates()),
   TEST_CPU: given.proof ? cpuFile : '',
   ...(given.proof && { TEST_PROOF: '1', FUZZ_RUNS: process.env.FUZZ_RUNS ?? '30000' }),
@@ -71,7 +74,7 @@ const environment = {
 };
 const child = spawn(
   process.execPath,
-  [...options, ...(areMany && !given.proof ? writeBatches(templateFolder, files, batchesCpuFile) : files)],
+  [...options, ...(areBatched ? writeBatches(templateFolder, files, batchesCpuFile) : files)],
   {
     stdio: 'inherit',
     env: environment,
