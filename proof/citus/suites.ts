@@ -23,6 +23,8 @@ const QUIET = [
 ];
 // Each test has files on every node, and making and removing them took most of the time.
 keepTemporaryFilesInMemory();
+/** Of the output of a suite that fails: its errors come first. */
+const SHOWN_MAX = 8_000;
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 /** The last line of progress, and what was left out. */
 const COUNTED = /^\d+:\d\d {2}\d+ tests|^not run:/;
@@ -46,7 +48,7 @@ export function passOnCluster({ name, paths, asked = 'coordinator' }: Suites): v
         const lines = output.split('\n');
         show(`${name}, ${path}: ${lines.filter((line) => COUNTED.test(line)).join(', ')}`);
         const failed = lines.filter((line) => /✖/.test(line));
-        assert.equal(code, 0, failed.length > 0 ? failed.join('\n') : output.slice(-4_000));
+        assert.equal(code, 0, `${failed.join('\n')}\n${output.slice(0, SHOWN_MAX)}`);
       });
     }
   });
