@@ -17,8 +17,8 @@ import { newRun, writeMarks } from './installation.ts';
 /**
  * Makes a restored copy the database of the installation, in one transaction: messages that may
  * have been sent since the copy was made are held, carriers are to be asked about those that were
- * sent before, ids are skipped, sessions and unfinished
- * requests end, and the copy gets a generation of its own.
+ * sent before, ids are skipped, sessions and unfinished requests end, and the copy gets a
+ * generation of its own.
  */
 export interface Adoption {
   /** The path of an SQLite database, beside which its marks are written. */

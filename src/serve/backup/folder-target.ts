@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { randomBytes } from '../../base/random.ts';
 import { type BackupTarget, KEY, TargetProblem } from './target.ts';
@@ -8,6 +8,8 @@ import { type BackupTarget, KEY, TargetProblem } from './target.ts';
 export function folderTarget(folder: string): BackupTarget {
   const name = `the folder ${folder}`;
   const made = new Set<string>();
+  /** The disk that the first object was written to. */
+  let disk: number | undefined;
 
   const told = (what: string, thrown: unknown): TargetProblem => {
     const { code, message } = thrown as NodeJS.ErrnoException;
@@ -33,6 +35,11 @@ export function folderTarget(folder: string): BackupTarget {
     made.add(path);
   }
 
+  /** Without its own disk, the folder is on the disk below it, which a snapshot may fill. */
+  async function requireSameDisk(): Promise<void> {
+    if (disk !== undefined && (await diskOf(folder)) !== disk) throw new TargetProblem(otherDisk(name));
+  }
+
   async function listIn(path: string, prefix: string): Promise<string[]> {
     const found = await readdir(path, { withFileTypes: true }).catch((thrown) => {
       if (thrown.code === 'ENOENT') return [];
@@ -54,7 +61,9 @@ export function folderTarget(folder: string): BackupTarget {
       const path = join(folder, key);
       const partial = `${path}.${randomBytes(4).toString('hex')}${PARTIAL}`;
       try {
+        await requireSameDisk();
         await makeFolder(dirname(path));
+        disk ??= await diskOf(folder);
         const file = await open(partial, 'wx', 0o600);
         try {
           await file.writeFile(content);
@@ -67,6 +76,7 @@ export function folderTarget(folder: string): BackupTarget {
       } catch (thrown) {
         made.clear(); // the folder may be gone, such as a disk that is not mounted any more
         await rm(partial, { force: true }).catch(() => {});
+        if (thrown instanceof TargetProblem) throw thrown;
         throw told('Writing', thrown);
       }
     },
@@ -86,6 +96,19 @@ export function folderTarget(folder: string): BackupTarget {
       }),
   };
 }
+
+/** Of the folder, or of the nearest one above it that exists. */
+async function diskOf(path: string): Promise<number> {
+  try {
+    return (await stat(path)).dev;
+  } catch (thrown) {
+    if ((thrown as NodeJS.ErrnoException).code !== 'ENOENT' || dirname(path) === path) throw thrown;
+    return diskOf(dirname(path));
+  }
+}
+
+const otherDisk = (name: string): string =>
+  `Nothing is written: ${name} is on another disk than when the service was started. Mount its disk again, or restart the service if the folder has moved.`;
 
 const PARTIAL = '.partial';
 const REASONS: Readonly<Record<string, string>> = {

@@ -289,9 +289,9 @@ function sizeOf(file: number): { pageBytes: number; databasePages: number } {
 
 /**
  * Removes chains whose successor existed at `before`: nobody restores to a time in them. Of those
- * that lived for minutes and were followed by another one, only the newest are kept: a service that
- * is started again and again would fill the target with snapshots. The chains before stay. `own` is
- * still written; null for a process that cannot know which one is.
+ * that were followed by another one within minutes, though they were not full, only the newest are
+ * kept: a service that is started again and again would fill the target with snapshots. The chains
+ * before stay. `own` is still written; null for a process that cannot know which one is.
  */
 async function prune(target: BackupTarget, before: number, own: string | null): Promise<void> {
   const chains = (await listChains(target)).sort((one, other) => one.startedAt - other.startedAt);
@@ -299,7 +299,11 @@ async function prune(target: BackupTarget, before: number, own: string | null): 
   const kept = new Set([own, ...whole.slice(-CHAINS_KEPT_MIN).map(({ name }) => name)]);
   const endOf = ({ startedAt }: Chain) =>
     whole.find((other) => other.startedAt > startedAt)?.startedAt ?? Number.POSITIVE_INFINITY;
-  const isShort = (chain: Chain) => Math.max(endOf(chain), chain.segments.at(-1)?.at ?? 0) - chain.startedAt < SHORT_MS;
+  const isShort = (chain: Chain) => {
+    const last = chain.segments.at(-1);
+    const isFull = last !== undefined && last.number >= SEGMENTS_MAX;
+    return !isFull && Math.max(endOf(chain), last?.at ?? 0) - chain.startedAt < SHORT_MS;
+  };
   const tooMany = new Set(own === null ? [] : whole.filter(isShort).slice(0, -SHORT_KEPT_MAX));
   for (const chain of chains) {
     const { name, startedAt, isWhole, keys } = chain;

@@ -2,7 +2,7 @@ import type pg from 'pg';
 import type { Clock } from '../../base/clock.ts';
 import { Problem } from '../../base/problem.ts';
 import { columnsToCopy, type LeftOut, ownCopy, quoted } from '../schema/former-names.ts';
-import { createFailoverPool, type PostgresSettings } from './pool.ts';
+import { createFailoverPool, lockTimeoutOf, type PostgresSettings } from './pool.ts';
 
 /** Gives the tables of an older version the rows of a newer one: see schema/former-names.ts. */
 
@@ -28,6 +28,9 @@ export async function refillOlder(settings: PostgresSettings, clock: Clock, dryR
     const client = await pool.connect();
     try {
       await client.query('begin');
+      // A role may have a schema of its own name, with the tables of another installation.
+      await client.query('set local search_path = public');
+      await client.query(`set local lock_timeout = ${lockTimeoutOf(settings.timeoutMs)}`);
       const refilled = await refill(client);
       await client.query(dryRun ? 'rollback' : 'commit');
       return refilled;

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
-import { rmSync } from 'node:fs';
+import { renameSync, rmSync, symlinkSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { systemClock } from '../../../src/base/clock.ts';
-import { listChains } from '../../../src/serve/backup/chain.ts';
+import { listChains, manifestKey, newChainName, segmentKey } from '../../../src/serve/backup/chain.ts';
 import { scene } from './scene.ts';
 
 describe('chains of a backup', () => {
@@ -38,6 +38,24 @@ describe('chains of a backup', () => {
     assert.deepEqual([chains.length, chains.every(({ isWhole }) => isWhole)], [26, true]);
     assert.equal(await restore(at), before);
     assert.equal(await restore(), content());
+  });
+
+  test('chains that became full within minutes are not taken for those of starts', async (t) => {
+    const { tick, target, clock } = scene(t);
+    const names = Array.from({ length: 30 }, (_, number) => newChainName(1n, clock.at + number * 500_000));
+    for (const chain of names) {
+      const at = clock.at + 400_000;
+      await target.put(manifestKey(chain), Buffer.from('{}'));
+      const last = { chain, number: 10_000, previous: '', at, pageBytes: 4_096, databasePages: 1, isComplete: true };
+      await target.put(segmentKey(last), Buffer.from(''));
+      clock.at += 500_000;
+    }
+    await tick();
+    const kept = new Set((await listChains(target)).map(({ name }) => name));
+    assert.deepEqual(
+      names.filter((name) => !kept.has(name)),
+      [],
+    );
   });
 
   test('commits are shipped while a snapshot is written and while old objects are deleted, however long that takes', async (t) => {
@@ -82,7 +100,7 @@ describe('chains of a backup', () => {
     }
   });
 
-  test('a target that was emptied, or whose disk is not mounted any more, gets a new snapshot, and is not said to have one before', async (t) => {
+  test('a target that was emptied, or whose folder was removed, gets a new snapshot, and is not said to have one before', async (t) => {
     const { insert, tick, plain, shipper, restore, content, clock } = scene(t);
     insert();
     await tick();
@@ -101,6 +119,21 @@ describe('chains of a backup', () => {
     insert();
     await assert.rejects(tick(), /the file is missing/);
     await assert.rejects(tick(), /A new one is begun/);
+    await tick();
+    assert.equal(await restore(), content());
+  });
+
+  test('a folder whose disk is not mounted any more gets no snapshot on the disk below it', async (t) => {
+    const { insert, tick, plain, restore, content } = scene(t);
+    insert();
+    await tick();
+    const folder = plain.name.replace('the folder ', '');
+    renameSync(folder, `${folder}-of-the-disk`);
+    symlinkSync('/dev', folder); // on another disk, everywhere
+    insert();
+    await assert.rejects(tick(), /^TargetProblem: Nothing is written: the folder .* is on another disk than when/);
+    rmSync(folder);
+    renameSync(`${folder}-of-the-disk`, folder);
     await tick();
     assert.equal(await restore(), content());
   });
