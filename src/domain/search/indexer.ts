@@ -84,7 +84,9 @@ export function createIndexer(database: Database, regionOf: RegionOf) {
     async catchUpEverywhere(): Promise<boolean> {
       let left = await database.first(sql.nextChanged, { after: -1n });
       for (let rest = BEFORE_SEARCH_MAX; left && rest > 0; ) {
-        rest -= await indexBeforeSearch(left.account_id, rest);
+        const done = await indexBeforeSearch(left.account_id, rest);
+        if (done === 0) return false; // another transaction holds them
+        rest -= done;
         left = await database.first(sql.nextChanged, { after: -1n });
       }
       return left === undefined && (await database.first(sql.nextBackfill, { after: -1n })) === undefined;

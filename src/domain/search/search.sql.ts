@@ -104,11 +104,14 @@ export interface ChangeRow {
   was_text: string | null;
   was_reference: string | null;
 }
-/** The newest changes first, because somebody may be waiting for them. */
+/**
+ * The newest changes first, because somebody may be waiting for them. They stay as they are until
+ * the transaction ends. Those that another transaction holds are left out.
+ */
 export const changes = statement<One & { kind: Kind; limit: number }, ChangeRow>(
   'search.changes',
   `select kind, item_id, was_at, was_number, was_text, was_reference from search_change
-   where account_id = :account and kind = :kind order by item_id desc {limit :limit}`,
+   where account_id = :account and kind = :kind order by item_id desc {limit :limit} {locknew search_change}`,
 );
 export const removeChanges = statement<One & { kind: Kind; ids: string }>(
   'search.removeChanges',

@@ -1,5 +1,6 @@
 import { batchCounts, countedByBatch } from './batches.ts';
 import { type Distribution, distribution } from './distribution.ts';
+import { NOTE_LOCKED } from './search.ts';
 
 /**
  * The SQL that distributes the tables of PostgreSQL over the nodes of Citus. It can be run again:
@@ -28,12 +29,11 @@ const sentLoop = (event: string, rows: string): string =>
     `select account_id, sum(unmarked) as unmarked from (${rows}) as messages group by account_id`,
     `update tally set unmarked = unmarked + r.unmarked, version = drawn where account_id = r.account_id;`,
   );
-const NOTED = 'on conflict (account_id, kind, item_id) do nothing';
 const added = (table: string, kind: number, id: string): string =>
   loop(
     `search_${table}_insert`,
     `select account_id, ${id} as id from added`,
-    `insert into search_change (account_id, kind, item_id) values (r.account_id, ${kind}, r.id) ${NOTED};`,
+    `insert into search_change (account_id, kind, item_id) values (r.account_id, ${kind}, r.id) ${NOTE_LOCKED};`,
   );
 const gone = (table: string, kind: number, id: string, was: string): string =>
   loop(
@@ -41,7 +41,7 @@ const gone = (table: string, kind: number, id: string, was: string): string =>
     `select account_id, ${id} as id, ${was} from gone`,
     `if exists (select 1 from account where account_id = r.account_id) then
        insert into search_change (account_id, kind, item_id, was_at, was_number, was_text, was_reference)
-       values (r.account_id, ${kind}, r.id, r.at, r.number, r.text, r.reference) ${NOTED};
+       values (r.account_id, ${kind}, r.id, r.at, r.number, r.text, r.reference) ${NOTE_LOCKED};
      end if;`,
   );
 const ofBatch = 'where account_id = r.account_id and batch_id = r.batch_id';

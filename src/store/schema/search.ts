@@ -130,38 +130,54 @@ export const sqliteSearch = `
   end;
 `;
 
-const postgresTrigger = (name: string, when: string, body: string) => `
-  create or replace function search_${name}() returns trigger language plpgsql as $$ begin ${body} return null; end $$;
-  create trigger search_${name} after ${when} execute function search_${name}();`;
+interface Trigger {
+  readonly name: string;
+  readonly when: string;
+  readonly body: string;
+}
+const functionOf = ({ name, body }: Trigger): string => `
+  create or replace function search_${name}() returns trigger language plpgsql as $$ begin ${body} return null; end $$;`;
+const triggerOf = (trigger: Trigger): string => `${functionOf(trigger)}
+  create trigger search_${trigger.name} ${trigger.when} execute function search_${trigger.name}();`;
 
 /** Inserts and deletes are noted once per statement; an update of these columns is rare. */
-export const postgresSearch = `
-  ${SOURCES.map(
-    (source) => `
-  ${postgresTrigger(
-    `${source.table}_insert`,
-    `insert on ${source.table} referencing new table as added for each statement`,
-    `${ADDED} select account_id, ${source.kind}, ${source.id} from added ${KEPT};`,
-  )}
-  ${postgresTrigger(
-    `${source.table}_update`,
-    `update of ${source.columns.join(', ')} on ${source.table} for each row
+const notes = (kept: string): Trigger[] =>
+  SOURCES.flatMap((source) => [
+    {
+      name: `${source.table}_insert`,
+      when: `after insert on ${source.table} referencing new table as added for each statement`,
+      body: `${ADDED} select account_id, ${source.kind}, ${source.id} from added ${kept};`,
+    },
+    {
+      name: `${source.table}_update`,
+      when: `after update of ${source.columns.join(', ')} on ${source.table} for each row
       when ((${source.columns.map((column) => `old.${column}`).join(', ')}) is distinct from (${source.columns.map((column) => `new.${column}`).join(', ')}))`,
-    `${WAS} values (${wasOf(source, 'old')}) ${KEPT};`,
-  )}
-  ${postgresTrigger(
-    `${source.table}_delete`,
-    `delete on ${source.table} referencing old table as gone for each statement`,
-    `${WAS} select ${wasOf(source, 'gone')} from gone
-       where exists (select 1 from account where account.account_id = gone.account_id) ${KEPT};`,
-  )}`,
-  ).join('')}
-  ${postgresTrigger(
-    'account_delete',
-    'delete on account for each row',
-    'delete from search_change where account_id = old.account_id;',
-  )}
-`;
+      body: `${WAS} values (${wasOf(source, 'old')}) ${kept};`,
+    },
+    {
+      name: `${source.table}_delete`,
+      when: `after delete on ${source.table} referencing old table as gone for each statement`,
+      body: `${WAS} select ${wasOf(source, 'gone')} from gone
+       where exists (select 1 from account where account.account_id = gone.account_id) ${kept};`,
+    },
+  ]);
+
+export const postgresSearch = [
+  ...notes(KEPT),
+  {
+    name: 'account_delete',
+    when: 'after delete on account for each row',
+    body: 'delete from search_change where account_id = old.account_id;',
+  },
+]
+  .map(triggerOf)
+  .join('');
+
+/**
+ * A note that is there is locked until the change is committed, and the indexer leaves it alone so
+ * long. Otherwise it could read a row that is about to be deleted, and remove the note of that.
+ */
+export const NOTE_LOCKED = 'on conflict (account_id, kind, item_id) do update set was_at = excluded.was_at where false';
 
 /** Statuses of messages that may have reached nobody, as in domain/messages/statuses.ts. */
 const UNDELIVERED = "('EXPIRED', 'DELETED', 'UNDELIVERABLE', 'REJECTED', 'UNKNOWN')";
@@ -220,4 +236,5 @@ export const postgresSearchByKind = `
     execute function search_sent_update();
   create or replace function search_account_delete() returns trigger language plpgsql as
     $$ begin ${DELETE_OF_ACCOUNT} return null; end $$;
+  ${notes(NOTE_LOCKED).map(functionOf).join('')}
 `;

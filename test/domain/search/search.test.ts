@@ -7,12 +7,14 @@ import { cursorBefore, FIRST, LAST } from '../../../src/store/cursor.ts';
 import { openActions } from '../../support/actions.ts';
 import { type Engine, onEveryEngine } from '../../support/engines.ts';
 import { sql } from '../../support/opened-database.ts';
+import { openOutside } from '../../support/other-process.ts';
 
 const noPause = async () => {};
 
 /** An account with a contact, received, sent and scheduled messages. */
 async function practice(engine: Engine, t: TestContext) {
-  const bench = await openActions(engine, t);
+  const setting = await engine.fresh('empty');
+  const bench = await openActions({ ...engine, fresh: async () => setting }, t);
   const id = await bench.account('practice', { credits: '100', region: 'ZA' });
   const domain = domainOf(bench.services);
   const received = (sender: string, text: string) =>
@@ -29,7 +31,7 @@ async function practice(engine: Engine, t: TestContext) {
     assert.equal(await domain.search.isComplete(id), true);
     return (await domain.search.contacts(id, words)).map(({ name }) => name);
   };
-  return { ...bench, id, domain, received, sent, contact, texts, people };
+  return { ...bench, setting, id, domain, received, sent, contact, texts, people };
 }
 
 const entries = sql<{ account: bigint }, { token: string }>(
@@ -117,6 +119,34 @@ onEveryEngine('search', (engine) => {
     assert.deepEqual(await people('botha'), []);
     assert.deepEqual(await database.all(entries, { account: id }), []);
   });
+
+  if (engine.name === 'postgres') {
+    test('a message that is deleted while it is being indexed leaves nothing in the index', async (t) => {
+      const { id, database, received, sent, texts, domain, setting } = await practice(engine, t);
+      const outside = await openOutside(setting);
+      t.after(() => outside.close());
+      await outside.query('begin');
+      await received('+27825550201', 'unusual zebra');
+      await outside.query(`delete from received where account_id = ${id}`);
+      const { run } = createIndexer(database, domain.region);
+      await run(noPause);
+      await outside.query('commit');
+      assert.deepEqual(await texts('zebra'), []);
+      assert.deepEqual(await database.all(entries, { account: id }), [], 'deleted before its note was read');
+      await sent('+27825550201', 'another giraffe');
+      await outside.query('begin');
+      let deletion: Promise<unknown> | undefined;
+      const indexer = createIndexer(database, (account) => {
+        deletion ??= outside.query(`delete from sent where account_id = ${id}`);
+        return domain.region(account);
+      });
+      await indexer.run(noPause);
+      await deletion;
+      await outside.query('commit');
+      assert.deepEqual(await texts('giraffe'), []);
+      assert.deepEqual(await database.all(entries, { account: id }), [], 'deleted after its note was read');
+    });
+  }
 
   test('an erased person leaves nothing in the index and in its notes', async (t) => {
     const { run, contact, received, sent, texts, database } = await practice(engine, t);
