@@ -6,8 +6,8 @@ import { engines } from '../../support/engines.ts';
 import { openOutside } from '../../support/other-process.ts';
 import { onOneServer } from '../../support/postgres-engines.ts';
 
-onOneServer('the tables of an older version', () => {
-  test('are filled in the schema public, whatever else the role finds before it', async (t) => {
+onOneServer('the way back of an upgrade', () => {
+  test('the tables of an older version are filled in the schema public, whatever else the role finds before it', async (t) => {
     const url = (await engines.find(({ name }) => name === 'postgres')?.fresh('empty')) as string;
     const outside = await openOutside(url);
     t.after(() => outside.close());
