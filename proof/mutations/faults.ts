@@ -213,11 +213,12 @@ const operator: readonly PlantedFault[] = [
 const console_: readonly PlantedFault[] = [
   fault(
     'console/bulk.ts',
-    "if (total === 0) return noticed(bulk.back, 'nothing');",
+    "if (ids.length === 0) return noticed(bulk.back, 'nothing');",
     '',
     'console/acts',
     'console/operator',
   ),
+  fault('console/bulk.ts', 'total > confirmedTotal(request)', 'confirmedTotal(request) === 0', 'console/filters'),
   fault(
     'console/accounts/account.ts',
     "const isTyped = form.text('typed') === params.username;",

@@ -38,10 +38,16 @@ export interface BulkAct {
   readonly ask?: (total: number) => Pick<Confirmation, 'question' | 'submit' | 'details'>;
   /** Acts on at most 500 ids in one transaction. Returns how many of them existed. */
   readonly act: (ids: readonly string[]) => Promise<number>;
-  /** The ids of the snapshot that match, in batches. */
-  readonly batches: (snapshot: bigint) => AsyncIterable<readonly string[]>;
-  /** Counts the ids of the snapshot. By default the batches are counted. */
-  readonly count?: (snapshot: bigint) => Promise<number>;
+  /** Looks up all rows of the snapshot that match, once. Absent for a list without this choice. */
+  readonly all?: (snapshot: bigint) => Promise<AllRows>;
+}
+
+export interface AllRows {
+  /** False if a search may miss rows that match. Then nothing is done to all of them. */
+  readonly isWhole: boolean;
+  readonly batches: () => AsyncIterable<readonly string[]>;
+  /** By default the batches are counted. */
+  readonly count?: () => Promise<number>;
 }
 
 /** A transaction of this many rows does not delay calls of the account for long. */
@@ -51,35 +57,60 @@ const ID = /^-?\d{1,19}$/;
 export const selectedIds = ({ form }: PageRequest): string[] =>
   [...new Set(form.all('id'))].filter((id) => ID.test(id)).slice(0, AT_ONCE);
 
-const isForAll = ({ form }: PageRequest): boolean => form.text('scope') === 'all';
-
 const snapshotOfForm = ({ form }: PageRequest): bigint =>
   /^\d{1,19}$/.test(form.text('snapshot')) ? BigInt(form.text('snapshot')) : 0n;
 
 /** Acts on few rows at once, and on many with a page of progress that stops when it is left. */
 export async function actOnRows(request: PageRequest, bulk: BulkAct): Promise<View> {
-  const { form } = request;
-  const isAll = isForAll(request);
-  const snapshot = snapshotOfForm(request);
-  const isConfirmed = form.text('confirmed') === 'yes';
-  const total = isAll ? await totalOf(request, bulk, snapshot) : selectedIds(request).length;
-  if (total === 0) return noticed(bulk.back, 'nothing');
-  if (bulk.ask && !isConfirmed) {
-    const fields = [...form.fields.map(([name, value]) => hidden({ [name]: value })), hidden({ total: String(total) })];
-    return asking(bulk.current, {
-      ...bulk.ask(total),
-      action: bulk.action ?? bulk.back,
-      back: bulk.back,
-      fields: fields.flat(),
-    });
+  if (request.form.text('scope') === 'all') return actOnAll(request, bulk);
+  const ids = selectedIds(request);
+  if (ids.length === 0) return noticed(bulk.back, 'nothing');
+  if (bulk.ask && request.form.text('confirmed') !== 'yes') return question(request, bulk, ids.length);
+  return noticedDone(bulk, await bulk.act(ids), ids);
+}
+
+/** Never acts on more rows than the question named: if more match by now, it asks again. */
+async function actOnAll(request: PageRequest, bulk: BulkAct): Promise<View> {
+  const all = await bulk.all?.(snapshotOfForm(request));
+  if (all?.isWhole === false) return noticed(bulk.back, 'notWhole');
+  const total = all ? await countAll(all) : 0;
+  if (!all || total === 0) return noticed(bulk.back, 'nothing');
+  if (bulk.ask && total > confirmedTotal(request)) return question(request, bulk, total);
+  const batches = atMost(total, all.batches());
+  if (total > AT_ONCE) return { kind: 'progress', title: bulk.title, pieces: progress(request, bulk, batches, total) };
+  let done = 0;
+  for await (const ids of batches) if (ids.length > 0) done += await bulk.act(ids);
+  return noticedDone(bulk, done);
+}
+
+function question({ form }: PageRequest, bulk: BulkAct, total: number): View {
+  const kept = form.fields.filter(([name]) => name !== 'total' && name !== 'confirmed');
+  const fields = [...kept.map(([name, value]) => hidden({ [name]: value })), hidden({ total: String(total) })];
+  return asking(bulk.current, {
+    ...(bulk.ask?.(total) ?? { question: '', submit: '' }),
+    action: bulk.action ?? bulk.back,
+    back: bulk.back,
+    fields: fields.flat(),
+  });
+}
+
+const confirmedTotal = ({ form }: PageRequest): number =>
+  form.text('confirmed') === 'yes' && /^\d{1,12}$/.test(form.text('total')) ? Number(form.text('total')) : 0;
+
+async function countAll({ count, batches }: AllRows): Promise<number> {
+  if (count) return count();
+  let total = 0;
+  for await (const ids of batches()) total += ids.length;
+  return total;
+}
+
+async function* atMost(total: number, batches: AsyncIterable<readonly string[]>): AsyncGenerator<readonly string[]> {
+  let left = total;
+  for await (const ids of batches) {
+    yield ids.slice(0, left);
+    left -= ids.length;
+    if (left <= 0) return;
   }
-  if (!isAll) return noticedDone(bulk, await bulk.act(selectedIds(request)), selectedIds(request));
-  if (total <= AT_ONCE) {
-    let done = 0;
-    for await (const ids of bulk.batches(snapshot)) if (ids.length > 0) done += await bulk.act(ids);
-    return noticedDone(bulk, done);
-  }
-  return { kind: 'progress', title: bulk.title, pieces: progress(request, bulk, bulk.batches(snapshot), total) };
 }
 
 /** The most ids in an address. */
@@ -89,15 +120,6 @@ function noticedDone({ back, notice, canUndo }: BulkAct, done: number, ids: read
   const isUndoable = canUndo && ids.length <= UNDONE_MAX && ids.length === done;
   const key = typeof notice === 'string' ? notice : notice(done);
   return noticed(back, key, done, isUndoable ? { undo: ids.join('.') } : {});
-}
-
-/** The page that asks has counted already. Its number is only shown. */
-async function totalOf({ form }: PageRequest, { count, batches }: BulkAct, snapshot: bigint): Promise<number> {
-  if (form.text('confirmed') === 'yes' && /^\d{1,12}$/.test(form.text('total'))) return Number(form.text('total'));
-  if (count) return count(snapshot);
-  let total = 0;
-  for await (const ids of batches(snapshot)) total += ids.length;
-  return total;
 }
 
 async function* progress(
@@ -144,9 +166,6 @@ export async function* idBatches<R extends { readonly id: bigint }>(
     after = next;
   }
 }
-
-/** For a list without the choice of all rows. */
-export async function* noBatches(): AsyncGenerator<readonly string[]> {}
 
 export interface SelectableList {
   readonly texts: ListTexts;

@@ -120,6 +120,9 @@ export const listTexts = {
   noMatchYet: 'Nothing was found so far.',
   notIndexed:
     'Some messages are not in the index yet, so they may be missing here. They are being added. Look again in a minute.',
+  notWhole: {
+    nothingDone: 'Nothing was done: the search does not see every message that matches. Look at the list again.',
+  },
   goBack: 'Go back',
   confirm: 'Please confirm',
   nothingSelected: 'Nothing was selected, so nothing was done.',

@@ -57,7 +57,7 @@ onOneEngine('acts of the console', (engine) => {
     const fields = { act: 'delete', scope: 'all', snapshot };
     const question = await client.post('/console/inbox', fields);
     assert.match(question.text, new RegExp(`Delete ${before.length} received messages\\?`));
-    const done = await client.post('/console/inbox', { ...fields, confirmed: 'yes' });
+    const done = await client.post('/console/inbox', { ...fields, confirmed: 'yes', total: String(before.length) });
     assert.equal(done.location, `/console/inbox?notice=delete&count=${before.length}`);
     assert.deepEqual(
       (await inbox(api)).map((message) => message.id),
@@ -118,7 +118,7 @@ onOneEngine('acts of the console', (engine) => {
     const { client } = await opened(t);
     const fields = { act: 'delete', scope: 'all', snapshot: await snapshotOf(client, '/console/scheduled') };
     assert.match((await client.post('/console/scheduled', fields)).text, /Cancel 2 scheduled messages\?/);
-    const done = await client.post('/console/scheduled', { ...fields, confirmed: 'yes' });
+    const done = await client.post('/console/scheduled', { ...fields, confirmed: 'yes', total: '2' });
     assert.equal(done.location, '/console/scheduled?notice=cancel&count=2');
     assert.match((await client.get('/console/scheduled')).text, /No message is scheduled/);
   });

@@ -105,7 +105,7 @@ onOneEngine('batches in the console', (engine) => {
     // An act on all that match leaves the others alone.
     const fields = { act: 'delete', scope: 'all', q: 'Alone', snapshot: hiddenOf(list.text, 'snapshot') };
     assert.match((await client.post('/console/scheduled', fields)).text, /Cancel 1 scheduled message\?/);
-    await client.post('/console/scheduled', { ...fields, confirmed: 'yes' });
+    await client.post('/console/scheduled', { ...fields, confirmed: 'yes', total: '1' });
     assert.equal((await client.get('/console/scheduled')).text.match(/<tr data-key/g)?.length, 1);
   });
 

@@ -91,7 +91,7 @@ onOneEngine('filters of the console', (engine) => {
     const asked = await actOnAll(client, days, { act: 'delete' });
     assert.match(asked.text, /Delete 2 received messages\?/);
     assert.ok(decoded(asked.text).includes(`href="${days}"`), 'the way back has lost the filter');
-    const removed = await actOnAll(client, days, { act: 'delete', confirmed: 'yes' });
+    const removed = await actOnAll(client, days, { act: 'delete', confirmed: 'yes', total: '2' });
     assert.match(removed.location ?? '', /notice=delete&count=2$/);
     const { items } = await act<{ items: unknown[] }>(api, 'inbox list', { params });
     assert.equal(items.length, 4);
@@ -183,10 +183,23 @@ onOneEngine('filters of the console', (engine) => {
     assert.match((await client.get(decoded(next))).text, /No message matches/);
     const asked = await actOnAll(client, '/console/inbox?q=zebra', { act: 'delete' });
     assert.match(asked.text, /Delete 301 received messages\?/);
-    const removed = await actOnAll(client, '/console/inbox?q=zebra', { act: 'delete', confirmed: 'yes' });
+    const removed = await actOnAll(client, '/console/inbox?q=zebra', { act: 'delete', confirmed: 'yes', total: '301' });
     await index();
     assert.match(removed.location ?? '', /notice=delete&count=301$/);
     assert.match((await client.get('/console/inbox?q=zebra')).text, /No message matches/);
+  });
+
+  test('if more messages match than the question named, it is asked again, and none is deleted', async (t) => {
+    const { api, client } = await opened(t);
+    for (const text of ['zebra one', 'zebra two', 'zebra three'])
+      await act(api, 'inbox receive', { params, body: { text, sender: '+27825550277' } });
+    const deleting = (fields: Fields) => actOnAll(client, '/console/inbox?q=zebra', { act: 'delete', ...fields });
+    for (const given of [{}, { total: '2' }, { total: 'x' }]) {
+      const asked = await deleting({ confirmed: 'yes', ...given });
+      assert.match(asked.text, /Delete 3 received messages\?/);
+      assert.deepEqual(asked.text.match(/name="total" value="\d+"/g), ['name="total" value="3"']);
+    }
+    assert.match((await deleting({ confirmed: 'yes', total: '3' })).location ?? '', /notice=delete&count=3$/);
   });
 
   test('while the index is being filled, lists that search say so and never that nothing matches', async (t) => {
@@ -206,6 +219,20 @@ onOneEngine('filters of the console', (engine) => {
       assert.match(text, /Nothing was found so far/, list);
       assert.doesNotMatch(text, /No (scheduled )?(message|contact) matches/, list);
     }
+    // What is shown is not all, so nobody can act on all.
+    for (const [list, word] of [
+      ['inbox', 'market'],
+      ['sent', 'order'],
+      ['scheduled', 'reminder'],
+    ] as const) {
+      const fields = { act: 'delete', scope: 'all', q: word, snapshot: '99999', confirmed: 'yes', total: '999' };
+      const refused = await client.post(`/console/${list}`, fields);
+      assert.equal(refused.location, `/console/${list}?q=${word}&notice=notWhole`);
+      const { text } = await client.get(refused.location ?? '');
+      assert.match(text, /the search does not see every message/);
+      assert.doesNotMatch(text, /name="scope"/, list);
+    }
+    assert.equal((await act<{ items: unknown[] }>(api, 'inbox list', { params })).items.length, 6);
   });
 
   test('an address with an impossible id is not found, and the page shows no regular expression', async (t) => {

@@ -10,7 +10,7 @@ import {
 } from '../../operator/actions/contacts/contacts.ts';
 import { contactExport } from '../../operator/actions/contacts/files.ts';
 import { contactsCsv } from '../../transfer/contact-csv.ts';
-import { actOnRows, noBatches, selectableList, selectedIds } from '../bulk.ts';
+import { actOnRows, selectableList, selectedIds } from '../bulk.ts';
 import { counted, grouped } from '../counts.ts';
 import {
   asking,
@@ -163,7 +163,6 @@ const actOnSelected = async (request: PageRequest): Promise<View> => {
     back,
     action: `${base}/contacts/selected`,
     current: 'contacts',
-    batches: noBatches,
     notice: isMove ? 'moved' : 'removedMany',
     ...(isMove
       ? {}

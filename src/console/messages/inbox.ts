@@ -1,6 +1,7 @@
 import { type Html, html } from '../../base/html.ts';
 import { isInSnapshot, snapshotOf } from '../../domain/accounts/ids.ts';
 import type { InboxMessage } from '../../domain/messages/received.ts';
+import type { Found } from '../../domain/search/of-kind.ts';
 import { inboxExport } from '../../operator/actions/contacts/files.ts';
 import { inboxChangeMany } from '../../operator/actions/messages/many-messages.ts';
 import type { Cursor } from '../../store/cursor.ts';
@@ -21,11 +22,11 @@ import {
   filteredList,
   filterForm,
   isFilter,
-  isIndexed,
   isSearch,
   keptFilter,
   type MessageFilter,
   readFilter,
+  searchOf,
 } from './message-filter.ts';
 
 /** Received messages: filter, search, mark, delete, reply. */
@@ -56,6 +57,7 @@ const texts = {
   acting: 'Working on received messages',
   notices: {
     nothing: { nothingDone: 'Nothing was selected, so nothing was done.' },
+    notWhole: listTexts.notWhole,
     read: (count: bigint) => html`Marked ${counted(count, 'message')} as read.`,
     unread: (count: bigint) => html`Marked ${counted(count, 'message')} as unread.`,
     delete: (count: bigint) =>
@@ -70,6 +72,7 @@ const isUnread = ({ state }: MessageFilter): boolean => state === 'unread';
 async function scanInbox(
   { domain, account }: PageRequest,
   filter: MessageFilter,
+  searched: Found<InboxMessage> | null,
   after: Cursor | undefined,
   rowsMax?: number,
 ): Promise<Scanned<InboxMessage>> {
@@ -79,10 +82,10 @@ async function scanInbox(
     cursorOf: ({ receivedAt, id }: InboxMessage) => ({ at: receivedAt, id }),
     ...(rowsMax === undefined ? {} : { rowsMax }),
   };
-  if (filter.q !== '') {
+  if (searched) {
     return scanFound<InboxMessage>({
       ...shared,
-      found: await domain.search.received(account.id, filter.q),
+      found: searched,
       order: isUnread(filter) ? 'oldest' : 'newest',
       isWanted: isUnread(filter) ? ({ read }) => !read : undefined,
       range: filter,
@@ -127,28 +130,35 @@ async function countOf({ domain, account }: PageRequest, filter: MessageFilter):
 }
 
 /** How many match, for the choice of all. */
-async function allSaid(request: PageRequest, filter: MessageFilter, shown: Scanned<InboxMessage>): Promise<Html> {
+async function allSaid(
+  request: PageRequest,
+  filter: MessageFilter,
+  searched: Found<InboxMessage> | null,
+  shown: Scanned<InboxMessage>,
+): Promise<Html> {
   if (!isSearch(filter)) return listTexts.onAll(await countOf(request, filter));
   const isWhole = shown.next === null && !request.query.has('after');
-  return listTexts.onAll(countSaid(isWhole ? shown : await scanInbox(request, filter, undefined, COUNTED_MAX)));
+  return listTexts.onAll(
+    countSaid(isWhole ? shown : await scanInbox(request, filter, searched, undefined, COUNTED_MAX)),
+  );
 }
 
 const show = async (request: PageRequest): Promise<View> => {
   const { query, services, account, base } = request;
   const filter = readFilter(request, texts, (name) => query.get(name) ?? '');
   const snapshot = await snapshotOf(services.database, account.id, 'message');
-  const isComplete = await isIndexed(request, filter);
-  const found = await scanInbox(request, filter, readCursor(query.get('after')));
+  const { found: searched, isIndexed } = await searchOf(request, filter, request.domain.search.received);
+  const found = await scanInbox(request, filter, searched, readCursor(query.get('after')));
   const rows = await rowsOf(request, found.rows);
   if (query.get('part') === 'rows') return { kind: 'fragment', html: html`${tableRows(texts.columns, rows, true)}` };
   // New rows appear at the top only if the newest are first.
   const isLive = !query.has('after') && filter.q === '' && !isUnread(filter);
   const list = selectableList({
-    texts: listWords(texts, isComplete && !found.isCut),
+    texts: listWords(texts, isIndexed && !found.isCut),
     action: `${base}/inbox`,
     rows,
     isFiltered: isFilter(filter),
-    all: rows.length === 0 ? null : await allSaid(request, filter, found),
+    all: rows.length === 0 || !isIndexed ? null : await allSaid(request, filter, searched, found),
     snapshot,
     kept: keptFilter(request),
     buttons: html`${button(texts.read, { act: 'read', look: 's' })}${button(texts.unread, { act: 'unread', look: 's' })}
@@ -156,7 +166,7 @@ ${button(texts.delete, { act: 'delete', look: 's danger' })}`,
     step: linkButton(`${base}/compose`, texts.write, { icon: 'pen' }),
     live: isLive ? { url: addressWith(request, { part: 'rows' }), mode: 'hold' } : undefined,
   });
-  const main = html`${head(texts.title)}${noticeOf(request, texts.notices, undoForm(request))}${filterForm(request, texts)}${isComplete ? '' : note('wait', listTexts.notIndexed)}${list}${pager(request, found)}`;
+  const main = html`${head(texts.title)}${noticeOf(request, texts.notices, undoForm(request))}${filterForm(request, texts)}${isIndexed ? '' : note('wait', listTexts.notIndexed)}${list}${pager(request, found)}`;
   return page(texts.title, main, { current: 'inbox' });
 };
 
@@ -185,8 +195,14 @@ const act = async (request: PageRequest): Promise<View> => {
     notice: change,
     ...(change === 'delete' ? { ask } : { canUndo: true }),
     act: async (ids) => (await request.act.run(inboxChangeMany, { params, body: { ids, change } })).done,
-    batches: (snapshot) => idBatches((after, rowsMax) => scanInbox(request, filter, after, rowsMax), snapshot),
-    ...(isSearch(filter) ? {} : { count: (snapshot: bigint) => countWithin(request, filter, snapshot) }),
+    all: async (snapshot) => {
+      const { found, isIndexed } = await searchOf(request, filter, request.domain.search.received);
+      return {
+        isWhole: isIndexed,
+        batches: () => idBatches((after, rowsMax) => scanInbox(request, filter, found, after, rowsMax), snapshot),
+        ...(isSearch(filter) ? {} : { count: () => countWithin(request, filter, snapshot) }),
+      };
+    },
   });
 };
 
@@ -203,6 +219,7 @@ const csv = filteredDownload({
   fileName: 'inbox.csv',
   action: inboxExport,
   texts,
+  find: ({ domain }) => domain.search.received,
   scan: scanInbox,
   write: inboxCsv,
 });

@@ -1,4 +1,5 @@
 import { type Html, html } from '../../base/html.ts';
+import type { Found } from '../../domain/search/of-kind.ts';
 import type { DownloadAction } from '../../operator/action.ts';
 import type { accountParams } from '../../operator/schemas.ts';
 import type { Cursor } from '../../store/cursor.ts';
@@ -59,9 +60,24 @@ export const isSearch = ({ q, from, to }: MessageFilter): boolean => q !== '' ||
 /** Whether the filter leaves anything out. */
 export const isFilter = (filter: MessageFilter): boolean => isSearch(filter) || filter.state !== '';
 
-/** The index gets what has just arrived. False if older messages are still being added to it. */
-export const isIndexed = async ({ domain, account }: PageRequest, { q }: Pick<MessageFilter, 'q'>): Promise<boolean> =>
-  q === '' || domain.search.isComplete(account.id);
+/** A search whose words are looked up once, for all pages of a list, a file or an act. */
+export interface MessageSearch<R> {
+  /** Null without words. */
+  readonly found: Found<R> | null;
+  /** False if older messages are still being added to the index. */
+  readonly isIndexed: boolean;
+}
+
+/** The index gets what has just arrived first. `find` is a function of `domain.search`. */
+export async function searchOf<R>(
+  { domain, account }: PageRequest,
+  { q }: Pick<MessageFilter, 'q'>,
+  find: (account: bigint, text: string) => Promise<Found<R>>,
+): Promise<MessageSearch<R>> {
+  if (q === '') return { found: null, isIndexed: true };
+  const isIndexed = await domain.search.isComplete(account.id);
+  return { found: await find(account.id, q), isIndexed };
+}
 
 /** How many match: all of them, or those that were looked at for this count. */
 export const countSaid = ({ rows, next }: Pick<Scanned<unknown>, 'rows' | 'next'>): Html =>
@@ -95,9 +111,11 @@ export interface FilteredFile<R> {
   /** Writes the file of all messages. */
   readonly action: DownloadAction<typeof accountParams>;
   readonly texts: MessageFilterTexts;
+  readonly find: (request: PageRequest) => (account: bigint, text: string) => Promise<Found<R>>;
   readonly scan: (
     request: PageRequest,
     filter: MessageFilter,
+    found: Found<R> | null,
     after: Cursor | undefined,
     rowsMax: number,
   ) => Promise<Scanned<R>>;
@@ -105,12 +123,13 @@ export interface FilteredFile<R> {
 }
 
 /** The CSV file of the messages that match the filter of a list, or of all messages. */
-export function filteredDownload<R>({ fileName, action, texts, scan, write }: FilteredFile<R>) {
+export function filteredDownload<R>({ fileName, action, texts, find, scan, write }: FilteredFile<R>) {
   const whole = download(fileName, action);
   return async (request: PageRequest): Promise<View> => {
     const filter = readFilter(request, texts, (name) => request.query.get(name) ?? '');
     if (!isFilter(filter)) return whole(request);
-    const found = matchingRows((after, rowsMax) => scan(request, filter, after, rowsMax), request.signal);
-    return { kind: 'download', fileName, text: write(found) };
+    const { found } = await searchOf(request, filter, find(request));
+    const rows = matchingRows((after, rowsMax) => scan(request, filter, found, after, rowsMax), request.signal);
+    return { kind: 'download', fileName, text: write(rows) };
   };
 }

@@ -1,6 +1,7 @@
 import { type Html, html } from '../../base/html.ts';
 import { snapshotOf } from '../../domain/accounts/ids.ts';
 import type { ScheduledMessage } from '../../domain/messages/scheduled.ts';
+import type { Found } from '../../domain/search/of-kind.ts';
 import { messageCancelMany, messageReschedule } from '../../operator/actions/messages/many-messages.ts';
 import type { Cursor } from '../../store/cursor.ts';
 import { actOnRows, idBatches, selectableList } from '../bulk.ts';
@@ -19,10 +20,10 @@ import {
   filteredList,
   filterForm,
   isFilter,
-  isIndexed,
   keptFilter,
   type MessageFilter,
   readFilter,
+  searchOf,
 } from './message-filter.ts';
 import { type Entry, scheduledEntries } from './mixed-list.ts';
 
@@ -53,6 +54,7 @@ const texts = {
   moving: 'Moving scheduled messages',
   notices: {
     nothing: { nothingDone: 'Nothing was selected, so nothing was done.' },
+    notWhole: listTexts.notWhole,
     cancel: (count: bigint) =>
       count === 0n
         ? 'Nothing was changed: the messages are being sent already, or no longer exist.'
@@ -75,6 +77,7 @@ const UNUSED = { reference: null, recipient: null, text: null, createdAt: 0 };
 async function scanScheduled(
   { domain, account }: PageRequest,
   filter: MessageFilter,
+  searched: Found<ScheduledMessage> | null,
   after: Cursor | undefined,
   rowsMax?: number,
 ): Promise<Scanned<ScheduledMessage>> {
@@ -82,9 +85,8 @@ async function scanScheduled(
     cursorOf: ({ scheduledAt, id }: ScheduledMessage) => ({ at: scheduledAt, id }),
     ...(rowsMax === undefined ? {} : { rowsMax }),
   };
-  if (filter.q !== '') {
-    const found = await domain.search.scheduled(account.id, filter.q);
-    return scanFound<ScheduledMessage>({ ...shared, found, order: 'oldest', range: filter, after });
+  if (searched) {
+    return scanFound<ScheduledMessage>({ ...shared, found: searched, order: 'oldest', range: filter, after });
   }
   return scan<ScheduledMessage>({
     ...shared,
@@ -138,27 +140,29 @@ const show = async (request: PageRequest): Promise<View> => {
   const snapshot = await snapshotOf(services.database, account.id, 'message');
   const filter = readFilter(request, texts, (name) => query.get(name) ?? '');
   const after = readCursor(query.get('after'));
-  const isComplete = await isIndexed(request, filter);
-  const found = isFilter(filter) ? await scanScheduled(request, filter, after) : null;
+  const { found: searched, isIndexed } = await searchOf(request, filter, request.domain.search.scheduled);
+  const found = isFilter(filter) ? await scanScheduled(request, filter, searched, after) : null;
   const mixed = await (found ?? scheduledEntries(request, after));
   const rows = found
     ? await rowsOf(request, found.rows)
     : await mixedRows(request, mixed.rows as Entry<ScheduledMessage>[]);
   if (query.get('part') === 'rows') return { kind: 'fragment', html: html`${tableRows(texts.columns, rows, true)}` };
-  const all = await scanScheduled(request, filter, undefined, isFilter(filter) ? COUNTED_MAX : COUNTED_OF_ALL_MAX);
+  const countMax = isFilter(filter) ? COUNTED_MAX : COUNTED_OF_ALL_MAX;
   const list = selectableList({
-    texts: listWords(texts, isComplete && !found?.isCut),
+    texts: listWords(texts, isIndexed && !found?.isCut),
     action: `${base}/scheduled`,
     rows,
     isFiltered: isFilter(filter),
     kept: keptFilter(request),
-    all: listTexts.onAll(countSaid(all)),
+    all: isIndexed
+      ? listTexts.onAll(countSaid(await scanScheduled(request, filter, searched, undefined, countMax)))
+      : null,
     snapshot,
     buttons: html`${button(texts.cancel, { act: 'delete', look: 's danger' })}${moveFields(now, zone)}`,
     step: linkButton(`${base}/compose`, texts.write, { icon: 'pen' }),
     live: query.has('after') ? undefined : { url: addressWith(request, { part: 'rows' }), mode: 'replace' },
   });
-  const main = html`${head(texts.title, texts.lead)}${noticeOf(request, texts.notices)}${filterForm(request, texts, false)}${isComplete ? '' : note('wait', listTexts.notIndexed)}${list}${pager(request, mixed)}`;
+  const main = html`${head(texts.title, texts.lead)}${noticeOf(request, texts.notices)}${filterForm(request, texts, false)}${isIndexed ? '' : note('wait', listTexts.notIndexed)}${list}${pager(request, mixed)}`;
   return page(texts.title, main, { current: 'scheduled' });
 };
 
@@ -192,8 +196,12 @@ const act = async (request: PageRequest): Promise<View> => {
       tooLate += done.tooLate;
       return done.moved;
     },
-    batches: (snapshot) =>
-      idBatches((after, rowsMax) => scanScheduled(request, filter, after, rowsMax), snapshot, { once: isMove }),
+    all: async (snapshot) => {
+      const { found, isIndexed } = await searchOf(request, filter, request.domain.search.scheduled);
+      const read = (after: Cursor | undefined, rowsMax: number) =>
+        scanScheduled(request, filter, found, after, rowsMax);
+      return { isWhole: isIndexed, batches: () => idBatches(read, snapshot, { once: isMove }) };
+    },
   });
 };
 

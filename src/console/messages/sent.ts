@@ -3,13 +3,14 @@ import { Problem } from '../../base/problem.ts';
 import { randomBytes } from '../../base/random.ts';
 import { snapshotOf } from '../../domain/accounts/ids.ts';
 import type { SentMessage } from '../../domain/messages/sent.ts';
+import type { Found } from '../../domain/search/of-kind.ts';
 import { messageExport } from '../../operator/actions/contacts/files.ts';
 import { messageChangeMany } from '../../operator/actions/messages/many-messages.ts';
 import { messageResend } from '../../operator/actions/messages/sending.ts';
 import { partsOf } from '../../sms/parts.ts';
 import type { Cursor } from '../../store/cursor.ts';
 import { sentCsv } from '../../transfer/contact-csv.ts';
-import { actOnRows, idBatches, noBatches, selectableList } from '../bulk.ts';
+import { actOnRows, idBatches, selectableList } from '../bulk.ts';
 import { contactNames } from '../contacts/contact-names.ts';
 import { counted, grouped } from '../counts.ts';
 import { addressWith, hidden, listWords, noticeOf, pager, type Row, tableRows } from '../lists.ts';
@@ -26,11 +27,11 @@ import {
   filteredList,
   filterForm,
   isFilter,
-  isIndexed,
   isSearch,
   keptFilter,
   type MessageFilter,
   readFilter,
+  searchOf,
 } from './message-filter.ts';
 import { type Entry, sentEntries } from './mixed-list.ts';
 import { isFailed, isResting, statusCell } from './status-cell.ts';
@@ -70,6 +71,7 @@ const texts = {
   acting: 'Working on sent messages',
   notices: {
     nothing: { nothingDone: 'Nothing was selected, so nothing was done.' },
+    notWhole: listTexts.notWhole,
     mark: (count: bigint) => html`Marked ${counted(count, 'message')} as seen.`,
     selectFirst: { nothingDone: 'Nothing was sent: select the messages to send again.' },
     resent: (count: bigint) =>
@@ -101,15 +103,22 @@ function inState({ state }: MessageFilter): IsWanted {
 async function scanSent(
   { domain, account }: PageRequest,
   filter: MessageFilter,
+  searched: Found<SentMessage> | null,
   after: Cursor | undefined,
   rowsMax?: number,
   isWanted: IsWanted = inState(filter),
 ): Promise<Scanned<SentMessage>> {
   const bySent = ({ sentAt, id }: SentMessage) => ({ at: sentAt, id });
   const shared = { isWanted, ...(rowsMax === undefined ? {} : { rowsMax }) };
-  if (filter.q !== '') {
-    const found = await domain.search.sent(account.id, filter.q);
-    return scanFound<SentMessage>({ ...shared, found, order: 'newest', cursorOf: bySent, range: filter, after });
+  if (searched) {
+    return scanFound<SentMessage>({
+      ...shared,
+      found: searched,
+      order: 'newest',
+      cursorOf: bySent,
+      range: filter,
+      after,
+    });
   }
   if (filter.state === 'unseen' && !isSearch(filter)) {
     const last = (cursor: Cursor) => ({ ...UNUSED, sentAt: 0, updatedAt: cursor.at, id: cursor.id });
@@ -136,18 +145,36 @@ async function scanSent(
 }
 
 /** Marking concerns new statuses, so "all" are the messages that match the filter and have one. */
-function scanNew(request: PageRequest, filter: MessageFilter, after: Cursor | undefined, rowsMax: number) {
-  if (isPlain(filter)) return scanSent(request, { ...filter, state: 'unseen' }, after, rowsMax);
+function scanNew(
+  request: PageRequest,
+  filter: MessageFilter,
+  searched: Found<SentMessage> | null,
+  after: Cursor | undefined,
+  rowsMax: number,
+) {
+  if (isPlain(filter)) return scanSent(request, { ...filter, state: 'unseen' }, null, after, rowsMax);
   const isWanted = inState(filter);
-  return scanSent(request, filter, after, rowsMax, (message) => !message.marked && (isWanted?.(message) ?? true));
+  return scanSent(
+    request,
+    filter,
+    searched,
+    after,
+    rowsMax,
+    (message) => !message.marked && (isWanted?.(message) ?? true),
+  );
 }
 
 /** How many these are. `shown` is the page of the list. */
-async function newSaid(request: PageRequest, filter: MessageFilter, shown: Scanned<SentMessage> | null): Promise<Html> {
+async function newSaid(
+  request: PageRequest,
+  filter: MessageFilter,
+  searched: Found<SentMessage> | null,
+  shown: Scanned<SentMessage> | null,
+): Promise<Html> {
   const { domain, account, query } = request;
   if (isPlain(filter)) return grouped(await domain.sent.countUnmarked(account.id));
   const isWhole = shown?.next === null && !query.has('after');
-  const { rows, next } = isWhole ? shown : await scanNew(request, filter, undefined, COUNTED_MAX);
+  const { rows, next } = isWhole ? shown : await scanNew(request, filter, searched, undefined, COUNTED_MAX);
   return countSaid({ rows: rows.filter(({ marked }) => !marked), next });
 }
 
@@ -196,24 +223,24 @@ const show = async (request: PageRequest): Promise<View> => {
   const filter = readFilter(request, texts, (name) => query.get(name) ?? '');
   const snapshot = await snapshotOf(services.database, account.id, 'message');
   const after = readCursor(query.get('after'));
-  const isComplete = await isIndexed(request, filter);
-  const found = isFilter(filter) ? await scanSent(request, filter, after) : null;
+  const { found: searched, isIndexed } = await searchOf(request, filter, request.domain.search.sent);
+  const found = isFilter(filter) ? await scanSent(request, filter, searched, after) : null;
   const mixed = await (found ?? sentEntries(request, after));
   const rows = found ? await rowsOf(request, found.rows) : await mixedRows(request, mixed.rows as Entry<SentMessage>[]);
   if (query.get('part') === 'rows') return { kind: 'fragment', html: html`${tableRows(texts.columns, rows, true)}` };
   const list = selectableList({
-    texts: listWords(texts, isComplete && !found?.isCut),
+    texts: listWords(texts, isIndexed && !found?.isCut),
     action: `${base}/sent`,
     rows,
     isFiltered: isFilter(filter),
-    all: texts.allNew(await newSaid(request, filter, found), !isPlain(filter)),
+    all: isIndexed ? texts.allNew(await newSaid(request, filter, searched, found), !isPlain(filter)) : null,
     snapshot,
     kept: html`${keptFilter(request)}${hidden({ key: randomBytes(16).toString('hex') })}`,
     buttons: html`${button(texts.mark, { act: 'mark', look: 's' })}${button(texts.resend, { act: 'resend', look: 's', icon: 'again' })}`,
     step: linkButton(`${base}/compose`, texts.write, { icon: 'pen' }),
     live: query.has('after') ? undefined : { url: addressWith(request, { part: 'rows' }), mode: 'replace' },
   });
-  const main = html`${head(texts.title, texts.lead)}${noticeOf(request, texts.notices)}${filterForm(request, texts)}${isComplete ? '' : note('wait', listTexts.notIndexed)}${list}${pager(request, mixed)}`;
+  const main = html`${head(texts.title, texts.lead)}${noticeOf(request, texts.notices)}${filterForm(request, texts)}${isIndexed ? '' : note('wait', listTexts.notIndexed)}${list}${pager(request, mixed)}`;
   return page(texts.title, main, { current: 'sent' });
 };
 
@@ -231,15 +258,20 @@ const act = async (request: PageRequest): Promise<View> => {
       notice: 'resent',
       ask: (total) => ({ question: texts.resendQuestion(total), submit: texts.resendSubmit(total) }),
       act: (ids) => resendEach(request, ids),
-      batches: noBatches,
     });
   }
   return actOnRows(request, {
     ...list,
     notice: 'mark',
     act: async (ids) => (await request.act.run(messageChangeMany, { params, body: { ids, change: 'mark' } })).done,
-    batches: (snapshot) => idBatches((after, rowsMax) => scanNew(request, filter, after, rowsMax), snapshot),
-    ...(isPlain(filter) ? { count: async () => Number(await domain.sent.countUnmarked(account.id)) } : {}),
+    all: async (snapshot) => {
+      const { found, isIndexed } = await searchOf(request, filter, domain.search.sent);
+      return {
+        isWhole: isIndexed,
+        batches: () => idBatches((after, rowsMax) => scanNew(request, filter, found, after, rowsMax), snapshot),
+        ...(isPlain(filter) ? { count: async () => Number(await domain.sent.countUnmarked(account.id)) } : {}),
+      };
+    },
   });
 };
 
@@ -259,6 +291,13 @@ async function resendEach(request: PageRequest, ids: readonly string[]): Promise
   return accepted;
 }
 
-const csv = filteredDownload({ fileName: 'sent.csv', action: messageExport, texts, scan: scanSent, write: sentCsv });
+const csv = filteredDownload({
+  fileName: 'sent.csv',
+  action: messageExport,
+  texts,
+  find: ({ domain }) => domain.search.sent,
+  scan: scanSent,
+  write: sentCsv,
+});
 
 export const sentRoutes = [get('/sent', show), post('/sent', act), get('/sent.csv', csv)];
