@@ -1,3 +1,4 @@
+import { nextTurn } from '../base/event-loop.ts';
 import { type Html, html } from '../base/html.ts';
 import { toProblem } from '../base/problem.ts';
 import { isInSnapshot } from '../domain/accounts/ids.ts';
@@ -73,7 +74,7 @@ export async function actOnRows(request: PageRequest, bulk: BulkAct): Promise<Vi
 async function actOnAll(request: PageRequest, bulk: BulkAct): Promise<View> {
   const all = await bulk.all?.(snapshotOfForm(request));
   if (all?.isWhole === false) return noticed(bulk.back, 'notWhole');
-  const total = all ? await countAll(all) : 0;
+  const total = all ? await countAll(all, request.signal) : 0;
   if (!all || total === 0) return noticed(bulk.back, 'nothing');
   if (bulk.ask && total > confirmedTotal(request)) return question(request, bulk, total);
   const batches = atMost(total, all.batches());
@@ -97,10 +98,14 @@ function question({ form }: PageRequest, bulk: BulkAct, total: number): View {
 const confirmedTotal = ({ form }: PageRequest): number =>
   form.text('confirmed') === 'yes' && /^\d{1,12}$/.test(form.text('total')) ? Number(form.text('total')) : 0;
 
-async function countAll({ count, batches }: AllRows): Promise<number> {
+/** Zero if the person has left, so that nothing is done. */
+export async function countAll({ count, batches }: Omit<AllRows, 'isWhole'>, signal: AbortSignal): Promise<number> {
   if (count) return count();
   let total = 0;
-  for await (const ids of batches()) total += ids.length;
+  for await (const ids of batches()) {
+    if (signal.aborted) return 0;
+    total += ids.length;
+  }
   return total;
 }
 
@@ -145,7 +150,8 @@ async function* progress(
 }
 
 /**
- * Yields the ids of a list that are in the snapshot, in batches of 500. With `once`, a row that an
+ * Yields the ids of a list that are in the snapshot, in batches of 500, with a turn of the event
+ * loop for other calls after each. With `once`, a row that an
  * action moves further back is taken only once; a million ids take about 60 MB meanwhile.
  */
 export async function* idBatches<R extends { readonly id: bigint }>(
@@ -164,6 +170,7 @@ export async function* idBatches<R extends { readonly id: bigint }>(
     yield fresh(rows);
     if (next === null) return;
     after = next;
+    await nextTurn();
   }
 }
 

@@ -121,6 +121,7 @@ export async function* matchingRows<R>(
     yield rows;
     if (next === null) return;
     after = next;
+    await nextTurn();
   }
 }
 

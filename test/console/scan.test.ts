@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { readCursor, SEARCHED_ROWS_MAX, scan, writeCursor } from '../../src/console/scan.ts';
+import { countAll, idBatches } from '../../src/console/bulk.ts';
+import { matchingRows, readCursor, SEARCHED_ROWS_MAX, scan, writeCursor } from '../../src/console/scan.ts';
 import { endOfDay, instantOf, localTime, messageText, time } from '../../src/console/words.ts';
 
 /** Rows with falling times, as a list with the newest first has them. */
@@ -38,6 +39,38 @@ describe('scan', () => {
     const { asked, ...pages } = pagesOf(list(5_000));
     const found = await scan({ ...pages, isWanted: () => true, isBeyond: ({ at }) => at < 4_990, after: undefined });
     assert.deepEqual([found.rows.length, found.next, asked.length], [11, null, 1]);
+  });
+
+  test('between two pieces of a file, or of a count of all rows, the event loop has a turn, and both end when nobody waits', async () => {
+    let turns = 0;
+    const read = async (after: { at: number } | undefined) => {
+      const at = (after?.at ?? 40) - 1;
+      return { rows: list(1), next: at === 0 ? null : { at, id: BigInt(at) }, read: 1, isCut: false };
+    };
+    const turn = () => {
+      turns += 1;
+      next = setImmediate(turn);
+    };
+    let next = setImmediate(turn);
+    const never = new AbortController();
+    try {
+      for await (const _ of matchingRows(read, never.signal));
+      assert.ok(turns >= 30, `a file had ${turns} turns`);
+      turns = 0;
+      assert.equal(await countAll({ batches: () => idBatches(read, 10n) }, never.signal), 40);
+      assert.ok(turns >= 30, `a count had ${turns} turns`);
+    } finally {
+      clearImmediate(next);
+    }
+    const left = new AbortController();
+    let pages = 0;
+    const leaving = async (after: { at: number } | undefined) => {
+      pages += 1;
+      if (pages === 3) left.abort();
+      return read(after);
+    };
+    assert.equal(await countAll({ batches: () => idBatches(leaving, 10n) }, left.signal), 0);
+    assert.equal(pages, 3);
   });
 
   test('a cursor is read as it was written, and anything else is no cursor', () => {
