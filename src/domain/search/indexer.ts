@@ -14,7 +14,13 @@ import { CONTACT, type Indexed, type Kind, numberToken, RECEIVED, SCHEDULED, SEN
  */
 export type RegionOf = (account: AccountKey) => Promise<string | null>;
 
-const KINDS: readonly Kind[] = [RECEIVED, SENT, SCHEDULED, CONTACT];
+/** People are few, and found by nothing but the index. */
+const KINDS: readonly Kind[] = [CONTACT, RECEIVED, SENT, SCHEDULED];
+/**
+ * The kinds by their position in search_backfill, from 6 on. Positions 1 to 4 are those of a
+ * database that began when contacts came last.
+ */
+const FILLED: readonly (Kind | undefined)[] = [undefined, RECEIVED, SENT, SCHEDULED, CONTACT, undefined, ...KINDS];
 /**
  * Messages of one transaction on SQLite, if no write waits for it. Their entries share pages: with
  * 20 messages, writing a message's entries takes 95 µs instead of 40.
@@ -46,15 +52,17 @@ export function createIndexer(database: Database, regionOf: RegionOf) {
   /** Adds older messages of an account to the index. Returns false when all are there. */
   const fillSome = (account: bigint): Promise<boolean> =>
     inPieces(account, async (queries) => {
-      const position = await queries.first(sql.backfill, { account });
-      if (!position) return false;
-      const kind = Number(position.kind) as Kind;
-      const rows = await queries.all(sql.documentsDown[kind], { account, to: position.to_id, limit: PIECE });
+      const left = await queries.first(sql.backfill, { account });
+      if (!left) return false;
+      const position = Number(left.kind);
+      const kind = FILLED[position] as Kind;
+      const rows = await queries.all(sql.documentsDown[kind], { account, to: left.to_id, limit: PIECE });
       await addAll(queries, account, await regionOf(account), rows.map(documentOf(kind)));
       const last = rows.length < PIECE ? undefined : rows.at(-1)?.item_id;
-      if (last !== undefined) await queries.run(sql.moveBackfill, { account, kind, toId: last - 1n });
-      else if (kind !== CONTACT) await queries.run(sql.moveBackfill, { account, kind: kind + 1, toId: LAST_ID });
-      else await queries.run(sql.endBackfill, { account });
+      if (last !== undefined) await queries.run(sql.moveBackfill, { account, kind: position, toId: last - 1n });
+      else if (FILLED[position + 1]) {
+        await queries.run(sql.moveBackfill, { account, kind: position + 1, toId: LAST_ID });
+      } else await queries.run(sql.endBackfill, { account });
       return true;
     });
 

@@ -10,7 +10,8 @@
  * deleted would break it, and every delete would lock the row of its account on PostgreSQL.
  *
  * search_backfill: accounts from before this migration. Their messages are added to the index while
- * the service runs, from the highest id of each kind down.
+ * the service runs, from the highest id of each kind down. Its `kind` is a position in the order of
+ * the kinds: contacts come first.
  *
  * conversation: the last message from or to each number, in the form that numbers are compared in.
  *
@@ -207,7 +208,7 @@ export const searchByKind = `
   create index conversation_failed on conversation (account_id, last_at, number) where is_failed = 1;
   create index sent_undelivered on sent (account_id, sent_at, message_id) where status in ${UNDELIVERED};
   delete from search_backfill;
-  insert into search_backfill (account_id, kind, to_id) select account_id, 1, 9223372036854775807 from account;
+  insert into search_backfill (account_id, kind, to_id) select account_id, 6, 9223372036854775807 from account;
 `;
 
 const SENT = SOURCES[1] as Source;

@@ -180,6 +180,21 @@ onEveryEngine('search', (engine) => {
     assert.equal((await domain.search.messages(id, 'old')).messages.length, 25);
   });
 
+  test('a new contact is found at once, however many messages are still to be indexed', async (t) => {
+    const { id, domain, contact, setting } = await practice(engine, t);
+    const outside = await openOutside(setting);
+    const message = { account_id: id, sender: '+27825550202', text: 'giraffe', received_at: 5, generation: 0 };
+    const many = Array.from({ length: 250 }, (_, number) => ({ ...message, message_id: 1_000 + number }));
+    await outside.insert('received', many);
+    await outside.close();
+    await contact('Ann', 'Lee', '+27825550201');
+    assert.equal(await domain.search.isComplete(id), false);
+    assert.deepEqual(
+      (await domain.search.contacts(id, 'lee')).map(({ name }) => name),
+      ['Ann Lee'],
+    );
+  });
+
   test('results come in pages without gaps, and accounts do not see each other', async (t) => {
     const { id, account, of, domain, received, clock } = await practice(engine, t);
     await account('other', { region: 'ZA' });

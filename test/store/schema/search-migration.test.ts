@@ -23,7 +23,36 @@ const VERSION_43 = `
   insert into conversation (account_id, number, last_at, last_kind, last_id) values (1, '+27825550201', 6, 2, 11);
 `;
 
+const regionOf = async () => 'ZA';
+
 onEveryEngine('the migration to a search by kind', (engine) => {
+  test('contacts are found before all messages are in the index again', async (t) => {
+    const setting = await engine.fresh('none');
+    const outside = await openOutside(setting);
+    await outside.migrate(migrations.slice(0, 43));
+    for (const each of VERSION_43.split(';')) if (each.trim()) await outside.query(each);
+    await outside.insert('contact', [{ account_id: 1, contact_id: 1, name: 'Ann', surname: 'Lee' }]);
+    const message = { account_id: 1, sender: '+27825550202', text: 'giraffe', received_at: 5, generation: 0 };
+    await outside.insert(
+      'received',
+      Array.from({ length: 250 }, (_, number) => ({ ...message, message_id: 20 + number })),
+    );
+    await outside.query('delete from search_change');
+    await outside.close();
+    const database = await openStore(setting);
+    t.after(() => database.close());
+    const search = createSearch(database, regionOf);
+    const found: unknown[] = [];
+    await createIndexer(database, regionOf).run(async () => {
+      if (found.length === 0) {
+        const people = (await search.contacts(1n, 'lee')).map(({ name }) => name);
+        found.push(people, await search.isComplete(1n));
+      }
+    });
+    assert.deepEqual(found, [['Ann Lee'], false]);
+    assert.equal(await search.isComplete(1n), true);
+  });
+
   test('messages that were in the index are found in their own list, and the failed conversation is known', async (t) => {
     const setting = await engine.fresh('none');
     const outside = await openOutside(setting);
@@ -32,7 +61,6 @@ onEveryEngine('the migration to a search by kind', (engine) => {
     await outside.close();
     const database = await openStore(setting);
     t.after(() => database.close());
-    const regionOf = async () => 'ZA';
     const search = createSearch(database, regionOf);
     assert.equal(await search.isComplete(1n), false, 'the index is being filled again');
     await createIndexer(database, regionOf).run(async () => {});
