@@ -123,6 +123,7 @@ export const listTexts = {
   notWhole: {
     nothingDone: 'Nothing was done: the search does not see every message that matches. Look at the list again.',
   },
+  tooShort: 'More words begin like this than are searched, so something may be missing here. Write more of the word.',
   goBack: 'Go back',
   confirm: 'Please confirm',
   nothingSelected: 'Nothing was selected, so nothing was done.',

@@ -235,6 +235,21 @@ onOneEngine('filters of the console', (engine) => {
     assert.equal((await act<{ items: unknown[] }>(api, 'inbox list', { params })).items.length, 6);
   });
 
+  test('a search for the beginning of too many words says so, and offers nothing for all that match', async (t) => {
+    const { api, client } = await opened(t);
+    const words = Array.from({ length: 25 }, (_, index) => `zebra${String(index).padStart(2, '0')}`);
+    for (const text of [words.join(' '), 'zebra99'])
+      await act(api, 'inbox receive', { params, body: { text, sender: '+27825550277' } });
+    const list = await client.get('/console/inbox?q=zebra');
+    assert.match(list.text, /More words begin like this/);
+    assert.doesNotMatch(list.text, /name="scope"/);
+    assert.match((await client.get('/console/search?q=zebra')).text, /More words begin like this/);
+    const fields = { act: 'delete', scope: 'all', q: 'zebra', snapshot: '99999', confirmed: 'yes', total: '1' };
+    const refused = await client.post('/console/inbox', fields);
+    assert.equal(refused.location, '/console/inbox?q=zebra&notice=notWhole');
+    assert.match((await client.get('/console/inbox?q=zebra9')).text, /all 1 that match/);
+  });
+
   test('an address with an impossible id is not found, and the page shows no regular expression', async (t) => {
     const { client } = await opened(t);
     for (const path of [

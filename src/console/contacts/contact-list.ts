@@ -2,9 +2,11 @@ import { html } from '../../base/html.ts';
 import { notFound } from '../../base/problem.ts';
 import type { Contact } from '../../domain/contacts/contacts.ts';
 import type { LastMessage } from '../../domain/search/conversations.ts';
+import type { Found } from '../../domain/search/of-kind.ts';
 import type { Output } from '../../operator/action.ts';
 import { contactList, type contactShow } from '../../operator/actions/contacts/contacts.ts';
 import { pageQuery, type Row } from '../lists.ts';
+import { searchOf } from '../messages/message-filter.ts';
 import type { PageRequest } from '../page-request.ts';
 import { acts, chip, linkButton, person } from '../parts.ts';
 import { EXPORTED_AT_ONCE, matchingRows, PAGE_ROWS, readCursor, scanFound, writeCursor } from '../scan.ts';
@@ -44,27 +46,32 @@ const wordsOf = ({ query }: PageRequest): string => query.get('q')?.trim() ?? ''
 /** A page: the contacts that a search finds, or all of them or of a group, by their ids. */
 export async function listed(request: PageRequest) {
   const { query, domain, act, account } = request;
-  const isComplete = await domain.search.isComplete(account.id);
-  if (wordsOf(request) === '') {
+  const { found, missing } = await searchOf(request, { q: wordsOf(request) }, domain.search.contactsWith);
+  if (!found) {
+    await domain.search.isComplete(account.id); // the rows show the last message
     const params = { username: account.username };
     const page = await act.run(contactList, { params, query: pageQuery(request, 'group') });
-    return { ...page, isComplete: true, isWhole: true };
+    return { ...page, missing: null, isWhole: true };
   }
-  const { rows, next, isCut } = await found(request, readCursor(query.get('after')), PAGE_ROWS);
+  const { rows, next, isCut } = await scanned(request, found, readCursor(query.get('after')), PAGE_ROWS);
   const items = rows.map(({ id, groupId, ...contact }) => ({
     ...contact,
     id: id.toString(),
     groupId: groupId?.toString() ?? null,
   }));
-  return { items, next: next && writeCursor(next), isComplete, isWhole: !isCut };
+  return { items, next: next && writeCursor(next), missing, isWhole: !isCut };
 }
 
 /** Contacts with these words or this number, and in the group of the filter. */
-async function found(request: PageRequest, after: ReturnType<typeof readCursor>, rowsMax: number) {
-  const { domain, account } = request;
+async function scanned(
+  request: PageRequest,
+  found: Found<Contact>,
+  after: ReturnType<typeof readCursor>,
+  rowsMax: number,
+) {
   const group = groupOf(request);
   return scanFound<Contact>({
-    found: await domain.search.contactsWith(account.id, wordsOf(request)),
+    found,
     order: 'oldest',
     cursorOf: ({ id }) => ({ at: 0, id }),
     isWanted: group === undefined ? undefined : ({ groupId }) => groupId === group,
@@ -75,9 +82,13 @@ async function found(request: PageRequest, after: ReturnType<typeof readCursor>,
 }
 
 /** The contacts of the filter in pieces, for a file. */
-export function matching(request: PageRequest, group: bigint | undefined): AsyncIterable<readonly Contact[]> {
-  if (wordsOf(request) === '') return ofGroup(request, group);
-  return matchingRows((after, rowsMax) => found(request, after, rowsMax), request.signal);
+export async function matching(
+  request: PageRequest,
+  group: bigint | undefined,
+): Promise<AsyncIterable<readonly Contact[]>> {
+  const { found } = await searchOf(request, { q: wordsOf(request) }, request.domain.search.contactsWith);
+  if (!found) return ofGroup(request, group);
+  return matchingRows((after, rowsMax) => scanned(request, found, after, rowsMax), request.signal);
 }
 
 async function* ofGroup({ domain, account, signal }: PageRequest, group: bigint | undefined) {

@@ -32,9 +32,9 @@ import {
   select,
   tabs,
 } from '../lists.ts';
+import { missingNote } from '../messages/message-filter.ts';
 import { get, noticed, type PageRequest, post, redirect, type View } from '../page-request.ts';
-import { backLink, button, type FormPanel, formPanel, head, linkButton, note } from '../parts.ts';
-import { listTexts } from '../texts.ts';
+import { backLink, button, type FormPanel, formPanel, head, linkButton } from '../parts.ts';
 import { CONTACT_COLUMNS, groupOf, listed, matching, nameOf, rowsOf } from './contact-list.ts';
 import { conversationWith } from './contact-names.ts';
 
@@ -105,10 +105,10 @@ const show = async (request: PageRequest, problem: Problem | null = null): Promi
   const { query, base, form, account, domain } = request;
   groupOf(request);
   const groups = await groupChoices(request);
-  const { items, next, isWhole, isComplete } = await listed(request);
+  const { items, next, isWhole, missing } = await listed(request);
   const total = await domain.contacts.count(account.id);
   const list = selectableList({
-    texts: listWords(texts, isComplete && isWhole),
+    texts: listWords(texts, missing === null && isWhole),
     action: `${base}/contacts/selected`,
     rows: await rowsOf(request, items, new Map(groups)),
     isFiltered: isFilteredBy(request, ...FILTER),
@@ -132,7 +132,7 @@ const show = async (request: PageRequest, problem: Problem | null = null): Promi
   };
   const said = html`${grouped(total)}${total >= COUNTED_CONTACTS_MAX ? '+' : ''}`;
   const main = html`${head(texts.title, texts.total(said, total), buttons)}${noticeOf(request, texts.notices)}${problemNote(problem, LABELS)}
-${isComplete ? '' : note('wait', listTexts.notIndexed)}${filtersForm}${list}${pagerOf(request, next)}
+${missingNote({ missing })}${filtersForm}${list}${pagerOf(request, next)}
 ${contactForm({ title: texts.add, id: 'add', action: `${base}/contacts`, submit: texts.addSubmit }, typed, groups)}`;
   return screen(texts.title, 'contacts', main, problem);
 };
@@ -310,7 +310,7 @@ const whole = download('contacts.csv', contactExport);
 const csv = async (request: PageRequest): Promise<View> => {
   if (!isFilteredBy(request, ...FILTER)) return whole(request);
   const { domain, account } = request;
-  const text = contactsCsv(matching(request, groupOf(request)), await domain.contacts.groupNames(account.id));
+  const text = contactsCsv(await matching(request, groupOf(request)), await domain.contacts.groupNames(account.id));
   return { kind: 'download', fileName: 'contacts.csv', text };
 };
 

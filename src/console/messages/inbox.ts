@@ -11,7 +11,7 @@ import { contactNames, withLink } from '../contacts/contact-names.ts';
 import { counted } from '../counts.ts';
 import { addressWith, hidden, listWords, noticeOf, pager, type Row, tableRows } from '../lists.ts';
 import { get, type PageRequest, page, post, type View } from '../page-request.ts';
-import { button, head, linkButton, note } from '../parts.ts';
+import { button, head, linkButton } from '../parts.ts';
 import { justAfter, justBefore, readCursor, type Scanned, scan, scanFound } from '../scan.ts';
 import { frameTexts, listTexts } from '../texts.ts';
 import { clamped, time } from '../words.ts';
@@ -25,6 +25,7 @@ import {
   isSearch,
   keptFilter,
   type MessageFilter,
+  missingNote,
   readFilter,
   searchOf,
 } from './message-filter.ts';
@@ -147,18 +148,18 @@ const show = async (request: PageRequest): Promise<View> => {
   const { query, services, account, base } = request;
   const filter = readFilter(request, texts, (name) => query.get(name) ?? '');
   const snapshot = await snapshotOf(services.database, account.id, 'message');
-  const { found: searched, isIndexed } = await searchOf(request, filter, request.domain.search.received);
+  const { found: searched, missing } = await searchOf(request, filter, request.domain.search.received);
   const found = await scanInbox(request, filter, searched, readCursor(query.get('after')));
   const rows = await rowsOf(request, found.rows);
   if (query.get('part') === 'rows') return { kind: 'fragment', html: html`${tableRows(texts.columns, rows, true)}` };
   // New rows appear at the top only if the newest are first.
   const isLive = !query.has('after') && filter.q === '' && !isUnread(filter);
   const list = selectableList({
-    texts: listWords(texts, isIndexed && !found.isCut),
+    texts: listWords(texts, missing === null && !found.isCut),
     action: `${base}/inbox`,
     rows,
     isFiltered: isFilter(filter),
-    all: rows.length === 0 || !isIndexed ? null : await allSaid(request, filter, searched, found),
+    all: rows.length === 0 || missing !== null ? null : await allSaid(request, filter, searched, found),
     snapshot,
     kept: keptFilter(request),
     buttons: html`${button(texts.read, { act: 'read', look: 's' })}${button(texts.unread, { act: 'unread', look: 's' })}
@@ -166,7 +167,7 @@ ${button(texts.delete, { act: 'delete', look: 's danger' })}`,
     step: linkButton(`${base}/compose`, texts.write, { icon: 'pen' }),
     live: isLive ? { url: addressWith(request, { part: 'rows' }), mode: 'hold' } : undefined,
   });
-  const main = html`${head(texts.title)}${noticeOf(request, texts.notices, undoForm(request))}${filterForm(request, texts)}${isIndexed ? '' : note('wait', listTexts.notIndexed)}${list}${pager(request, found)}`;
+  const main = html`${head(texts.title)}${noticeOf(request, texts.notices, undoForm(request))}${filterForm(request, texts)}${missingNote({ missing })}${list}${pager(request, found)}`;
   return page(texts.title, main, { current: 'inbox' });
 };
 
@@ -196,9 +197,9 @@ const act = async (request: PageRequest): Promise<View> => {
     ...(change === 'delete' ? { ask } : { canUndo: true }),
     act: async (ids) => (await request.act.run(inboxChangeMany, { params, body: { ids, change } })).done,
     all: async (snapshot) => {
-      const { found, isIndexed } = await searchOf(request, filter, request.domain.search.received);
+      const { found, missing } = await searchOf(request, filter, request.domain.search.received);
       return {
-        isWhole: isIndexed,
+        isWhole: missing === null,
         batches: () => idBatches((after, rowsMax) => scanInbox(request, filter, found, after, rowsMax), snapshot),
         ...(isSearch(filter) ? {} : { count: () => countWithin(request, filter, snapshot) }),
       };

@@ -16,7 +16,9 @@ import {
   tabs,
 } from '../lists.ts';
 import type { PageRequest, View } from '../page-request.ts';
+import { note } from '../parts.ts';
 import { matchingRows, type Scanned } from '../scan.ts';
+import { listTexts } from '../texts.ts';
 import { endOfDay, instantOf } from '../words.ts';
 
 /** The filter above lists of messages: a search, a state and a range of days. */
@@ -64,8 +66,8 @@ export const isFilter = (filter: MessageFilter): boolean => isSearch(filter) || 
 export interface MessageSearch<R> {
   /** Null without words. */
   readonly found: Found<R> | null;
-  /** False if older messages are still being added to the index. */
-  readonly isIndexed: boolean;
+  /** Why messages that match may be missing; null if the search sees them all. */
+  readonly missing: 'notIndexed' | 'tooShort' | null;
 }
 
 /** The index gets what has just arrived first. `find` is a function of `domain.search`. */
@@ -74,10 +76,15 @@ export async function searchOf<R>(
   { q }: Pick<MessageFilter, 'q'>,
   find: (account: bigint, text: string) => Promise<Found<R>>,
 ): Promise<MessageSearch<R>> {
-  if (q === '') return { found: null, isIndexed: true };
+  if (q === '') return { found: null, missing: null };
   const isIndexed = await domain.search.isComplete(account.id);
-  return { found: await find(account.id, q), isIndexed };
+  const found = await find(account.id, q);
+  return { found, missing: isIndexed ? (found.isTooShort ? 'tooShort' : null) : 'notIndexed' };
 }
+
+/** Says above a list what it may not show. */
+export const missingNote = ({ missing }: Pick<MessageSearch<unknown>, 'missing'>): Html =>
+  missing === null ? html`` : note('wait', listTexts[missing]);
 
 /** How many match: all of them, or those that were looked at for this count. */
 export const countSaid = ({ rows, next }: Pick<Scanned<unknown>, 'rows' | 'next'>): Html =>

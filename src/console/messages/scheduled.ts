@@ -9,7 +9,7 @@ import { contactNames } from '../contacts/contact-names.ts';
 import { counted } from '../counts.ts';
 import { addressWith, listWords, noticeOf, pager, type Row, tableRows } from '../lists.ts';
 import { get, noticed, type PageRequest, page, post, type View } from '../page-request.ts';
-import { button, head, linkButton, note, num, person } from '../parts.ts';
+import { button, head, linkButton, num, person } from '../parts.ts';
 import { justBefore, readCursor, type Scanned, scan, scanFound } from '../scan.ts';
 import { listTexts } from '../texts.ts';
 import { clamped, instantOf, localTime, time } from '../words.ts';
@@ -22,6 +22,7 @@ import {
   isFilter,
   keptFilter,
   type MessageFilter,
+  missingNote,
   readFilter,
   searchOf,
 } from './message-filter.ts';
@@ -140,7 +141,7 @@ const show = async (request: PageRequest): Promise<View> => {
   const snapshot = await snapshotOf(services.database, account.id, 'message');
   const filter = readFilter(request, texts, (name) => query.get(name) ?? '');
   const after = readCursor(query.get('after'));
-  const { found: searched, isIndexed } = await searchOf(request, filter, request.domain.search.scheduled);
+  const { found: searched, missing } = await searchOf(request, filter, request.domain.search.scheduled);
   const found = isFilter(filter) ? await scanScheduled(request, filter, searched, after) : null;
   const mixed = await (found ?? scheduledEntries(request, after));
   const rows = found
@@ -149,20 +150,21 @@ const show = async (request: PageRequest): Promise<View> => {
   if (query.get('part') === 'rows') return { kind: 'fragment', html: html`${tableRows(texts.columns, rows, true)}` };
   const countMax = isFilter(filter) ? COUNTED_MAX : COUNTED_OF_ALL_MAX;
   const list = selectableList({
-    texts: listWords(texts, isIndexed && !found?.isCut),
+    texts: listWords(texts, missing === null && !found?.isCut),
     action: `${base}/scheduled`,
     rows,
     isFiltered: isFilter(filter),
     kept: keptFilter(request),
-    all: isIndexed
-      ? listTexts.onAll(countSaid(await scanScheduled(request, filter, searched, undefined, countMax)))
-      : null,
+    all:
+      missing === null
+        ? listTexts.onAll(countSaid(await scanScheduled(request, filter, searched, undefined, countMax)))
+        : null,
     snapshot,
     buttons: html`${button(texts.cancel, { act: 'delete', look: 's danger' })}${moveFields(now, zone)}`,
     step: linkButton(`${base}/compose`, texts.write, { icon: 'pen' }),
     live: query.has('after') ? undefined : { url: addressWith(request, { part: 'rows' }), mode: 'replace' },
   });
-  const main = html`${head(texts.title, texts.lead)}${noticeOf(request, texts.notices)}${filterForm(request, texts, false)}${isIndexed ? '' : note('wait', listTexts.notIndexed)}${list}${pager(request, mixed)}`;
+  const main = html`${head(texts.title, texts.lead)}${noticeOf(request, texts.notices)}${filterForm(request, texts, false)}${missingNote({ missing })}${list}${pager(request, mixed)}`;
   return page(texts.title, main, { current: 'scheduled' });
 };
 
@@ -197,10 +199,10 @@ const act = async (request: PageRequest): Promise<View> => {
       return done.moved;
     },
     all: async (snapshot) => {
-      const { found, isIndexed } = await searchOf(request, filter, request.domain.search.scheduled);
+      const { found, missing } = await searchOf(request, filter, request.domain.search.scheduled);
       const read = (after: Cursor | undefined, rowsMax: number) =>
         scanScheduled(request, filter, found, after, rowsMax);
-      return { isWhole: isIndexed, batches: () => idBatches(read, snapshot, { once: isMove }) };
+      return { isWhole: missing === null, batches: () => idBatches(read, snapshot, { once: isMove }) };
     },
   });
 };

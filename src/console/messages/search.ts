@@ -112,12 +112,15 @@ const show = async (request: PageRequest): Promise<View> => {
   const after = readPosition(query.get('after'));
   const isComplete = await domain.search.isComplete(account.id);
   const contacts = after ? [] : await domain.search.contacts(account.id, words);
-  const { messages, next, isCut } = await domain.search.messages(account.id, words, after);
+  const { messages, next, isCut, isTooShort } = await domain.search.messages(account.id, words, after);
   const found = contacts.length + messages.length > 0;
   const number = isNumber(words) ? e164(words, await domain.region(account.id)) : null;
   const write = number && linkButton(conversationWith(base, number), texts.withNumber(number), { icon: 'chat' });
-  const notes = html`${isComplete ? '' : note('wait', listTexts.notIndexed)}${isCut ? note('wait', texts.cut, 'search') : ''}`;
-  const nothing = isComplete && !isCut && !after ? empty(texts.none(words), texts.noneHint, write ?? '', 'search') : '';
+  const notes = html`${isComplete ? '' : note('wait', listTexts.notIndexed)}${isTooShort ? note('wait', listTexts.tooShort, 'search') : ''}${isCut ? note('wait', texts.cut, 'search') : ''}`;
+  const nothing =
+    isComplete && !isCut && !isTooShort && !after
+      ? empty(texts.none(words), texts.noneHint, write ?? '', 'search')
+      : '';
   const main = html`${head(html`<bdi>${texts.title(words)}</bdi>`, texts.lead, found && contacts.length === 0 ? (write ?? '') : '')}${notes}
 ${contacts.length > 0 ? peopleOf(request, contacts) : ''}${messages.length > 0 ? await messagesOf(request, messages) : ''}${found ? '' : nothing}${pages(request, next, isCut)}`;
   return page(texts.title(words), main, { current: 'search' });

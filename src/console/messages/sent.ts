@@ -15,7 +15,7 @@ import { contactNames } from '../contacts/contact-names.ts';
 import { counted, grouped } from '../counts.ts';
 import { addressWith, hidden, listWords, noticeOf, pager, type Row, tableRows } from '../lists.ts';
 import { get, noticed, type PageRequest, page, post, type View } from '../page-request.ts';
-import { button, head, linkButton, note, num, person } from '../parts.ts';
+import { button, head, linkButton, num, person } from '../parts.ts';
 import { justAfter, readCursor, type Scanned, scan, scanFound } from '../scan.ts';
 import { listTexts } from '../texts.ts';
 import { clamped, time } from '../words.ts';
@@ -30,6 +30,7 @@ import {
   isSearch,
   keptFilter,
   type MessageFilter,
+  missingNote,
   readFilter,
   searchOf,
 } from './message-filter.ts';
@@ -223,24 +224,24 @@ const show = async (request: PageRequest): Promise<View> => {
   const filter = readFilter(request, texts, (name) => query.get(name) ?? '');
   const snapshot = await snapshotOf(services.database, account.id, 'message');
   const after = readCursor(query.get('after'));
-  const { found: searched, isIndexed } = await searchOf(request, filter, request.domain.search.sent);
+  const { found: searched, missing } = await searchOf(request, filter, request.domain.search.sent);
   const found = isFilter(filter) ? await scanSent(request, filter, searched, after) : null;
   const mixed = await (found ?? sentEntries(request, after));
   const rows = found ? await rowsOf(request, found.rows) : await mixedRows(request, mixed.rows as Entry<SentMessage>[]);
   if (query.get('part') === 'rows') return { kind: 'fragment', html: html`${tableRows(texts.columns, rows, true)}` };
   const list = selectableList({
-    texts: listWords(texts, isIndexed && !found?.isCut),
+    texts: listWords(texts, missing === null && !found?.isCut),
     action: `${base}/sent`,
     rows,
     isFiltered: isFilter(filter),
-    all: isIndexed ? texts.allNew(await newSaid(request, filter, searched, found), !isPlain(filter)) : null,
+    all: missing === null ? texts.allNew(await newSaid(request, filter, searched, found), !isPlain(filter)) : null,
     snapshot,
     kept: html`${keptFilter(request)}${hidden({ key: randomBytes(16).toString('hex') })}`,
     buttons: html`${button(texts.mark, { act: 'mark', look: 's' })}${button(texts.resend, { act: 'resend', look: 's', icon: 'again' })}`,
     step: linkButton(`${base}/compose`, texts.write, { icon: 'pen' }),
     live: query.has('after') ? undefined : { url: addressWith(request, { part: 'rows' }), mode: 'replace' },
   });
-  const main = html`${head(texts.title, texts.lead)}${noticeOf(request, texts.notices)}${filterForm(request, texts)}${isIndexed ? '' : note('wait', listTexts.notIndexed)}${list}${pager(request, mixed)}`;
+  const main = html`${head(texts.title, texts.lead)}${noticeOf(request, texts.notices)}${filterForm(request, texts)}${missingNote({ missing })}${list}${pager(request, mixed)}`;
   return page(texts.title, main, { current: 'sent' });
 };
 
@@ -265,9 +266,9 @@ const act = async (request: PageRequest): Promise<View> => {
     notice: 'mark',
     act: async (ids) => (await request.act.run(messageChangeMany, { params, body: { ids, change: 'mark' } })).done,
     all: async (snapshot) => {
-      const { found, isIndexed } = await searchOf(request, filter, domain.search.sent);
+      const { found, missing } = await searchOf(request, filter, domain.search.sent);
       return {
-        isWhole: isIndexed,
+        isWhole: missing === null,
         batches: () => idBatches((after, rowsMax) => scanNew(request, filter, found, after, rowsMax), snapshot),
         ...(isPlain(filter) ? { count: async () => Number(await domain.sent.countUnmarked(account.id)) } : {}),
       };

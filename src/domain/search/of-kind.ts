@@ -1,3 +1,4 @@
+import { createPauses } from '../../base/event-loop.ts';
 import type { AccountKey } from '../../store/caller.ts';
 import type { Cursor } from '../../store/cursor.ts';
 import type { Queries } from '../../store/database.ts';
@@ -13,6 +14,8 @@ import { CONTACT, type Kind, RECEIVED, referenceToken, SCHEDULED, SENT } from '.
 export interface Found<R> {
   /** Whether every item that is looked at is wanted, unless it has just changed. */
   readonly isExact: boolean;
+  /** Whether the text begins more words than are looked for, so that some items are not found. */
+  readonly isTooShort: boolean;
   /**
    * Looks at no more than `limit` items from a position on, which is included, and returns those
    * that are wanted. `last` is the position of the last one that was looked at; null at the end.
@@ -23,6 +26,9 @@ export interface Found<R> {
     limit: number,
   ) => Promise<{ readonly rows: R[]; readonly last: Cursor | null }>;
 }
+
+/** The last digits of a number may be those of a hundred others, whose lists are read in turn. */
+const PAUSE_AFTER_MS = 5;
 
 interface Source<R> {
   readonly kind: Kind;
@@ -96,6 +102,7 @@ export async function foundSentWith(
     tokens,
     isWanted: (message) => isWanted({ reference: message.reference, recipient: message.number }),
     isExact: false,
+    isTooShort: false,
   });
 }
 
@@ -108,10 +115,13 @@ function pagesOf<R extends { readonly id: bigint }>(
   const tokens = new Set(lists?.tokens);
   return {
     isExact: lists?.isExact ?? true,
+    isTooShort: lists?.isTooShort ?? false,
     async read(order, from, limit) {
       const statement = order === 'newest' ? sql.entriesDown : sql.entriesUp;
       const entries = new Map<bigint, Cursor>();
+      const pause = createPauses(PAUSE_AFTER_MS);
       for (const token of tokens) {
+        await pause();
         const rows = await queries.all(statement, { account, token, kind, ...from, limit });
         for (const { at, item_id: id } of rows) entries.set(id, { at: Number(at), id });
       }

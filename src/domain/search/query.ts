@@ -18,6 +18,8 @@ import {
 
 /** A beginning of a word stands for at most so many words, in their alphabetical order. */
 const WORDS_OF_BEGINNING_MAX = 20;
+/** The last four digits of a number have 10 fifth digits before them, and 100 sixth ones. */
+const ENDS_OF_NUMBER_MAX = 111;
 const WORDS_MAX = 8;
 const COUNTED_MAX = 500;
 /** Sorts after everything that continues a word. */
@@ -43,6 +45,8 @@ export interface Lists {
   readonly isWanted: (message: Searched) => boolean;
   /** Whether every message of the list is wanted, so that none has to be looked at. */
   readonly isExact: boolean;
+  /** Whether the text begins more words than are read, so that some messages are not found. */
+  readonly isTooShort: boolean;
 }
 
 /** The first and the last of the kinds that are searched. */
@@ -61,14 +65,15 @@ export async function listsOf(
   if (kinds[0] === CONTACT) return listsOfContacts(queries, account, trimmed, region);
   const exact = await exactTokens(queries, account, trimmed, region);
   const words = [...wordsOf(trimmed)].slice(0, WORDS_MAX);
-  const byWord = new Map<string, string[]>();
-  for (const word of words) byWord.set(word, await tokensFrom(queries, account, word));
-  const rarest = await rarestOf(queries, account, [...byWord.values()], kinds);
+  const lists: Tokens[] = [];
+  for (const word of words) lists.push(await tokensFrom(queries, account, word));
+  const rarest = await rarestOf(queries, account, lists, kinds);
   if (exact.tokens.length === 0 && rarest === undefined) return null;
   return {
-    tokens: [...new Set([...exact.tokens, ...(rarest ?? [])])],
+    tokens: [...new Set([...exact.tokens, ...(rarest?.tokens ?? [])])],
     isWanted: (message) => exact.isWanted(message) || holdsWords(message, words),
     isExact: words.length === 1 && exact.tokens.every((token) => !token.startsWith('#')),
+    isTooShort: rarest?.isTooShort ?? false,
   };
 }
 
@@ -82,14 +87,14 @@ async function listsOfContacts(
   if (isNumber(text)) {
     const number = numberTest(text, region);
     const tokens = await tokensFromAll(queries, account, number.tokens.map(contactToken));
-    return { tokens, isWanted: (contact) => number.matches(contact.number), isExact: false };
+    return { tokens, isWanted: (contact) => number.matches(contact.number), isExact: false, isTooShort: false };
   }
   const words = [...wordsOf(text)].slice(0, WORDS_MAX);
-  const lists: string[][] = [];
+  const lists: Tokens[] = [];
   for (const word of words) lists.push(await tokensFrom(queries, account, contactToken(word)));
-  const tokens = await rarestOf(queries, account, lists, [CONTACT, CONTACT]);
-  return tokens
-    ? { tokens, isWanted: (contact) => hasWords([contact.text], words), isExact: words.length === 1 }
+  const rarest = await rarestOf(queries, account, lists, [CONTACT, CONTACT]);
+  return rarest
+    ? { ...rarest, isWanted: (contact) => hasWords([contact.text], words), isExact: words.length === 1 }
     : null;
 }
 
@@ -127,42 +132,53 @@ export function numberTest(text: string, region: string | null) {
   return { tokens: same.ends.map(numberToken), matches };
 }
 
+/** All ends of numbers that begin so. */
 export const tokensFromAll = async (queries: Queries, account: AccountKey, beginnings: readonly string[]) => {
   const tokens: string[] = [];
-  for (const each of beginnings) tokens.push(...(await tokensFrom(queries, account, each)));
+  for (const each of beginnings) tokens.push(...(await tokensFrom(queries, account, each, ENDS_OF_NUMBER_MAX)).tokens);
   return tokens;
 };
 
+type Tokens = Pick<Lists, 'tokens' | 'isTooShort'>;
+
 /** The tokens that begin so, in their order, the beginning itself first. */
-async function tokensFrom(queries: Queries, account: AccountKey, beginning: string): Promise<string[]> {
+async function tokensFrom(
+  queries: Queries,
+  account: AccountKey,
+  beginning: string,
+  max = WORDS_OF_BEGINNING_MAX,
+): Promise<Tokens> {
   const tokens = [beginning];
-  for (let after = beginning; tokens.length < WORDS_OF_BEGINNING_MAX; ) {
+  for (let after = beginning; ; ) {
     const next = await queries.first(sql.nextToken, { account, after, to: beginning + END });
-    if (!next) break;
+    if (!next) return { tokens, isTooShort: false };
+    if (tokens.length === max) return { tokens, isTooShort: true };
     tokens.push(next.token);
     after = next.token;
   }
-  return tokens;
 }
 
+/** The list with the fewest messages. One that is whole is better than one that is not. */
 async function rarestOf(
   queries: Queries,
   account: AccountKey,
-  lists: readonly (readonly string[])[],
+  given: readonly Tokens[],
   [first, last]: Kinds,
-): Promise<readonly string[] | undefined> {
+): Promise<Tokens | undefined> {
+  const whole = given.filter(({ isTooShort }) => !isTooShort);
+  const lists = whole.length > 0 ? whole : given;
   if (lists.length < 2) return lists[0];
-  let rarest: { tokens: readonly string[]; total: number } | undefined;
-  for (const tokens of lists) {
+  let rarest: { list: Tokens; total: number } | undefined;
+  for (const list of lists) {
     let total = 0;
-    for (const token of tokens) {
+    for (const token of list.tokens) {
       if (total >= COUNTED_MAX) break;
       const limit = COUNTED_MAX - total;
       total += Number((await queries.first(sql.countEntries, { account, token, first, last, limit }))?.total ?? 0n);
     }
-    if (!rarest || total < rarest.total) rarest = { tokens, total };
+    if (!rarest || total < rarest.total) rarest = { list, total };
   }
-  return rarest?.tokens;
+  return rarest?.list;
 }
 
 const holdsWords = ({ text, number, reference }: Searched, words: readonly string[]): boolean =>

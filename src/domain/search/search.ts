@@ -38,6 +38,8 @@ export interface FoundMessages {
   readonly next: Position | null;
   /** Whether the search stopped at its limit, before it had a page of results. */
   readonly isCut: boolean;
+  /** Whether the text begins more words than are read, so that some messages are not found. */
+  readonly isTooShort: boolean;
 }
 
 export interface FoundContact {
@@ -62,8 +64,8 @@ export function createSearch(database: Database, regionOf: RegionOf) {
     /** Messages with these words, this number, this reference or this id, newest first. */
     async messages(account: AccountKey, text: string, after: Position = START): Promise<FoundMessages> {
       const lists = await listsOf(database, account, text, await regionOf(account));
-      if (!lists) return { messages: [], next: null, isCut: false };
-      return page(database, account, lists, after);
+      if (!lists) return { messages: [], next: null, isCut: false, isTooShort: false };
+      return { ...(await page(database, account, lists, after)), isTooShort: lists.isTooShort };
     },
 
     /** Contacts by first name, surname, both, or number, in the order of their names. */
@@ -100,7 +102,7 @@ async function page(
   account: AccountKey,
   { tokens, isWanted, isExact }: Lists,
   after: Position,
-): Promise<FoundMessages> {
+): Promise<Omit<FoundMessages, 'isTooShort'>> {
   const limit = isExact ? PAGE + 1 : LOOKED_AT_MAX;
   const positions = await newestOf(database, account, tokens, after, limit);
   const isEnd = positions.length < limit;
