@@ -16,6 +16,11 @@ import { askReachableNodes, isNodeMissing } from './reachable-nodes.ts';
  * does not answer. What a transaction sets after this, its nodes set too.
  */
 const PASSED_ON: pg.QueryConfig = { text: "set local citus.propagate_set_commands = 'local'" };
+/**
+ * A transaction over all accounts asks their shards over one connection to each node. After it has
+ * asked over several at once, Citus refuses to change a table that every node has.
+ */
+const ONE_BY_ONE: pg.QueryConfig = { text: "set local citus.multi_shard_modify_mode = 'sequential'" };
 
 /**
  * A connection to a database whose accounts are spread over several nodes: see
@@ -58,9 +63,9 @@ export class DistributedConnection extends Connection {
   ): Promise<T> {
     if (account instanceof Caller && account.id === undefined) await this.identify(account);
     this.#isInTransaction = true;
-    // Work with a time-out of its own may wait for as long as it takes.
-    const begun = timeoutMs === undefined ? [PASSED_ON, this.#lockTimeout, ...first] : first;
-    return super.within(begun, work, timeoutMs, account).finally(() => {
+    // Work with a time-out of its own is about all accounts, and may wait for as long as it takes.
+    const begun = timeoutMs === undefined ? [PASSED_ON, this.#lockTimeout] : [ONE_BY_ONE];
+    return super.within([...begun, ...first], work, timeoutMs, account).finally(() => {
       this.#isInTransaction = false;
     });
   }
