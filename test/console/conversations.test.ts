@@ -2,8 +2,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { act, signedIn } from '../support/console-client.ts';
 import { onEveryEngine } from '../support/engines.ts';
+import { sql } from '../support/opened-database.ts';
 import { startOperatorApi } from '../support/operator-api.ts';
 
+const forgetConversations = sql('delete from conversation', { affects: 'none' });
 const params = { username: 'practice' };
 
 onEveryEngine('conversations of the console', (engine) => {
@@ -68,6 +70,24 @@ onEveryEngine('conversations of the console', (engine) => {
       (await client.get('/console/conversations?show=failed&list=0.x')).text,
       /No conversation ends with a message that failed/,
     );
+  });
+
+  test('unread messages without a number are in the inbox, and those of a number that is not indexed yet are listed', async (t) => {
+    const api = await startOperatorApi(engine, 'empty');
+    t.after(() => api.stop());
+    await act(api, 'account add', { body: { ...params, region: 'ZA', credits: '9' } });
+    const client = await signedIn(api, params);
+    const unread = async () => (await client.get('/console/conversations?show=unread')).text;
+    assert.match(await unread(), /Everything is read/);
+    await act(api, 'inbox receive', { params, body: { sender: ' ', text: 'from nobody' } });
+    const text = await unread();
+    assert.doesNotMatch(text, /Everything is read/);
+    assert.match(text, /No conversation has unread messages.*href="\/console\/inbox\?state=unread"/s);
+    assert.match((await client.get('/console/inbox?state=unread')).text, /from nobody/);
+    await act(api, 'inbox receive', { params, body: { sender: '082 555 0201', text: 'first question' } });
+    await unread();
+    await api.services.database.run(forgetConversations, {});
+    assert.match(await unread(), /data-key="\+27825550201".*first question.*<span class="badge">1/s);
   });
 
   test('contacts show when the last message was, whether it did not arrive, and who opted out', async (t) => {

@@ -37,6 +37,8 @@ const texts = {
     failed: 'No conversation ends with a message that failed.',
   },
   noMatchHint: 'Choose All to see every conversation.',
+  onlyUnnamed: 'No conversation has unread messages.',
+  onlyUnnamedHint: (inbox: string) => html`Unread messages without a number are in the <a href="${inbox}">Inbox</a>.`,
   cut: html`The newest ${grouped(LOOKED_AT_MAX)} unread messages were looked through.`,
   further: 'Look further back',
   older: 'Earlier conversations',
@@ -79,6 +81,17 @@ function conversationsOf(request: PageRequest, after?: ConversationPosition): Pr
   return domain.conversations.list(account.id, LISTED, after, shown);
 }
 
+/** What a list without conversations says. */
+async function noneOf(request: PageRequest, isCut: boolean): Promise<Html> {
+  const { domain, account, base } = request;
+  const shown = shownOf(request);
+  if (!shown) return empty(texts.noneYet, texts.noneYetHint, '', 'chat');
+  if (shown === 'unread' && !isCut && (await domain.received.countUnread(account.id)) > 0n) {
+    return empty(texts.onlyUnnamed, texts.onlyUnnamedHint(`${base}/inbox?state=unread`), '', 'search');
+  }
+  return empty(isCut ? texts.cut : texts.noMatch[shown], texts.noMatchHint, '', 'search');
+}
+
 /** The list at the left, or alone on a phone. */
 export async function listPane(request: PageRequest, current: string | null): Promise<Html> {
   const { base, query, zone, now } = request;
@@ -92,11 +105,8 @@ export async function listPane(request: PageRequest, current: string | null): Pr
   const older = next && addressWith(request, { list: `${next.at}.${next.number}` });
   const back = after ? linkButton(addressWith(request, { list: null }), texts.newest, { icon: 'left', look: 's' }) : '';
   const live = after ? '' : html` data-live="${addressWith(choice, { part: 'rows' })}" data-mode="replace"`;
-  const none = shown
-    ? empty(isCut ? texts.cut : texts.noMatch[shown], texts.noMatchHint, '', 'search')
-    : empty(texts.noneYet, texts.noneYetHint, '', 'chat');
   return html`<section class="talk-list" aria-label="${texts.list}"><div class="list-head"><div class="row">${title}<span class="zone-line">${texts.zone(zoneName(zone, now))}</span></div>${tabs(choice, { name: 'show', label: texts.show, choices: texts.shows })}</div>
-<div class="scroll" tabindex="0" role="region" aria-label="${texts.all}">${items.length === 0 ? none : ''}<ul class="list"${live}>${items}</ul>${
+<div class="scroll" tabindex="0" role="region" aria-label="${texts.all}">${items.length === 0 ? await noneOf(request, isCut) : ''}<ul class="list"${live}>${items}</ul>${
     older || back
       ? html`${isCut && items.length > 0 ? html`<p class="in small quiet">${texts.cut}</p>` : ''}<nav class="pager in" aria-label="${texts.list}"><span class="row">${back}</span><span class="row">${older ? linkButton(older, isCut ? texts.further : texts.older, { look: 's' }) : ''}</span></nav>`
       : ''

@@ -182,14 +182,16 @@ async function unreadOf(
     numbers.set(number, { at: receivedAt, id });
     return true;
   });
-  const rows = await amongOf(database, account, [...numbers.keys()]);
-  const found = new Map<string, Conversation>();
-  for (const each of await conversationsOf(database, account, region, rows)) {
-    found.set(each.number, { ...each, unread: Math.max(each.unread, 1) });
-  }
+  const known = new Map((await amongOf(database, account, [...numbers.keys()])).map((row) => [row.number, row]));
+  // A message that is not indexed yet is the last one that is known of its conversation.
+  const rows = [...numbers].map(
+    ([number, { at, id }]) =>
+      known.get(number) ?? { number, last_at: BigInt(at), last_kind: BigInt(RECEIVED), last_id: id, is_failed: 0n },
+  );
+  const conversations = await conversationsOf(database, account, region, rows);
   const next = isCut ? last : numbers.size === limit ? ([...numbers.values()].at(-1) ?? null) : null;
   return {
-    conversations: [...numbers.keys()].flatMap((number) => found.get(number) ?? []),
+    conversations: conversations.map((each) => ({ ...each, unread: Math.max(each.unread, 1) })),
     next: last === null ? null : next && { at: next.at, number: next.id.toString() },
     isCut,
   };
