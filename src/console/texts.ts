@@ -124,6 +124,7 @@ export const listTexts = {
     nothingDone: 'Nothing was done: the search does not see every message that matches. Look at the list again.',
   },
   tooShort: 'More words begin like this than are searched, so something may be missing here. Write more of the word.',
+  noFile: 'No file was made',
   goBack: 'Go back',
   confirm: 'Please confirm',
   nothingSelected: 'Nothing was selected, so nothing was done.',

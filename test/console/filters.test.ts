@@ -219,6 +219,11 @@ onOneEngine('filters of the console', (engine) => {
       assert.match(text, /Nothing was found so far/, list);
       assert.doesNotMatch(text, /No (scheduled )?(message|contact) matches/, list);
     }
+    for (const list of ['inbox', 'sent', 'contacts']) {
+      const file = await client.get(`/console/${list}.csv?q=a`);
+      assert.deepEqual([file.status, file.headers.get('retry-after')], [503, '60'], list);
+      assert.match(file.text, /No file was made.*not in the index yet/s);
+    }
     // What is shown is not all, so nobody can act on all.
     for (const [list, word] of [
       ['inbox', 'market'],
@@ -244,6 +249,9 @@ onOneEngine('filters of the console', (engine) => {
     assert.match(list.text, /More words begin like this/);
     assert.doesNotMatch(list.text, /name="scope"/);
     assert.match((await client.get('/console/search?q=zebra')).text, /More words begin like this/);
+    const file = await client.get('/console/inbox.csv?q=zebra');
+    assert.equal(file.status, 400);
+    assert.match(file.text, /More words begin like this/);
     const fields = { act: 'delete', scope: 'all', q: 'zebra', snapshot: '99999', confirmed: 'yes', total: '1' };
     const refused = await client.post('/console/inbox', fields);
     assert.equal(refused.location, '/console/inbox?q=zebra&notice=notWhole');

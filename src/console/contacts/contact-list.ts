@@ -82,13 +82,12 @@ async function scanned(
 }
 
 /** The contacts of the filter in pieces, for a file. */
-export async function matching(
-  request: PageRequest,
-  group: bigint | undefined,
-): Promise<AsyncIterable<readonly Contact[]>> {
-  const { found } = await searchOf(request, { q: wordsOf(request) }, request.domain.search.contactsWith);
-  if (!found) return ofGroup(request, group);
-  return matchingRows((after, rowsMax) => scanned(request, found, after, rowsMax), request.signal);
+export async function matching(request: PageRequest, group: bigint | undefined) {
+  const { found, missing } = await searchOf(request, { q: wordsOf(request) }, request.domain.search.contactsWith);
+  const rows = found
+    ? matchingRows((after, rowsMax) => scanned(request, found, after, rowsMax), request.signal)
+    : ofGroup(request, group);
+  return { rows, missing };
 }
 
 async function* ofGroup({ domain, account, signal }: PageRequest, group: bigint | undefined) {

@@ -32,7 +32,7 @@ import {
   select,
   tabs,
 } from '../lists.ts';
-import { missingNote } from '../messages/message-filter.ts';
+import { missingNote, noFile } from '../messages/message-filter.ts';
 import { get, noticed, type PageRequest, post, redirect, type View } from '../page-request.ts';
 import { backLink, button, type FormPanel, formPanel, head, linkButton } from '../parts.ts';
 import { CONTACT_COLUMNS, groupOf, listed, matching, nameOf, rowsOf } from './contact-list.ts';
@@ -310,7 +310,9 @@ const whole = download('contacts.csv', contactExport);
 const csv = async (request: PageRequest): Promise<View> => {
   if (!isFilteredBy(request, ...FILTER)) return whole(request);
   const { domain, account } = request;
-  const text = contactsCsv(await matching(request, groupOf(request)), await domain.contacts.groupNames(account.id));
+  const { rows, missing } = await matching(request, groupOf(request));
+  if (missing !== null) return noFile(missing);
+  const text = contactsCsv(rows, await domain.contacts.groupNames(account.id));
   return { kind: 'download', fileName: 'contacts.csv', text };
 };
 

@@ -15,8 +15,8 @@ import {
   searchField,
   tabs,
 } from '../lists.ts';
-import type { PageRequest, View } from '../page-request.ts';
-import { note } from '../parts.ts';
+import { type PageRequest, page, type View } from '../page-request.ts';
+import { head, note } from '../parts.ts';
 import { matchingRows, type Scanned } from '../scan.ts';
 import { listTexts } from '../texts.ts';
 import { endOfDay, instantOf } from '../words.ts';
@@ -86,6 +86,12 @@ export async function searchOf<R>(
 export const missingNote = ({ missing }: Pick<MessageSearch<unknown>, 'missing'>): Html =>
   missing === null ? html`` : note('wait', listTexts[missing]);
 
+/** Instead of a file that would lack some of what matches. */
+export const noFile = (missing: 'notIndexed' | 'tooShort'): View =>
+  page(listTexts.noFile, html`${head(listTexts.noFile)}${missingNote({ missing })}`, {
+    ...(missing === 'notIndexed' ? { status: 503, retryAfter: 60 } : { status: 400 }),
+  });
+
 /** How many match: all of them, or those that were looked at for this count. */
 export const countSaid = ({ rows, next }: Pick<Scanned<unknown>, 'rows' | 'next'>): Html =>
   html`${grouped(rows.length)}${next === null ? '' : '+'}`;
@@ -135,7 +141,8 @@ export function filteredDownload<R>({ fileName, action, texts, find, scan, write
   return async (request: PageRequest): Promise<View> => {
     const filter = readFilter(request, texts, (name) => request.query.get(name) ?? '');
     if (!isFilter(filter)) return whole(request);
-    const { found } = await searchOf(request, filter, find(request));
+    const { found, missing } = await searchOf(request, filter, find(request));
+    if (missing !== null) return noFile(missing);
     const rows = matchingRows((after, rowsMax) => scan(request, filter, found, after, rowsMax), request.signal);
     return { kind: 'download', fileName, text: write(rows) };
   };
