@@ -34,6 +34,9 @@ const messages = (held: number): string => counted(held, 'message');
 const askedLines = (asked: number): string[] =>
   asked > 0 ? [`Carriers will be asked about ${counted(asked, 'part')} that they had before.`] : [];
 
+const wouldAsk = (asked: number): string =>
+  asked > 0 ? `, and ask carriers about ${counted(asked, 'part')} that they had before` : '';
+
 const heldLines = (held: number): string[] =>
   held > 0
     ? ['Show them with columba queue list --restored true, and decide with columba queue decide --restored.']
@@ -62,14 +65,14 @@ export async function runAdopt({ services, config }: Session, flags: RestoreFlag
   const adoption = { path, clock: systemClock, actorName: userName(), nothingLost, dryRun, restored };
   const { generation, held, asked } = await adopt(services.database, adoption);
   const lines = dryRun
-    ? [`Would hold ${messages(held)} for a decision. Nothing was changed.`]
+    ? [`Would hold ${messages(held)} for a decision${wouldAsk(asked)}. Nothing was changed.`]
     : [
         `The database is adopted as generation ${generation}. Held for a decision: ${messages(held)}.`,
         ...heldLines(held),
         ...askedLines(asked),
       ];
   const { tell, end } = createTeller(flags.json === true);
-  tell({ isDryRun: dryRun, generation, held }, ...lines);
+  tell({ isDryRun: dryRun, generation, held, asked }, ...lines);
   end();
 }
 
@@ -116,9 +119,10 @@ export async function runRestore(config: Config, flags: RestoreFlags): Promise<v
     const { generation, held, asked } = await told(() => adoptFile(config, temporary, { dryRun, restored }), path);
     const reach = new Date(last.at).toISOString();
     const { tell, end } = createTeller(flags.json === true);
-    tell({ isDryRun: dryRun, restoredTo: reach, held });
+    tell({ isDryRun: dryRun, restoredTo: reach, held, asked });
     if (dryRun) {
-      tell({}, `Would restore the state of ${reach}, and hold ${messages(held)} for a decision. Nothing was changed.`);
+      const would = `hold ${messages(held)} for a decision${wouldAsk(asked)}`;
+      tell({}, `Would restore the state of ${reach}, and ${would}. Nothing was changed.`);
       return end();
     }
     await announce(source.target, generation, systemClock.now()).catch((thrown: Error) =>
