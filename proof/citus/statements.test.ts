@@ -50,7 +50,7 @@ const ALL_SHARDS: Readonly<Record<string, string>> = {
   'receipts.attemptsAfter': MAINTENANCE,
   'receipts.heldByRestore': RESTORE,
   'receipts.heldMatches': MAINTENANCE,
-  'receipts.isWaiting': 'each question to a carrier about a message from before a restore',
+  'receipts.withGatewayId': 'each question to a carrier about a message from before a restore',
   'receipts.matched': 'each batch of receipts: they name a submission and no account',
   'receipts.passedTo': MAINTENANCE,
   'receipts.removePassed': MAINTENANCE,

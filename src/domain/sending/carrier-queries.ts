@@ -6,17 +6,18 @@ import * as sql from './receipts.sql.ts';
 /**
  * After a backup was restored: parts that a carrier had before. Their receipts may have come, and
  * been acknowledged, in the time that was lost, so a carrier that can be asked is asked about them.
- * Each is asked about by one process at a time, and so often at most.
+ * Each is asked about by one process at a time.
  */
+/** How often a carrier is asked about a part at most. */
 export const ASKED_MAX = 5;
-/** Carriers know of older ones no more. */
+/** Carriers no longer know older ones. */
 const OLDEST_MS = 7 * 24 * 3_600_000;
 const PAGE = 500;
 
 export interface Asked {
   readonly attemptId: string;
   readonly gatewayId: string;
-  /** Null where the message named none. */
+  /** Null where the message named none, and of an attempt from before an upgrade to 0.2.0. */
   readonly sender: string | null;
   /** How often, with this time. */
   readonly asked: number;
@@ -55,6 +56,18 @@ export type CarrierQueries = ReturnType<typeof createCarrierQueries>;
 
 /** What one connector is to be asked. */
 export function createCarrierQueries(database: Database, connector: string, now: () => number) {
+  /**
+   * A receipt may have come, or the message was erased. A carrier that used an id again tells about
+   * the newest submission with it.
+   */
+  async function isWorthAsking(attemptId: string, gatewayId: string): Promise<boolean> {
+    if (attemptId < timeOfAttempts(now() - OLDEST_MS)) return false;
+    const sharing = await database.all(sql.withGatewayId, { connector, gatewayId });
+    const own = sharing.find(({ attempt_id }) => attempt_id === attemptId);
+    if (!own || Number(own.is_waiting) === 0) return false;
+    return sharing.every(({ submitted_at }) => submitted_at <= own.submitted_at);
+  }
+
   return {
     /** When somebody may ask next; null if there is nothing to ask. */
     async nextAt(): Promise<number | null> {
@@ -67,8 +80,8 @@ export function createCarrierQueries(database: Database, connector: string, now:
         const row = await database.first(sql.takeQuery, { connector, now: now(), until: now() + TAKEN_MS });
         if (!row) return null;
         const { attemptId, gatewayId, sender } = sql.queryColumns.read(row);
-        const isWaiting = (await database.first(sql.isWaiting, { attemptId })) !== undefined;
-        if (isWaiting) return { attemptId, gatewayId, sender, asked: Number(row.asked) };
+        if (await isWorthAsking(attemptId, gatewayId))
+          return { attemptId, gatewayId, sender, asked: Number(row.asked) };
         await database.run(sql.removeQuery, { attemptId });
       }
       return null;

@@ -242,19 +242,26 @@ export const nextQueryAt = statement<{ connector: string }, { due_at: bigint }>(
   'receipts.nextQueryAt',
   'select due_at from carrier_query where connector = :connector order by due_at limit 1',
 );
-/** If two processes choose the same row, the second one finds it put off, and asks nothing. */
+/**
+ * The newest part of those that are due: a carrier may have forgotten the others. If two processes
+ * choose the same row, the second one finds it put off, and asks nothing.
+ */
 export const takeQuery = statement<{ connector: string; now: number; until: number }, QueryRow>(
   'receipts.takeQuery',
   `update carrier_query set due_at = :until, asked = asked + 1
    where due_at <= :now and attempt_id in (select attempt_id from carrier_query
-     where connector = :connector and due_at <= :now order by due_at, attempt_id limit 1)
+     where connector = :connector and due_at <= :now order by due_at, attempt_id desc limit 1)
    returning ${queryColumns.names}, asked`,
   { affects: 'none' },
 );
-/** Whether a receipt is still missing: one may have come, or the message was erased. */
-export const isWaiting = statement<{ attemptId: string }, { attempt_id: string }>(
-  'receipts.isWaiting',
-  `select attempt_id from attempt where attempt_id = :attemptId and ${IS_WAITING}`,
+/** The attempts to which the carrier gave this id, and whether they still wait for a receipt. */
+export const withGatewayId = statement<
+  { connector: string; gatewayId: string },
+  Pick<AttemptRow, 'attempt_id' | 'submitted_at'> & { is_waiting: bigint | number }
+>(
+  'receipts.withGatewayId',
+  `select attempt_id, submitted_at, case when ${IS_WAITING} then 1 else 0 end as is_waiting
+   from attempt where connector = :connector and gateway_id = :gatewayId and gateway_id is not null`,
 );
 export const putOffQuery = statement<{ attemptId: string; dueAt: number; asked: number }>(
   'receipts.putOffQuery',

@@ -130,7 +130,7 @@ export const spendGuardTables = `
  * asked about. `due_at` is when somebody may ask, `asked` how often somebody did.
  *
  * attempt.sender: a carrier that is asked about a part compares its sender. Null where the message
- * names none.
+ * names none, and in attempts from before this step.
  */
 export const carrierQueryTable = `
   create table carrier_query (
@@ -141,7 +141,7 @@ export const carrierQueryTable = `
     due_at bigint not null,
     asked bigint not null default 0
   );
-  create index carrier_query_by_due on carrier_query (connector, due_at, attempt_id);
+  create index carrier_query_by_due on carrier_query (connector, due_at, attempt_id desc);
   alter table attempt add column sender text;
 `;
 
