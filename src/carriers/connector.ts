@@ -124,12 +124,16 @@ export interface CarrierQuestion {
 
 /**
  * told: what became of it, as in a receipt. unknown: the carrier does not know the part, or does
- * not tell. later: it may tell later. silent: no answer came. unsent: the question did not leave.
- * not-offered: the carrier cannot be asked.
+ * not tell; with `isDoubtful` it may tell later. later: it may tell later. silent: no answer came,
+ * or one that says nothing about the part. unsent: the question did not leave, or came too soon
+ * after others; somebody may ask again after `retryAfterMs`. not-offered: the carrier cannot be
+ * asked.
  */
 export type CarrierAnswer =
   | { readonly kind: 'told'; readonly status: ReceivedReceipt['status']; readonly at: number; readonly detail: string }
-  | { readonly kind: 'unknown' | 'later' | 'silent' | 'unsent' | 'not-offered'; readonly reason: string };
+  | { readonly kind: 'unknown'; readonly reason: string; readonly isDoubtful?: boolean }
+  | { readonly kind: 'unsent'; readonly reason: string; readonly retryAfterMs?: number }
+  | { readonly kind: 'later' | 'silent' | 'not-offered'; readonly reason: string };
 
 /** A message that is only shown. */
 export interface TrialInput {

@@ -1,6 +1,7 @@
 import type { Clock } from '../base/clock.ts';
 import { counted } from '../base/counted.ts';
 import { createRepeat } from '../base/repeat.ts';
+import { timeOfAttempts } from '../domain/sending/attempts.ts';
 import type { Asked, CarrierQueries } from '../domain/sending/carrier-queries.ts';
 import type { ConnectorRecord, Connectors } from '../domain/sending/connectors.ts';
 import type { CarrierAnswer, CarrierEvents, Connector } from './connector.ts';
@@ -31,19 +32,26 @@ export interface QueryingParts {
 }
 
 const EVERY_MS = 1_000;
-/** So many questions a second at most, and a tenth of the connector's rate. */
-const QUESTIONS_MAX = 5;
+/** Between two questions: five a second at most, and a tenth of the connector's rate. */
+const APART_MS = 200;
 const RATE_SHARE = 10;
-/** So many in a row without an answer, or refused while none was ever told: it is given up. */
+/**
+ * While none was ever told: after so many in a row without an answer, or refused, it is given up.
+ * A refusal counts where the carrier should know the part, and the sender is known.
+ */
 const UNANSWERED_MAX = 3;
 const REFUSED_MAX = 20;
+const RECENT_MS = 24 * 3_600_000;
+/** A connection that breaks three times in so long a time breaks because of the questions. */
+const UNANSWERED_REST_MS = 60_000;
 const UNBOUND_MS = 10_000;
 
 export function createQuerying(parts: QueryingParts): Querying {
   const { connector, queries, connectors, clock, log } = parts;
   let { record } = parts;
   let isDone = connector.query === undefined;
-  let isRestored = false;
+  let restoredAt: number | null = null;
+  let restsUntil = Number.NEGATIVE_INFINITY;
   let [unanswered, refused, told] = [0, 0, 0];
   const stopping = new AbortController();
 
@@ -56,39 +64,56 @@ export function createQuerying(parts: QueryingParts): Querying {
     );
   }
 
-  /** What an answer settles. The row of the question stays until the answer is on disk. */
-  async function settle(asked: Asked, answer: CarrierAnswer): Promise<void> {
-    if (answer.kind === 'unsent') return queries.giveBack(asked, clock.now() + UNBOUND_MS);
-    unanswered = answer.kind === 'silent' ? unanswered + 1 : 0;
-    refused = answer.kind === 'unknown' ? refused + 1 : 0;
+  const apartMs = (): number =>
+    Math.max(APART_MS, (1_000 * RATE_SHARE) / (record.ratePerSecond ?? Number.POSITIVE_INFINITY));
+  const mayAsk = (): boolean => !isDone && record.pausedAt === null && record.downSince === null;
+
+  /**
+   * Settles what follows from an answer, and returns how long nothing is asked. The row of the
+   * question stays until the answer is on disk.
+   */
+  async function settle(asked: Asked, answer: CarrierAnswer): Promise<number> {
+    if (answer.kind === 'unsent') {
+      const { retryAfterMs = 0 } = answer;
+      await queries.giveBack(asked, clock.now() + Math.max(retryAfterMs, UNBOUND_MS));
+      return Math.max(retryAfterMs, EVERY_MS);
+    }
+    const { attemptId } = asked;
     if (answer.kind === 'told') {
       told++;
       const { status, at, detail } = answer;
-      const { attemptId } = asked;
       await parts.events.receipt({ connector: connector.name, attemptId, gatewayId: null, status, at, detail });
+      await queries.done(asked);
+      return apartMs();
     }
-    if (answer.kind === 'later' || answer.kind === 'silent') await queries.putOff(asked);
-    else if (answer.kind !== 'not-offered') await queries.done(asked);
-    const isUseless = unanswered >= UNANSWERED_MAX || (refused >= REFUSED_MAX && told === 0);
-    if (answer.kind === 'not-offered' || (isUseless && answer.kind !== 'told')) await giveUp(answer.reason);
+    const isRecent = attemptId >= timeOfAttempts((restoredAt ?? 0) - RECENT_MS);
+    unanswered = answer.kind === 'silent' ? unanswered + 1 : 0;
+    if (answer.kind !== 'unknown') refused = 0;
+    else if (isRecent && asked.sender !== null) refused++;
+    const isUseless = answer.kind === 'not-offered' || unanswered >= UNANSWERED_MAX || refused >= REFUSED_MAX;
+    if (answer.kind === 'unknown' && answer.isDoubtful !== true) await queries.done(asked);
+    else if (answer.kind !== 'not-offered' || told > 0) await queries.putOff(asked);
+    if (isUseless && told === 0) await giveUp(answer.reason);
+    return answer.kind === 'silent' || answer.kind === 'not-offered' ? UNANSWERED_REST_MS : apartMs();
   }
 
   async function work(isStopping: () => boolean): Promise<void> {
-    if (isDone || record.pausedAt !== null || record.downSince !== null) return;
-    isRestored ||= (await parts.restoredAt()) !== null;
-    const nextAt = isRestored ? await queries.nextAt() : null;
+    if (!mayAsk() || clock.monotonic() < restsUntil) return;
+    restoredAt ??= await parts.restoredAt();
+    const nextAt = restoredAt === null ? null : await queries.nextAt();
     isDone = nextAt === null;
     if (nextAt === null || nextAt > clock.now()) return;
-    const { ratePerSecond } = record;
-    const most = Math.ceil(Math.min(QUESTIONS_MAX, (ratePerSecond ?? Number.POSITIVE_INFINITY) / RATE_SHARE));
-    for (let count = 0; count < most && !isDone && !isStopping(); count++) {
+    while (mayAsk() && !isStopping()) {
+      const { ratePerSecond } = record;
       if (ratePerSecond !== null && (await connectors.takePermits(connector.name, ratePerSecond, 1)) === 0) return;
       const asked = await queries.take();
       if (!asked || isStopping()) return;
       const answer = await connector.query?.(asked, stopping.signal);
       if (!answer || (isStopping() && answer.kind !== 'told')) return;
-      await settle(asked, answer);
-      if (answer.kind === 'unsent') return;
+      const restMs = await settle(asked, answer);
+      restsUntil = clock.monotonic() + restMs;
+      if (restMs >= EVERY_MS) return;
+      await clock.sleep(restMs, stopping.signal);
     }
   }
 

@@ -21,10 +21,20 @@ const told = (status: 'DELIVERED' | 'UNDELIVERABLE', detail = 'query_sm'): Carri
   at: START,
   detail,
 });
+const forgotten: CarrierAnswer = { kind: 'unknown', reason: 'the message id is not valid' };
 const later: CarrierAnswer = { kind: 'later', reason: 'the message is ENROUTE' };
 
+interface Before {
+  readonly sender?: string | null;
+  /** How long after the first parts the last `late` ones were submitted. */
+  readonly late?: number;
+  readonly laterMs?: number;
+  readonly gatewayId?: (number: number) => string;
+}
+
 /** Messages that a carrier had before the restore: their ids there are g-1, g-2, … */
-async function restored(engine: Engine, t: TestContext, count: number) {
+async function restored(engine: Engine, t: TestContext, count: number, before: Before = {}) {
+  const { sender = 'Acme', late = 0, laterMs = 0, gatewayId = (number) => `g-${number}` } = before;
   const sending = await openSending(engine, t);
   const { database, now } = sending;
   const connectors = createConnectors(database, now);
@@ -39,16 +49,21 @@ async function restored(engine: Engine, t: TestContext, count: number) {
   await connectors.prepare([carrier], carrier);
   const account = await sending.addAccount();
   const to = Array.from({ length: count }, (_, index) => `+278255502${String(index).padStart(2, '0')}`);
-  const ids = (await sending.accept(account, message({ to, sender: 'Acme' }))).accepted.map(({ id }) => id as bigint);
-  const claimed = await sending.claiming.claim({ connector: 'carrier', isDefault: true }, count);
-  await sending.settling.settle(
-    claimed.map((each) => ({
-      message: each,
-      parts: [{ part: 1, state: 'accepted', gatewayId: `g-${ids.indexOf(each.id) + 1}` }],
-      outcome: { kind: 'submitted' },
-    })),
-  );
-  sending.clock.now += SECOND;
+  const ids = (await sending.accept(account, message({ to, sender }))).accepted.map(({ id }) => id as bigint);
+  for (const [most, afterMs] of [
+    [count - late, laterMs],
+    [late, SECOND],
+  ] as const) {
+    const claimed = await sending.claiming.claim({ connector: 'carrier', isDefault: true }, most);
+    await sending.settling.settle(
+      claimed.map((each) => ({
+        message: each,
+        parts: [{ part: 1, state: 'accepted', gatewayId: gatewayId(ids.indexOf(each.id) + 1) }],
+        outcome: { kind: 'submitted' },
+      })),
+    );
+    sending.clock.now += afterMs;
+  }
   const adoption = { clock: { now }, actorName: 'root', nothingLost: false, dryRun: false, restored: [] };
   assert.equal((await adopt(database, { path: undefined, ...adoption })).asked, count);
   const clock = createVirtualClock(sending.clock.now);
@@ -61,19 +76,21 @@ async function restored(engine: Engine, t: TestContext, count: number) {
   /** One process, whose carrier answers as the test says. */
   function process(answer: (asked: CarrierQuestion, signal: AbortSignal) => CarrierAnswer | Promise<CarrierAnswer>) {
     const asked: string[] = [];
+    const askedAt: number[] = [];
     const connector = {
       name: 'carrier',
       kind: 'smpp',
       query: async (question: CarrierQuestion, signal: AbortSignal) => {
-        assert.equal(question.sender, 'Acme');
+        assert.equal(question.sender, sender);
         asked.push(question.gatewayId);
+        askedAt.push(clock.now());
         return answer(question, signal);
       },
     } as unknown as Connector;
     const querying = createQuerying({
       connector,
       record: record as NonNullable<typeof record>,
-      connectors,
+      connectors: createConnectors(database, clock.now),
       events,
       clock,
       queries: createCarrierQueries(database, 'carrier', clock.now),
@@ -83,7 +100,7 @@ async function restored(engine: Engine, t: TestContext, count: number) {
     });
     t.after(() => querying.stop());
     querying.start();
-    return { asked, querying };
+    return { asked, askedAt, querying };
   }
   const statuses = () => Promise.all(ids.map(async (id) => (await sending.sent.show(account, id)).status));
   async function pass(ms: number, everyMs = SECOND): Promise<void> {
@@ -100,7 +117,9 @@ async function restored(engine: Engine, t: TestContext, count: number) {
       await systemClock.sleep(1);
     }
   }
-  return { ...sending, account, ids, record, process, pass, reach, statuses, warnings, failures, virtual: clock };
+  const { nextAt } = createCarrierQueries(database, 'carrier', clock.now);
+  const seen = { statuses, nextAt, warnings, failures };
+  return { ...sending, ...seen, account, ids, record, process, pass, reach, virtual: clock };
 }
 
 onEveryEngine('carriers after a restore', (engine) => {
@@ -137,6 +156,81 @@ onEveryEngine('carriers after a restore', (engine) => {
     await pass(72 * HOUR, HOUR);
     assert.deepEqual([count('g-1'), count('g-2')], [3, 5]);
     assert.deepEqual(await statuses(), ['DELIVERED', 'SUBMITTED']);
+  });
+
+  test('the newest are asked about first, and a carrier that has forgotten the old ones is asked about all', async (t) => {
+    const { process, reach, statuses, warnings } = await restored(engine, t, 24, { late: 2, laterMs: 30 * HOUR });
+    const isLate = (id: string) => ['g-23', 'g-24'].includes(id);
+    const { asked } = process(({ gatewayId }) => {
+      if (!isLate(gatewayId)) return forgotten;
+      return asked.length <= 2 ? later : told('DELIVERED');
+    });
+    await reach(() => asked.length === 24);
+    assert.deepEqual(asked.slice(0, 2).sort(), ['g-23', 'g-24']);
+    await reach(async () => (await statuses()).slice(-2).every((status) => status === 'DELIVERED'));
+    assert.deepEqual(warnings, []);
+  });
+
+  test('a carrier that knows none of the newest parts is asked no more, unless it compares a sender that is not known', async (t) => {
+    for (const [sender, count] of [
+      ['Acme', 20],
+      [null, 22],
+    ] as const) {
+      const { process, reach, nextAt, warnings } = await restored(engine, t, 22, { sender });
+      const { asked } = process(() => forgotten);
+      await reach(async () => (await nextAt()) === null);
+      await reach(() => warnings.length === (count === 20 ? 1 : 0));
+      assert.equal(asked.length, count);
+    }
+  });
+
+  test('a carrier that is asked too fast is left alone for a minute, and a part is none the less asked about', async (t) => {
+    const { process, reach, statuses, warnings } = await restored(engine, t, 2);
+    const busy: CarrierAnswer = { kind: 'unsent', reason: 'too fast', retryAfterMs: 60 * SECOND };
+    const { asked, askedAt } = process(() => (asked.length <= 12 ? busy : told('DELIVERED')));
+    await reach(async () => (await statuses()).every((status) => status === 'DELIVERED'));
+    const apart = askedAt.slice(1, 12).map((at, index) => at - (askedAt[index] ?? 0));
+    assert.ok(Math.min(...apart) >= 60 * SECOND, `${apart}`);
+    assert.deepEqual(warnings, []);
+  });
+
+  test('a carrier that told before is not given up where it falls silent', async (t) => {
+    const { process, reach, statuses, warnings } = await restored(engine, t, 6);
+    const faults = ['silent', 'not-offered', 'silent', 'silent', 'silent'] as const;
+    const { asked } = process(() => {
+      const kind = faults[asked.length - 2];
+      return kind === undefined ? told('DELIVERED') : { kind, reason: 'the connection ended' };
+    });
+    await reach(async () => (await statuses()).every((status) => status === 'DELIVERED'), HOUR / 60);
+    assert.deepEqual(warnings, []);
+  });
+
+  test('questions keep their distance, and a tenth of the rate', async (t) => {
+    for (const [ratePerSecond, apartMs] of [
+      [null, 200],
+      [2, 5 * SECOND],
+    ] as const) {
+      const { process, reach, record } = await restored(engine, t, 3);
+      const { askedAt, querying } = process(() => told('DELIVERED'));
+      querying.configure({ ...(record as NonNullable<typeof record>), ratePerSecond });
+      await reach(() => askedAt.length === 3, 100);
+      const apart = askedAt.slice(1).map((at, index) => at - (askedAt[index] ?? 0));
+      assert.ok(Math.min(...apart) >= apartMs, `${apart}`);
+    }
+  });
+
+  test('an id that the carrier used again is asked about for its newest part, and nothing after a week', async (t) => {
+    const ofTwo = { late: 1, laterMs: HOUR, gatewayId: () => 'g-1' };
+    const { process, reach, nextAt, statuses } = await restored(engine, t, 2, ofTwo);
+    const { asked } = process(() => told('DELIVERED'));
+    await reach(async () => (await nextAt()) === null);
+    assert.deepEqual([asked, await statuses()], [['g-1'], ['SUBMITTED', 'DELIVERED']]);
+
+    const old = await restored(engine, t, 1);
+    await old.virtual.advance(8 * 24 * HOUR);
+    const next = old.process(() => told('DELIVERED'));
+    await old.reach(async () => (await old.nextAt()) === null);
+    assert.deepEqual(next.asked, []);
   });
 
   test('a carrier that does not offer queries, or answers none of three, is asked no more, and the log says so', async (t) => {

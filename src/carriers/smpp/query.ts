@@ -1,7 +1,7 @@
 import { isFinal, RECEIPT_STATUSES } from '../../domain/messages/statuses.ts';
 import type { CarrierAnswer } from '../connector.ts';
 import { type Address, answerTo, COMMAND, type Pdu } from './pdu.ts';
-import { meaningOf, STATUS, statusWords } from './status.ts';
+import { meaningOf, STATUS, type StatusMeaning, statusWords } from './status.ts';
 
 /** query_sm, SMPP 3.4, 4.8: asks what became of a message. */
 export interface Asked {
@@ -70,45 +70,47 @@ export function createQuery(monotonic: () => number) {
 
 /**
  * Ids are stored in lower case and without zeros in front (ids.ts), and some SMSCs know only what
- * they gave. So the first messages are asked about in several forms, until one was known.
+ * they gave. So a message is asked about in several forms, first in the one that was known last,
+ * until three in a row were known in none.
  */
 export function createForms() {
-  let known: ((id: string) => string) | null = null;
+  let known: (id: string) => string = FORMS[0] as (typeof FORMS)[0];
   let strangers = 0;
   return {
     of(id: string): string[] {
-      if (known) return [known(id)];
-      const forms = HEX.test(id) && strangers < STRANGERS_MAX ? FORMS : FORMS.slice(0, 1);
+      if (!HEX.test(id)) return [id];
+      const forms = strangers < STRANGERS_MAX ? [known, ...FORMS] : [known];
       return [...new Set(forms.map((form) => form(id)))];
     },
     onKnown(id: string, form: string): void {
-      known ??= FORMS.find((each) => each(id) === form) ?? null;
+      strangers = 0;
+      if (known(id) !== form) known = FORMS.find((each) => each(id) === form) ?? known;
     },
     onStranger(): void {
       strangers++;
     },
   };
 }
-const HEX = /^[0-9a-f]{1,16}$/i;
+const HEX = /^[0-9a-f]{1,32}$/i;
 const STRANGERS_MAX = 3;
+const padded = (id: string, width: number): string => id.padStart(width === 16 && id.length > width ? 32 : width, '0');
 const FORMS: readonly ((id: string) => string)[] = [0, 8, 10, 16].flatMap((width) => [
-  (id) => id.padStart(width, '0'),
-  (id) => id.padStart(width, '0').toUpperCase(),
+  (id) => padded(id, width),
+  (id) => padded(id, width).toUpperCase(),
 ]);
 
-/** A status that says nothing about this message, but that queries are not offered. */
-const NOT_OFFERED: ReadonlySet<string> = new Set(['connector', 'credentials']);
-const LATER: ReadonlySet<string> = new Set(['temporary', 'throttle']);
+const THROTTLED_RETRY_MS = 60_000;
 
-/** What an answer means. */
-export function readAnswer(answer: QueryAnswer, now: number): CarrierAnswer {
+/** What an answer means. The pace of questions says nothing about that of submissions. */
+export function readAnswer(
+  answer: QueryAnswer,
+  now: number,
+  own?: Readonly<Record<string, StatusMeaning>>,
+): CarrierAnswer {
   if (answer.kind === 'unsent') return answer;
   if (answer.kind === 'lost') return { kind: 'silent', reason: answer.reason };
   const { status, body } = answer;
-  const meaning = status === 0 ? '' : meaningOf(status);
-  if (NOT_OFFERED.has(meaning)) return { kind: 'not-offered', reason: wordsOf(status) };
-  if (LATER.has(meaning)) return { kind: 'later', reason: wordsOf(status) };
-  if (status !== 0) return { kind: 'unknown', reason: wordsOf(status) };
+  if (status !== 0) return refusalOf(status, meaningOf(status, own));
   const read = READ.exec(body.toString('latin1'));
   const [, date = '', state = '', error = ''] = read ?? [];
   const told = RECEIPT_STATUSES[state.charCodeAt(0) - 1];
@@ -119,8 +121,22 @@ export function readAnswer(answer: QueryAnswer, now: number): CarrierAnswer {
   return { kind: 'told', status: told, at: dateOf(date, now) ?? now, detail };
 }
 
-const wordsOf = (status: number): string =>
-  status === STATUS.invalidCommand ? 'query_sm is not known there' : statusWords(status);
+function refusalOf(status: number, meaning: StatusMeaning): CarrierAnswer {
+  const reason = statusWords(status);
+  if (status === STATUS.invalidCommand) return { kind: 'not-offered', reason: 'query_sm is not known there' };
+  switch (meaning) {
+    case 'throttle':
+      return { kind: 'unsent', reason, retryAfterMs: THROTTLED_RETRY_MS };
+    case 'temporary':
+      return { kind: 'later', reason };
+    case 'connector':
+    case 'credentials':
+      // Their words are about binds and submissions.
+      return { kind: 'silent', reason: `query_sm was refused with ${reason.split(':', 1)[0]}` };
+    default:
+      return { kind: 'unknown', reason, isDoubtful: meaning === 'doubtful' };
+  }
+}
 /** message_id, final_date, message_state, error_code; the last may be absent. */
 const READ = /^[^\0]{0,255}\0([^\0]{0,17})\0(.)(.?)/s;
 

@@ -17,7 +17,6 @@ import { probeSmpp } from './probe.ts';
 import { createForms, readAnswer } from './query.ts';
 import type { Answer } from './requests.ts';
 import type { Session } from './session.ts';
-import { meaningOf } from './status.ts';
 import { isRefusal, type Prepared, prepare, sourceOf } from './submission.ts';
 import { type OpenWire, openSocket } from './wire.ts';
 
@@ -95,8 +94,7 @@ export function createSmpp(
       const [session] = binds.ready().sort((one, other) => one.open - other.open);
       if (!session || signal.aborted) return { kind: 'unsent', reason: binds.fault() ?? 'stopped' };
       const answer = await session.query({ messageId, source }, signal);
-      if (answer.kind === 'answered' && meaningOf(answer.status, config.statusMeanings) === 'throttle') rate.slow();
-      return readAnswer(answer, clock.now());
+      return readAnswer(answer, clock.now(), config.statusMeanings);
     } finally {
       leave();
     }

@@ -67,22 +67,34 @@ describe('query_sm at an SMSC', () => {
     }
   });
 
-  test('an id that the SMSC does not know is tried in the forms in which SMSCs write them, until one was known', async () => {
+  test('an id that the SMSC does not know is tried in the forms in which SMSCs write them, first in that of the last one', async () => {
     const { smsc, connector } = await openSmpp();
     const delivered = { body: Buffer.concat([body('0000001A\0\0'), Buffer.of(2, 0)]) };
     smsc.rule = answering({ '0000001A': delivered, '0000001B': delivered });
     assert.equal((await connector.query?.(asked, NEVER))?.kind, 'told');
     assert.deepEqual(idsAsked(smsc.of(COMMAND.querySm)), ['1a', '1A', '0000001a', '0000001A']);
     assert.equal((await connector.query?.({ ...asked, gatewayId: '1b' }, NEVER))?.kind, 'told');
-    assert.equal((await connector.query?.({ ...asked, gatewayId: '1c' }, NEVER))?.kind, 'unknown');
-    assert.deepEqual(idsAsked(smsc.of(COMMAND.querySm)).slice(4), ['0000001B', '0000001C']);
+    assert.deepEqual(idsAsked(smsc.of(COMMAND.querySm)).slice(4), ['0000001B']);
+    smsc.rule = answering({
+      '1c': delivered,
+      ABCDEFABCDEFABCDEFABCDEFABCDEFAB: delivered,
+      '00ABCDEFABCDEFABCDEFABCDEFABCDEF': delivered,
+    });
+    for (const gatewayId of ['1c', 'abcdefabcdefabcdefabcdefabcdefab', 'abcdefabcdefabcdefabcdefabcdef']) {
+      assert.equal((await connector.query?.({ ...asked, gatewayId }, NEVER))?.kind, 'told', gatewayId);
+    }
+    for (const gatewayId of ['2a', '2b', '2c']) {
+      assert.equal((await connector.query?.({ ...asked, gatewayId }, NEVER))?.kind, 'unknown');
+    }
+    const before = smsc.of(COMMAND.querySm).length;
+    assert.equal((await connector.query?.({ ...asked, gatewayId: '2d' }, NEVER))?.kind, 'unknown');
+    assert.equal(smsc.of(COMMAND.querySm).length, before + 1, 'three in a row were known in no form');
   });
 
   test('an SMSC that does not know the command says so in several ways, and the connection stays', async () => {
     const { smsc, connector, recording } = await openSmpp();
     for (const answer of [
       { status: 0x03 },
-      { status: 0x04 },
       { command: COMMAND.genericNack, status: 0x03 },
       { command: COMMAND.genericNack, status: 0x03, sequence: 0 },
     ]) {
@@ -116,17 +128,46 @@ describe('query_sm at an SMSC', () => {
     assert.deepEqual(oddities, []);
   });
 
-  test('an SMSC that is too busy is asked later, and a question takes its place in the window', async () => {
-    const { smsc, connector } = await openSmpp({ window: 1 });
+  test('a refusal says what it means for the question, in the words of the settings', async () => {
+    const { smsc, connector } = await openSmpp({ statusMeanings: { '0x401': 'temporary' } });
+    const doubtful = { isDoubtful: true };
+    for (const [status, answer] of [
+      [0x04, { kind: 'silent', reason: 'query_sm was refused with SMPP 0x00000004' }],
+      [0x0d, { kind: 'silent', reason: 'query_sm was refused with SMPP 0x0000000d' }],
+      [0x67, { kind: 'unknown', reason: 'SMPP 0x00000067: the query failed', ...doubtful }],
+      [0x400, { kind: 'unknown', reason: 'SMPP 0x00000400', ...doubtful }],
+      [0x401, { kind: 'later', reason: 'SMPP 0x00000401' }],
+    ] as const) {
+      smsc.rule = answering({ g: { status } });
+      assert.deepEqual(await connector.query?.({ ...asked, gatewayId: 'g' }, NEVER), answer);
+    }
+  });
+
+  test('an SMSC that is asked too fast is asked after a minute and sent to as before', async () => {
+    const { smsc, connector } = await openSmpp();
     smsc.rule = answering({ '1a': { status: 0x58 } });
-    assert.equal((await connector.query?.(asked, NEVER))?.kind, 'later');
+    const answer = await connector.query?.(asked, NEVER);
+    assert.deepEqual(answer, {
+      kind: 'unsent',
+      reason: 'SMPP 0x00000058: we submit too fast',
+      retryAfterMs: 60 * SECOND,
+    });
+    const results = await Promise.all([1, 2, 3].map(() => connector.submit([partOf()], NEVER)));
+    assert.deepEqual(
+      results.map(([result]) => result?.kind),
+      ['accepted', 'accepted', 'accepted'],
+    );
+  });
+
+  test('a question takes its place in the window', async () => {
+    const { smsc, connector } = await openSmpp({ window: 1 });
     smsc.rule = ({ command }) => command === COMMAND.submitSm;
     void connector.submit([partOf()], NEVER);
     await settled();
     const stopping = new AbortController();
     const waiting = connector.query?.(asked, stopping.signal);
     await settled();
-    assert.equal(smsc.of(COMMAND.querySm).length, 1);
+    assert.equal(smsc.of(COMMAND.querySm).length, 0);
     stopping.abort();
     assert.equal((await waiting)?.kind, 'unsent');
   });
