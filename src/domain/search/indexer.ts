@@ -181,7 +181,8 @@ const documentOf =
     number,
     text,
     reference,
-    isFailed: status !== null && isUndelivered(status),
+    // A message that the customer cancelled is DELETED, and no failure.
+    isFailed: status !== null && status !== 'DELETED' && isUndelivered(status),
   });
 
 const wasOf = (kind: Kind, row: sql.ChangeRow): Indexed[] =>

@@ -7,14 +7,12 @@ import { cursorBefore, FIRST, LAST } from '../../../src/store/cursor.ts';
 import { openActions } from '../../support/actions.ts';
 import { type Engine, onEveryEngine } from '../../support/engines.ts';
 import { sql } from '../../support/opened-database.ts';
-import { openOutside } from '../../support/other-process.ts';
 
 const noPause = async () => {};
 
 /** An account with a contact, received, sent and scheduled messages. */
 async function practice(engine: Engine, t: TestContext) {
-  const setting = await engine.fresh('empty');
-  const bench = await openActions({ ...engine, fresh: async () => setting }, t);
+  const bench = await openActions(engine, t);
   const id = await bench.account('practice', { credits: '100', region: 'ZA' });
   const domain = domainOf(bench.services);
   const received = (sender: string, text: string) =>
@@ -31,7 +29,7 @@ async function practice(engine: Engine, t: TestContext) {
     assert.equal(await domain.search.isComplete(id), true);
     return (await domain.search.contacts(id, words)).map(({ name }) => name);
   };
-  return { ...bench, setting, id, domain, received, sent, contact, texts, people };
+  return { ...bench, id, domain, received, sent, contact, texts, people };
 }
 
 const entries = sql<{ account: bigint }, { token: string }>(
@@ -120,34 +118,6 @@ onEveryEngine('search', (engine) => {
     assert.deepEqual(await database.all(entries, { account: id }), []);
   });
 
-  if (engine.name === 'postgres') {
-    test('a message that is deleted while it is being indexed leaves nothing in the index', async (t) => {
-      const { id, database, received, sent, texts, domain, setting } = await practice(engine, t);
-      const outside = await openOutside(setting);
-      t.after(() => outside.close());
-      await outside.query('begin');
-      await received('+27825550201', 'unusual zebra');
-      await outside.query(`delete from received where account_id = ${id}`);
-      const { run } = createIndexer(database, domain.region);
-      await run(noPause);
-      await outside.query('commit');
-      assert.deepEqual(await texts('zebra'), []);
-      assert.deepEqual(await database.all(entries, { account: id }), [], 'deleted before its note was read');
-      await sent('+27825550201', 'another giraffe');
-      await outside.query('begin');
-      let deletion: Promise<unknown> | undefined;
-      const indexer = createIndexer(database, (account) => {
-        deletion ??= outside.query(`delete from sent where account_id = ${id}`);
-        return domain.region(account);
-      });
-      await indexer.run(noPause);
-      await deletion;
-      await outside.query('commit');
-      assert.deepEqual(await texts('giraffe'), []);
-      assert.deepEqual(await database.all(entries, { account: id }), [], 'deleted after its note was read');
-    });
-  }
-
   test('an erased person leaves nothing in the index and in its notes', async (t) => {
     const { run, contact, received, sent, texts, database } = await practice(engine, t);
     await contact('Ann', 'Lee', '+27825550201');
@@ -178,21 +148,6 @@ onEveryEngine('search', (engine) => {
     assert.deepEqual(await texts('answer'), ['old answer']);
     assert.deepEqual(await people('lee'), ['Ann Lee']);
     assert.equal((await domain.search.messages(id, 'old')).messages.length, 25);
-  });
-
-  test('a new contact is found at once, however many messages are still to be indexed', async (t) => {
-    const { id, domain, contact, setting } = await practice(engine, t);
-    const outside = await openOutside(setting);
-    const message = { account_id: id, sender: '+27825550202', text: 'giraffe', received_at: 5, generation: 0 };
-    const many = Array.from({ length: 250 }, (_, number) => ({ ...message, message_id: 1_000 + number }));
-    await outside.insert('received', many);
-    await outside.close();
-    await contact('Ann', 'Lee', '+27825550201');
-    assert.equal(await domain.search.isComplete(id), false);
-    assert.deepEqual(
-      (await domain.search.contacts(id, 'lee')).map(({ name }) => name),
-      ['Ann Lee'],
-    );
   });
 
   test('results come in pages without gaps, and accounts do not see each other', async (t) => {
@@ -335,6 +290,9 @@ onEveryEngine('search', (engine) => {
     await status(first, 'UNKNOWN');
     await status(other, 'DELIVERED');
     assert.deepEqual(await shown('failed'), ['+27825550201']);
+    const { id: cancelled } = await sent('+27825550203', 'cancelled');
+    await status(cancelled, 'DELETED');
+    assert.deepEqual(await shown('failed'), ['+27825550201'], 'a message that was cancelled did not fail');
     await status(first, 'DELIVERED');
     assert.deepEqual(await shown('failed'), [], 'a late receipt says that it arrived');
     clock.now += 1_000;
