@@ -134,6 +134,7 @@ function pollCounts({ dataset: { counts } }) {
   let wait = POLL_MS;
   let etag = null;
   async function ask() {
+    timer = undefined;
     if (!document.hidden) {
       const headers = etag ? { 'If-None-Match': etag } : {};
       const reply = await fetch(counts, { headers, cache: 'no-store', redirect: 'error' }).catch(() => null);
@@ -152,6 +153,7 @@ function pollCounts({ dataset: { counts } }) {
   }
   let timer = setTimeout(ask, wait);
   askers.add(() => {
+    if (timer === undefined) return;
     clearTimeout(timer);
     ask();
   });
