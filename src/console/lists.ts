@@ -231,25 +231,22 @@ export function addressWith(
 }
 
 /** Links to the next and the first page, and how far a search came. */
-export function pager(
-  request: PageRequest,
-  { next, isCut, read }: Pick<Scanned<unknown>, 'next' | 'isCut' | 'read'>,
-): Html {
-  return pagerOf(request, next && writeCursor(next), isCut ? read : null);
+export function pager(request: PageRequest, { next, isCut }: Pick<Scanned<unknown>, 'next' | 'isCut'>): Html {
+  return pagerOf(request, next && writeCursor(next), isCut);
 }
 
-export function pagerOf(request: PageRequest, next: string | null, searched: number | null = null): Html {
+export function pagerOf(request: PageRequest, next: string | null, isCut = false): Html {
   const isFirst = !request.query.has('after');
   if (next === null && isFirst) return html``;
   const first = isFirst
     ? ''
     : linkButton(addressWith(request, { after: null }), texts.first, { icon: 'left', look: 's' });
-  const further = searched === null ? texts.next : texts.readOn;
+  const further = isCut ? texts.readOn : texts.next;
   const on =
     next === null
       ? ''
       : html`<a class="btn s" rel="next" href="${addressWith(request, { after: next })}">${further}${icon('right')}</a>`;
-  return html`${searched === null ? '' : note('wait', texts.readFar(searched), 'search')}
+  return html`${isCut ? note('wait', texts.cut, 'search') : ''}
 <nav class="pager" aria-label="${texts.pages}"><span class="row">${first}</span><span class="row">${on}</span></nav>`;
 }
 

@@ -114,9 +114,9 @@ export const listTexts = {
   select: (what: string) => `Select ${what}`,
   selectPage: 'Select all on this page',
   actOn: 'Act on',
-  onAll: (count: number | Html) => html`all ${typeof count === 'number' ? grouped(count) : count} that match`,
-  readFar: (read: number) => html`The search read the newest ${grouped(read)} entries and stopped there.`,
-  readOn: 'Search further back',
+  onAll: (all: number | Html) => html`${typeof all === 'number' ? html`all ${grouped(all)}` : all} that match`,
+  cut: 'The search stopped before the end.',
+  readOn: 'Search further',
   noMatchYet: 'Nothing was found so far.',
   notIndexed:
     'Some messages are not in the index yet, so they may be missing here. They are being added. Look again in a minute.',

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { countSaid } from '../../src/console/messages/message-filter.ts';
 import { accountId } from '../../src/domain/accounts/accounts.ts';
 import { createIndexer } from '../../src/domain/search/indexer.ts';
 import { domainOf } from '../../src/operator/domain.ts';
@@ -173,12 +174,14 @@ onOneEngine('filters of the console', (engine) => {
     assert.match(far.text, /the only zebra of the market/, 'the rarest word leads to it');
     const none = await client.get('/console/inbox?q=reminder+zebra+nothing');
     assert.match(none.text, /No message matches/);
+    assert.equal(countSaid({ rows: [], next: { at: 1, id: 1n } }).html, 'all', 'and not all 0+');
     // Both words are in hundreds of messages, and never in one.
     for (let number = 0; number < 300; number += 1) await receive(`giraffe ${number}`);
     await index();
     const cut = await client.get('/console/inbox?q=zebra+giraffe');
     assert.doesNotMatch(cut.text, /No message matches/);
-    assert.match(cut.text, /Nothing was found so far.*Search further back/s);
+    assert.match(cut.text, /Nothing was found so far.*The search stopped before the end\..*Search further/s);
+    assert.doesNotMatch(cut.text, /newest \d+ entries/);
     const [, next = ''] = /rel="next" href="([^"]+)"/.exec(cut.text) ?? [];
     assert.match((await client.get(decoded(next))).text, /No message matches/);
     const asked = await actOnAll(client, '/console/inbox?q=zebra', { act: 'delete' });

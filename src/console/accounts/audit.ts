@@ -5,7 +5,7 @@ import { CSV_START, csvLine } from '../../transfer/csv.ts';
 import { csvLink, fieldRow, filterField, filters, isFilteredBy, listPanel, pagerOf } from '../lists.ts';
 import { get, type PageRequest, page, type View } from '../page-request.ts';
 import { head, named, wide } from '../parts.ts';
-import { EXPORTED_AT_ONCE, PAGE_ROWS, SEARCHED_ROWS_MAX } from '../scan.ts';
+import { EXPORTED_AT_ONCE, PAGE_ROWS } from '../scan.ts';
 import { endOfDay, instantOf, time } from '../words.ts';
 
 /** Who changed what, when and from where. */
@@ -91,8 +91,8 @@ const show = async (request: PageRequest): Promise<View> => {
   ];
   const filter = filters(request, fields, { after: csvLink(request, isFiltered) });
   // Fewer rows than a page although more follow: a search has ended at its limit.
-  const searched = next !== null && rows.length < PAGE_ROWS ? SEARCHED_ROWS_MAX : null;
-  const main = html`${head(texts.title)}${filter}${list}${pagerOf(request, next, searched)}`;
+  const isCut = next !== null && rows.length < PAGE_ROWS;
+  const main = html`${head(texts.title)}${filter}${list}${pagerOf(request, next, isCut)}`;
   return page(texts.title, main, { current: 'audit' });
 };
 

@@ -82,7 +82,7 @@ const show = async (request: PageRequest): Promise<View> => {
   const balances = await domain.ledger.balances(account.id);
   if (query.get('part') === 'counts') return { kind: 'fragment', html: tiles(balances) };
   const kind = query.get('kind') ?? '';
-  const { rows, next, isCut, read, balance } = await scanMovements(request, kind, balances.free);
+  const { rows, next, isCut, balance } = await scanMovements(request, kind, balances.free);
   // Before the oldest movement the balance is 0, unless a sum is wrong.
   const isWrong = next === null && balance !== null && balance !== 0n;
   const lines = rows.map(({ movement, after }) => ({
@@ -99,7 +99,7 @@ const show = async (request: PageRequest): Promise<View> => {
   const filter = html`<div class="filters">${tabs(request, { name: 'kind', label: texts.kind, choices })}${csvLink(request, kind !== '')}</div>`;
   const withBalance = new URLSearchParams(query);
   if (balance !== null) withBalance.set('balance', balance.toString());
-  const pages = pager({ ...request, query: withBalance }, { next, isCut, read });
+  const pages = pager({ ...request, query: withBalance }, { next, isCut });
   const main = html`${head(texts.title)}<ul class="tiles" aria-label="${texts.title}" data-live="${request.path}?part=counts" data-mode="whole">${tiles(balances)}</ul>
 ${isWrong ? note('bad', texts.wrong) : ''}${filter}${listPanel({ ...texts, title: texts.movements }, lines, kind !== '')}${pages}`;
   return page(texts.title, main, { current: 'credits' });

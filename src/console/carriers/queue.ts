@@ -109,11 +109,11 @@ async function found(request: PageRequest, choice: string) {
       if (items.length < PAGE_ROWS) continue;
       const isLast = index === some.length - 1;
       const end = isLast ? next : (await pageAfter(request, choice, index + 1, after)).next;
-      return { items, next: end, searched: null };
+      return { items, next: end, isCut: false };
     }
     read += some.length;
-    if (next === null) return { items, next, searched: null };
-    if (read >= SEARCHED_ROWS_MAX) return { items, next, searched: read };
+    if (next === null) return { items, next, isCut: false };
+    if (read >= SEARCHED_ROWS_MAX) return { items, next, isCut: true };
     after = next;
   }
 }
@@ -121,7 +121,7 @@ async function found(request: PageRequest, choice: string) {
 const show = async (request: PageRequest): Promise<View> => {
   const { query } = request;
   const choice = texts.filters.find(([value]) => value === query.get('show'))?.[0] ?? '';
-  const { items, next, searched } = await found(request, choice);
+  const { items, next, isCut } = await found(request, choice);
   const rows = rowsOf(request, items);
   if (query.get('part') === 'rows') {
     return { kind: 'fragment', html: html`${tableRows(texts.columns, rows, isDecidable(choice))}` };
@@ -137,7 +137,7 @@ const show = async (request: PageRequest): Promise<View> => {
           : table({ caption: texts.title, columns: texts.columns, rows, ...(live ? { live } : {}) })
       }</section>`;
   const filter = tabs(request, { name: 'show', label: texts.filter, choices: texts.filters });
-  const main = html`${head(texts.title, isDecidable(choice) ? texts.leads[choice] : '')}${noticeOf(request, texts.notices)}<div class="filters">${filter}</div>${list}${pagerOf(request, next, searched)}`;
+  const main = html`${head(texts.title, isDecidable(choice) ? texts.leads[choice] : '')}${noticeOf(request, texts.notices)}<div class="filters">${filter}</div>${list}${pagerOf(request, next, isCut)}`;
   return page(texts.title, main, { current: 'queue' });
 };
 

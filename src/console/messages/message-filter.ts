@@ -92,9 +92,9 @@ export const noFile = (missing: 'notIndexed' | 'tooShort'): View =>
     ...(missing === 'notIndexed' ? { status: 503, retryAfter: 60 } : { status: 400 }),
   });
 
-/** How many match: all of them, or those that were looked at for this count. */
+/** All, with their number, or the number of those that were looked at so far, if there are any. */
 export const countSaid = ({ rows, next }: Pick<Scanned<unknown>, 'rows' | 'next'>): Html =>
-  html`${grouped(rows.length)}${next === null ? '' : '+'}`;
+  next !== null && rows.length === 0 ? html`all` : html`all ${grouped(rows.length)}${next === null ? '' : '+'}`;
 
 /** A list tells this number beside its own page. */
 export const COUNTED_MAX = 100;

@@ -57,8 +57,8 @@ const texts = {
   to: 'To day',
   mark: 'Mark seen',
   newState: 'new state',
-  allNew: (count: Html, isFiltered: boolean) =>
-    isFiltered ? html`all ${count} that match and have a new state` : html`all ${count} with a new state`,
+  allNew: (all: Html, isFiltered: boolean) =>
+    isFiltered ? html`${all} that match and have a new state` : html`${all} with a new state`,
   resend: 'Send again…',
   resendQuestion: (count: number) =>
     html`Send ${counted(count, 'message')} again? Each becomes a new message and costs credits again.`,
@@ -173,7 +173,7 @@ async function newSaid(
   shown: Scanned<SentMessage> | null,
 ): Promise<Html> {
   const { domain, account, query } = request;
-  if (isPlain(filter)) return grouped(await domain.sent.countUnmarked(account.id));
+  if (isPlain(filter)) return html`all ${grouped(await domain.sent.countUnmarked(account.id))}`;
   const isWhole = shown?.next === null && !query.has('after');
   const { rows, next } = isWhole ? shown : await scanNew(request, filter, searched, undefined, COUNTED_MAX);
   return countSaid({ rows: rows.filter(({ marked }) => !marked), next });
