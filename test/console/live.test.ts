@@ -1,8 +1,20 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
+
+/** Gives the script globals of a browser, until the test ends: other files run in the same process. */
+function pretend(t: TestContext, globals: Readonly<Record<string, unknown>>): void {
+  for (const [name, value] of Object.entries(globals)) {
+    const before = Object.getOwnPropertyDescriptor(globalThis, name);
+    Object.defineProperty(globalThis, name, { value, configurable: true, writable: true });
+    t.after(() => {
+      if (before) Object.defineProperty(globalThis, name, before);
+      else Reflect.deleteProperty(globalThis, name);
+    });
+  }
+}
 
 /** What the script needs of a browser, on a page that shows how many messages are unread. */
-test('events ask for the unread messages once at a time, and not at all after the session has ended', async () => {
+test('events ask for the unread messages once at a time, and not at all after the session has ended', async (t) => {
   const answers: ((reply: object) => void)[] = [];
   let happen = () => {};
   const elements: Readonly<Record<string, object[]>> = {
@@ -22,7 +34,7 @@ test('events ask for the unread messages once at a time, and not at all after th
     }
   }
   const fetch = () => new Promise((resolve) => answers.push(resolve));
-  Object.assign(globalThis, { document, EventSource, fetch, window: { EventSource, addEventListener: () => {} } });
+  pretend(t, { document, EventSource, fetch, window: { EventSource, addEventListener: () => {} } });
   await import(new URL('../../src/console/assets/live.js', import.meta.url).href);
   happen();
   happen();
