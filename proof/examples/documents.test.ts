@@ -37,6 +37,7 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   'columba connector': 'needs accounts of providers: test/carriers/http/document.test.ts',
   'jq ': 'needs the file of the chapter: test/carriers/http/document.test.ts',
   openssl: 'needs a proxy with TLS: proof/deploy/proxies.test.ts',
+  './columba export --ndjson --output since-upgrade': 'needs a PostgreSQL server: proof/upgrade/postgres.test.ts',
   pg_basebackup: 'needs a cluster of the example: proof/citus/restore.test.ts',
   'curl -s https://sms.example': 'needs a proxy with TLS: proof/deploy/proxies.test.ts',
 };
