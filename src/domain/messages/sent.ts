@@ -56,7 +56,7 @@ export function createSent(database: Database, now: () => number) {
       const cursor = after ? cursorBefore(after.sentAt, after.id) : LAST;
       return (await database.all(sql.newestSent, { account, ...cursor, limit })).map(toSent);
     },
-    /** Those that may have reached nobody, newest first. */
+    /** Messages that may have reached nobody, newest first. */
     async undelivered(account: AccountKey, limit: number, after?: Cursor): Promise<SentMessage[]> {
       const cursor = after ? cursorBefore(after.at, after.id) : LAST;
       return (await database.all(sql.undeliveredSent, { account, ...cursor, limit })).map(toSent);

@@ -106,7 +106,7 @@ export interface ChangeRow {
 }
 /**
  * The newest changes first, because somebody may be waiting for them. They stay as they are until
- * the transaction ends. Those that another transaction holds are left out.
+ * the transaction ends. Changes that another transaction holds are left out.
  */
 export const changes = statement<One & { kind: Kind; limit: number }, ChangeRow>(
   'search.changes',
@@ -218,7 +218,7 @@ const conversationsOf = (name: string, condition: string) =>
   );
 /** The newest conversations before a position. */
 export const conversationsBefore = conversationsOf('conversationsBefore', '');
-/** Those that end with a received message, and those that end with one that did not arrive. */
+/** Conversations that end with a received message, or with one that did not arrive. */
 export const unansweredBefore = conversationsOf('unansweredBefore', ` and last_kind = ${RECEIVED}`);
 export const failedBefore = conversationsOf('failedBefore', ' and is_failed = 1');
 export const conversation = statement<One & { number: string }, ConversationRow>(

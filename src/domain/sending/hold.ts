@@ -12,8 +12,8 @@ import * as receiptSql from './receipts.sql.ts';
 /**
  * After a backup was restored: messages that may have been submitted since the backup was taken.
  * The database does not know it, so they wait for a decision instead of being sent, maybe for the
- * second time. Messages that are due later than now cannot have been submitted, and stay in the
- * queue.
+ * second time. Messages that are due later than now stay in the queue. One that was
+ * brought forward and submitted since the backup is not recognized there.
  */
 
 /** The reason that the queue shows for a message that is held. */

@@ -21,7 +21,7 @@ const statements = [others, documentsAmong, documentsDown, { undelivered: sent.u
   .filter((each) => typeof (each as Statement).text === 'string') as Statement<Record<string, never>>[];
 const isInsert = ({ text }: Statement): boolean => text.startsWith('insert');
 
-/** What is equal in the index, and the range of the next columns. */
+/** The columns of each index that a statement compares, and the range of the next ones. */
 const INDEXES: Readonly<Record<string, { sqlite: RegExp; postgres: RegExp }>> = {
   'search.entriesBefore': {
     sqlite:
