@@ -48,6 +48,7 @@ describe(UNIT, () => {
     ['AmbientCapabilities', ''],
     ['UMask', '0077'],
     ['LimitCORE', '0'],
+    ['LimitNOFILE', '65536'],
   );
   guards.push(['RestrictAddressFamilies', 'AF_INET AF_INET6 AF_UNIX'], ['SystemCallArchitectures', 'native']);
   for (const [key, expected] of guards) {

@@ -19,6 +19,7 @@ import type { Backups } from './backup/backups.ts';
 import { startBackup } from './backup/start.ts';
 import { createCluster } from './cluster.ts';
 import { type App, type AppDependencies, createApp } from './compose/contract.ts';
+import { createDescriptorCheck } from './file-descriptors.ts';
 import { serveHealthOfWorkers } from './health-thread.ts';
 import { enterInstallation } from './installation.ts';
 import { listenProblem } from './listen-problem.ts';
@@ -48,6 +49,7 @@ export async function serve(config: Config, deps: AppDependencies, options: Serv
     deps.log.fatal({ err, pid: process.pid }, 'the process ends because of an unexpected error');
     process.exit(1);
   });
+  createDescriptorCheck(deps).start();
   if (isWebProcess()) return serveWebProcess(config, withoutTelemetry(deps), createApp, listenProblem(config));
   if (options.demo) return serveDemo(config, deps, options);
   if (config.workers > 1 && cluster.isPrimary) return serveByWorkers(config, deps);
