@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
-import { systemClock } from '../../../src/base/clock.ts';
+import { before, test } from 'node:test';
 import * as accounts from '../../../src/domain/accounts/accounts.sql.ts';
 import * as inbox from '../../../src/domain/messages/received.sql.ts';
 import * as queue from '../../../src/domain/queue/queue.sql.ts';
@@ -8,11 +7,9 @@ import * as receipts from '../../../src/domain/sending/receipts.sql.ts';
 import { Caller } from '../../../src/store/caller.ts';
 import { lockManyQuery, lockQuery } from '../../../src/store/postgres/caller-statement.ts';
 import { VERSIONS } from '../../../src/store/postgres/connection.ts';
-import { createFailoverPool } from '../../../src/store/postgres/pool.ts';
-import { untouchedPostgres } from '../../support/engines.ts';
-import { openStore } from '../../support/opened-database.ts';
 import { onOneServer } from '../../support/postgres-engines.ts';
-import { allStatements, costOf, genericPlan, type StatementText, textsOf } from '../../support/statement-plans.ts';
+import { allStatements, costOf, type StatementText, textsOf } from '../../support/statement-plans.ts';
+import { postgresPlans } from './plan-readers.ts';
 
 /**
  * PostgreSQL up to 17 adds 1e10 for a way of reading that a session has switched off and that the statement cannot avoid.
@@ -50,26 +47,16 @@ const FILL = `do $$
 
 onOneServer('plans of all statements on PostgreSQL', () => {
   let statements: StatementText[];
-  let hosts: ReturnType<typeof createFailoverPool>;
-  let client: Awaited<ReturnType<typeof hosts.connect>>;
-  const ask = async (sql: string) => (await client.query(sql)).rows;
-  const plan = ({ text }: { text: string }) => genericPlan(ask, text);
+  const { ask, planOfText } = postgresPlans();
+  const plan = ({ text }: { text: string }) => planOfText(text);
   const own = (statement: unknown) => plan(textsOf(statement as never)[0] as StatementText);
 
   before(async () => {
-    const fresh = await untouchedPostgres();
-    await (await openStore(fresh)).close();
-    hosts = createFailoverPool({ url: fresh, connectionsMax: 1, timeoutMs: 60_000 }, systemClock);
-    client = await hosts.connect();
     const others = [VERSIONS, lockManyQuery(['hash']), lockQuery(1n), lockQuery(new Caller('hash'))];
     statements = [
       ...(await allStatements()).flatMap(textsOf),
       ...others.map((each) => ({ ...each, isOptional: false })),
     ];
-  });
-  after(async () => {
-    client.release();
-    await hosts.close();
   });
 
   /** By its name, with its plan. */

@@ -1,7 +1,5 @@
 import assert from 'node:assert/strict';
-import { DatabaseSync } from 'node:sqlite';
-import { after, before, describe, test } from 'node:test';
-import { systemClock } from '../../../src/base/clock.ts';
+import { describe, test } from 'node:test';
 import * as operators from '../../../src/domain/access/operators.sql.ts';
 import * as signIn from '../../../src/domain/access/sign-in.sql.ts';
 import * as tokens from '../../../src/domain/access/tokens.sql.ts';
@@ -22,14 +20,9 @@ import * as migrationClients from '../../../src/migration/stages/clients.sql.ts'
 import * as migratedAccounts from '../../../src/migration/stages/migrated-accounts.sql.ts';
 import * as migrationRules from '../../../src/migration/stages/rules.sql.ts';
 import * as migrationTraffic from '../../../src/migration/stages/traffic.sql.ts';
-import { postgresDialect } from '../../../src/store/postgres/dialect.ts';
-import { createFailoverPool } from '../../../src/store/postgres/pool.ts';
-import { sqliteDialect } from '../../../src/store/sqlite/connection.ts';
-import { render, type Statement } from '../../../src/store/statement.ts';
-import { engines, untouchedPostgres } from '../../support/engines.ts';
-import { openStore, pathOf } from '../../support/opened-database.ts';
+import type { Statement } from '../../../src/store/statement.ts';
 import { onOneServer } from '../../support/postgres-engines.ts';
-import { genericPlan } from '../../support/statement-plans.ts';
+import { postgresPlans, sqlitePlans } from './plan-readers.ts';
 
 type AnyStatement = Statement<Record<string, never>>;
 
@@ -80,20 +73,12 @@ const SORTED = [
 ];
 
 describe('query plans of the operator, on the embedded database', () => {
-  let database: DatabaseSync;
-  before(async () => {
-    const setting = (await engines[0]?.fresh('sample')) as string;
-    await (await openStore(setting)).close();
-    database = new DatabaseSync(pathOf(setting));
-  });
-  after(() => database.close());
+  const { planOf } = sqlitePlans();
 
-  for (const { name, text, parameters } of statements) {
+  for (const statement of statements) {
+    const { name } = statement;
     test(`${name} reads every table by an index, in its order`, () => {
-      const plan = database
-        .prepare(`explain query plan ${render(text, parameters, sqliteDialect)}`)
-        .all()
-        .map(({ detail }) => String(detail));
+      const plan = planOf(statement);
       const scans = plan.filter(
         (step) => /^SCAN (?!CONSTANT|json_each|counted)/.test(step) && !/USING (COVERING )?INDEX/.test(step),
       );
@@ -104,23 +89,12 @@ describe('query plans of the operator, on the embedded database', () => {
 });
 
 onOneServer('query plans of the operator, on PostgreSQL', () => {
-  let hosts: ReturnType<typeof createFailoverPool>;
-  let client: Awaited<ReturnType<ReturnType<typeof createFailoverPool>['connect']>>;
-  before(async () => {
-    const setting = await untouchedPostgres();
-    await (await openStore(setting)).close();
-    hosts = createFailoverPool({ url: setting, connectionsMax: 1, timeoutMs: 5_000 }, systemClock);
-    client = await hosts.connect();
-  });
-  after(async () => {
-    client.release();
-    await hosts.close();
-  });
+  const { planOf } = postgresPlans();
 
-  for (const { name, text, parameters } of statements) {
+  for (const statement of statements) {
+    const { name } = statement;
     test(`${name} reads every table by an index, in its order`, async () => {
-      const ask = async (sql: string) => (await client.query(sql)).rows;
-      const plan = await genericPlan(ask, render(text, parameters, postgresDialect));
+      const plan = await planOf(statement);
       if (!WHOLE.includes(name)) assert.doesNotMatch(plan, /Seq Scan/, plan);
       if (!SORTED.includes(name)) assert.doesNotMatch(plan, /\bSort\b/, plan);
     });

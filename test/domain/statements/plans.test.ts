@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
-import { constants, DatabaseSync } from 'node:sqlite';
-import { after, before, describe, test } from 'node:test';
-import { systemClock } from '../../../src/base/clock.ts';
+import { constants } from 'node:sqlite';
+import { describe, test } from 'node:test';
 import * as accounts from '../../../src/domain/accounts/accounts.sql.ts';
 import * as blacklist from '../../../src/domain/contacts/blacklist.sql.ts';
 import * as contacts from '../../../src/domain/contacts/contacts.sql.ts';
@@ -17,13 +16,10 @@ import { identify } from '../../../src/store/callers.sql.ts';
 import { auditedOf } from '../../../src/store/postgres/audited-statement.ts';
 import { withCaller } from '../../../src/store/postgres/caller-statement.ts';
 import { postgresDialect } from '../../../src/store/postgres/dialect.ts';
-import { createFailoverPool } from '../../../src/store/postgres/pool.ts';
 import { sqliteDialect } from '../../../src/store/sqlite/connection.ts';
 import { render, type Statement } from '../../../src/store/statement.ts';
-import { engines, untouchedPostgres } from '../../support/engines.ts';
-import { openStore, pathOf } from '../../support/opened-database.ts';
 import { onOneServer } from '../../support/postgres-engines.ts';
-import { genericPlan } from '../../support/statement-plans.ts';
+import { postgresPlans, sqlitePlans } from './plan-readers.ts';
 
 const statementsOf = (module: object) =>
   Object.values(module).filter((each) => typeof each?.text === 'string') as Statement<Record<string, never>>[];
@@ -35,19 +31,7 @@ const isInsert = ({ text }: Statement) => /^\s*insert/.test(text);
 const CONTACTS = [{ ...contacts, count: undefined }, groups, templates];
 
 describe('query plans of the embedded database', () => {
-  let database: DatabaseSync;
-  before(async () => {
-    const setting = (await engines[0]?.fresh('sample')) as string;
-    await (await openStore(setting)).close();
-    database = new DatabaseSync(pathOf(setting));
-  });
-  after(() => database.close());
-
-  const planOf = ({ text, parameters }: Statement<Record<string, never>>): string[] =>
-    database
-      .prepare(`explain query plan ${render(text, parameters, sqliteDialect)}`)
-      .all()
-      .map(({ detail }) => String(detail));
+  const { database, planOf } = sqlitePlans();
 
   for (const statement of [inbox, outbox, scheduled, ...CONTACTS]
     .flatMap(statementsOf)
@@ -94,7 +78,7 @@ describe('query plans of the embedded database', () => {
       const statement = [inbox, outbox, scheduled, blacklist, ...CONTACTS]
         .flatMap(statementsOf)
         .find((each) => each.name === name);
-      const plan = planOf(statement as Statement<Record<string, never>>).join('\n');
+      const plan = planOf(statement as Statement<never>).join('\n');
       assert.ok(plan.includes(expected), plan);
     });
   }
@@ -102,17 +86,17 @@ describe('query plans of the embedded database', () => {
   /** SQLite asks what is allowed whenever it plans. */
   function isPlannedAtEachCall(text: string, values: number[]): boolean {
     let asked = 0;
-    database.setAuthorizer(() => {
+    database().setAuthorizer(() => {
       asked += 1;
       return constants.SQLITE_OK;
     });
-    const prepared = database.prepare(text);
+    const prepared = database().prepare(text);
     prepared.setReadBigInts(true);
     prepared.all(...values);
     const once = asked;
     assert.ok(once > 0);
     prepared.all(...values);
-    database.setAuthorizer(null);
+    database().setAuthorizer(null);
     return asked > once;
   }
 
@@ -132,16 +116,14 @@ describe('query plans of the embedded database', () => {
   });
 
   test('purge.next reads only inboxes that were emptied, and purge.deleteSome only old generations', () => {
-    const [next, deleteSome] = [purge.next, purge.deleteSome].map((each) =>
-      planOf(each as unknown as Statement<Record<string, never>>).join('\n'),
-    );
+    const [next, deleteSome] = [purge.next, purge.deleteSome].map((each) => planOf(each).join('\n'));
     assert.match(next ?? '', /USING (COVERING )?INDEX tally_to_purge/);
     assert.match(deleteSome ?? '', /COVERING INDEX received_by_\w+ \(account_id=\? AND generation<\?\)/);
     assert.match(deleteSome ?? '', /SEARCH received USING PRIMARY KEY \(account_id=\? AND message_id=\?\)/);
   });
 
   test('accounts.identify finds a user_id by its hash, without a scan', () => {
-    const plan = planOf(identify as unknown as Statement<Record<string, never>>);
+    const plan = planOf(identify);
     assert.deepEqual(
       plan.filter((step) => step.startsWith('SCAN')),
       [],
@@ -151,18 +133,7 @@ describe('query plans of the embedded database', () => {
 });
 
 onOneServer('query plans of PostgreSQL', () => {
-  let hosts: ReturnType<typeof createFailoverPool>;
-  let client: Awaited<ReturnType<ReturnType<typeof createFailoverPool>['connect']>>;
-  before(async () => {
-    const setting = await untouchedPostgres();
-    await (await openStore(setting)).close();
-    hosts = createFailoverPool({ url: setting, connectionsMax: 1, timeoutMs: 5_000 }, systemClock);
-    client = await hosts.connect();
-  });
-  after(async () => {
-    client.release();
-    await hosts.close();
-  });
+  const { ask, planOfText } = postgresPlans();
 
   /** As it is for all values, however little is in the tables, and whether it is asked with the caller, with its audit entry, or without. */
   async function plansOf(statement: Statement<never>): Promise<string[]> {
@@ -171,7 +142,7 @@ onOneServer('query plans of PostgreSQL', () => {
       withCaller(statement, postgresDialect)?.text ?? [],
       statement.deletes ? auditedOf(statement, postgresDialect, !/\breturning\b/.test(statement.text)).text : [],
     ].flat();
-    return Promise.all(texts.map((text) => genericPlan(async (sql) => (await client.query(sql)).rows, text)));
+    return Promise.all(texts.map(planOfText));
   }
 
   for (const statement of [inbox, outbox, scheduled, ...CONTACTS, purge]
@@ -187,8 +158,8 @@ onOneServer('query plans of PostgreSQL', () => {
 
   test('a list is planned once, not at each call', async () => {
     const unread = { name: 'plans.unread', text: render(inbox.unread.text, inbox.unread.parameters, postgresDialect) };
-    for (let call = 0; call < 20; call++) await client.query({ ...unread, values: [1, 0, 0, 10] });
-    const { rows } = await client.query(
+    for (let call = 0; call < 20; call++) await ask({ ...unread, values: [1, 0, 0, 10] });
+    const rows = await ask(
       `select generic_plans, custom_plans from pg_prepared_statements where name = 'plans.unread'`,
     );
     assert.deepEqual(rows, [{ generic_plans: 20n, custom_plans: 0n }]);

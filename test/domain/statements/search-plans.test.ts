@@ -1,17 +1,10 @@
 import assert from 'node:assert/strict';
-import { DatabaseSync } from 'node:sqlite';
-import { after, before, describe, test } from 'node:test';
-import { systemClock } from '../../../src/base/clock.ts';
+import { describe, test } from 'node:test';
 import * as sent from '../../../src/domain/messages/sent.sql.ts';
 import * as search from '../../../src/domain/search/search.sql.ts';
-import { postgresDialect } from '../../../src/store/postgres/dialect.ts';
-import { createFailoverPool } from '../../../src/store/postgres/pool.ts';
-import { sqliteDialect } from '../../../src/store/sqlite/connection.ts';
-import { render, type Statement } from '../../../src/store/statement.ts';
-import { engines, untouchedPostgres } from '../../support/engines.ts';
-import { openStore, pathOf } from '../../support/opened-database.ts';
+import type { Statement } from '../../../src/store/statement.ts';
 import { onOneServer } from '../../support/postgres-engines.ts';
-import { genericPlan } from '../../support/statement-plans.ts';
+import { postgresPlans, sqlitePlans } from './plan-readers.ts';
 
 /** Every list of the search reads one range of an index that is made for it, on both engines. */
 
@@ -60,20 +53,12 @@ const INDEXES: Readonly<Record<string, { sqlite: RegExp; postgres: RegExp }>> = 
 };
 
 describe('query plans of the search, on the embedded database', () => {
-  let database: DatabaseSync;
-  before(async () => {
-    const setting = (await engines[0]?.fresh('sample')) as string;
-    await (await openStore(setting)).close();
-    database = new DatabaseSync(pathOf(setting));
-  });
-  after(() => database.close());
+  const { planOf } = sqlitePlans();
 
-  for (const { name, text, parameters } of statements.filter((each) => !isInsert(each))) {
+  for (const statement of statements.filter((each) => !isInsert(each))) {
+    const { name } = statement;
     test(`${name} searches its index and needs no sorting`, () => {
-      const plan = database
-        .prepare(`explain query plan ${render(text, parameters, sqliteDialect)}`)
-        .all()
-        .map(({ detail }) => String(detail));
+      const plan = planOf(statement);
       const scans = plan.filter((step) => /^SCAN (?!json_each|counted|newer|of_|\(subquery|CONSTANT)/.test(step));
       assert.deepEqual(scans, [], plan.join('\n'));
       assert.ok(!plan.some((step) => step.includes('ORDER BY')), plan.join('\n'));
@@ -83,23 +68,12 @@ describe('query plans of the search, on the embedded database', () => {
 });
 
 onOneServer('query plans of the search, on PostgreSQL', () => {
-  let hosts: ReturnType<typeof createFailoverPool>;
-  let client: Awaited<ReturnType<ReturnType<typeof createFailoverPool>['connect']>>;
-  before(async () => {
-    const setting = await untouchedPostgres();
-    await (await openStore(setting)).close();
-    hosts = createFailoverPool({ url: setting, connectionsMax: 1, timeoutMs: 5_000 }, systemClock);
-    client = await hosts.connect();
-  });
-  after(async () => {
-    client.release();
-    await hosts.close();
-  });
+  const { planOf } = postgresPlans();
 
-  for (const { name, text, parameters } of statements.filter((each) => !isInsert(each))) {
+  for (const statement of statements.filter((each) => !isInsert(each))) {
+    const { name } = statement;
     test(`${name} reads by its index and needs no sorting`, async () => {
-      const ask = async (sql: string) => (await client.query(sql)).rows;
-      const plan = await genericPlan(ask, render(text, parameters, postgresDialect));
+      const plan = await planOf(statement);
       assert.doesNotMatch(plan, /Seq Scan|Hash (Semi )?Join|Merge (Semi )?Join|\bSort\b/, plan);
       assert.match(plan, INDEXES[name]?.postgres ?? /Index (Only )?Scan/, plan);
     });
