@@ -101,8 +101,8 @@ export const plantedFaults: readonly PlantedFault[] = [
   fault(
     'a pause is not seen by claims',
     `${SENDING}/claim.ts`,
-    '{ name: connector }))?.paused_at ?? null) !== null) return [];',
-    '{ name: connector }))?.paused_at ?? null) === 0n) return [];',
+    'if (row && row.paused_at !== null) return [];',
+    'if (row && row.paused_at === 0n) return [];',
   ),
   fault(
     'disabled accounts are served',

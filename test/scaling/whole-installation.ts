@@ -57,7 +57,7 @@ export const CONNECTORS: Readonly<Record<string, string>> = {
   'connectors.all': 'connectors belong to the installation',
   'connectors.byName': 'connectors belong to the installation',
   'connectors.correctPermits': 'connectors belong to the installation',
-  'connectors.pausedAt': 'a connector belongs to the installation',
+  'connectors.forClaim': 'a connector belongs to the installation',
   'connectors.onlyDefault': 'connectors belong to the installation',
   'connectors.put': 'connectors belong to the installation',
   'connectors.remove': 'connectors belong to the installation',

@@ -7,7 +7,7 @@ import { elementsOf } from '../../store/json.ts';
 import { effectiveRegion } from '../accounts/accounts.ts';
 import * as attemptSql from './attempts.sql.ts';
 import { knownParts, type MessageKey, WHOLE } from './attempts.ts';
-import { pausedAt } from './connectors.sql.ts';
+import { forClaim } from './connectors.sql.ts';
 import * as sql from './dispatch.sql.ts';
 import { divided, escalate, NEVER, reconsider, requeue } from './end.ts';
 import { type DueMessage, endWithoutTrying, leaveSchedule } from './expire.ts';
@@ -152,9 +152,11 @@ async function claimWithin(
   at: number,
   limit: number,
 ): Promise<ClaimedMessage[]> {
-  // A dispatcher of another process may notice a pause up to a second later, so it is read here.
-  if (((await queries.first(pausedAt, { name: connector }))?.paused_at ?? null) !== null) return [];
-  const parameters = { connector, isDefault: isDefault ? 1 : 0, now: at };
+  // A dispatcher may notice a pause or another default up to a second later, so both are read here.
+  const row = await queries.first(forClaim, { name: connector });
+  if (row && row.paused_at !== null) return [];
+  const isStillDefault = isDefault && row?.is_default !== 0n;
+  const parameters = { connector, isDefault: isStillDefault ? 1 : 0, now: at };
   const quota = Math.ceil(limit / Math.min(SHARES, accountIds.length));
   const claimed: ClaimedMessage[] = [];
   for (let from = 0; from < accountIds.length && claimed.length < limit; from += SHARES) {

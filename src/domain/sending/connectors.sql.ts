@@ -87,12 +87,14 @@ export const setPaused = statement<One & { pausedAt: number | null }>(
   { affects },
 );
 /**
- * Read by each claim with a shared lock: a pause waits until the transaction of the claim has
- * ended, and the next claim sees the pause. So after a pause is answered, no process claims more.
+ * Read by each claim with a shared lock: a pause, and another default, wait until the transaction
+ * of the claim has ended, and the next claim sees them. So after a pause is answered, no process
+ * claims more, and after another connector has become the default, the former one gets nothing more
+ * that names no connector.
  */
-export const pausedAt = statement<One, { paused_at: bigint | null }>(
-  'connectors.pausedAt',
-  'select paused_at from carrier_connector where name = :name {share carrier_connector}',
+export const forClaim = statement<One, { paused_at: bigint | null; is_default: bigint }>(
+  'connectors.forClaim',
+  'select paused_at, is_default from carrier_connector where name = :name {share carrier_connector}',
 );
 /** Changes no row if the connector is down already. */
 export const setDown = statement<One & { since: number; reason: string }>(

@@ -74,3 +74,20 @@ onEveryEngine('a pause of a connector', (engine) => {
     assert.deepEqual(await sending.claim(), []);
   });
 });
+
+onEveryEngine('another default connector', (engine) => {
+  test('a dispatcher that has not noticed another default connector claims only what names its own', async (t) => {
+    const sending = await openSending(engine, t);
+    const connectors = createConnectors(sending.database, sending.now);
+    await connectors.prepare([], LOOPBACK);
+    const [account, named] = [await sending.addAccount(), await sending.addAccount({ connector: 'loopback' })];
+    await connectors.put({ ...LOOPBACK, name: 'carrier', isDefault: true });
+    const { accepted } = await sending.accept(account);
+    const own = await sending.accept(named);
+    const idsOf = (messages: readonly { id: bigint | null }[]) => messages.map(({ id }) => id);
+    const stale = await sending.claiming.claim({ connector: 'loopback', isDefault: true }, 10);
+    assert.deepEqual(idsOf(stale), idsOf(own.accepted));
+    const claimed = await sending.claiming.claim({ connector: 'carrier', isDefault: true }, 10);
+    assert.deepEqual(idsOf(claimed), idsOf(accepted));
+  });
+});
