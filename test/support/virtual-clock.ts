@@ -4,6 +4,8 @@ import type { Clock } from '../../src/base/clock.ts';
 export interface VirtualClock extends Clock {
   /** Moves on. What falls due is run in the order of its times, and what follows from it too. */
   advance(ms: number): Promise<void>;
+  /** Moves on at once, as a machine that slept. What fell due meanwhile runs late, and a repetition once. */
+  leap(ms: number): Promise<void>;
   /** When each timer that waits is due, in order. */
   waiting(): number[];
 }
@@ -27,6 +29,17 @@ export function createVirtualClock(start = 0, random: () => number = () => 0): V
     return () => void timers.delete(timer);
   };
 
+  async function runUntil(until: number): Promise<void> {
+    await settled();
+    for (let next = earliest(until); next; next = earliest(until)) {
+      timers.delete(next);
+      now = Math.max(now, next.at);
+      next.work();
+      await settled();
+    }
+    now = until;
+  }
+
   return {
     now: () => now,
     monotonic: () => now - start,
@@ -49,16 +62,10 @@ export function createVirtualClock(start = 0, random: () => number = () => 0): V
     },
     random,
     waiting: () => [...timers].map(({ at }) => at).sort((a, b) => a - b),
-    async advance(ms) {
-      const until = now + ms;
-      await settled();
-      for (let next = earliest(until); next; next = earliest(until)) {
-        timers.delete(next);
-        now = Math.max(now, next.at);
-        next.work();
-        await settled();
-      }
-      now = until;
+    advance: (ms) => runUntil(now + ms),
+    leap: (ms) => {
+      now += ms;
+      return runUntil(now);
     },
   };
 }
