@@ -42,17 +42,20 @@ export function notEarly({ events, ...history }: History): string[] {
   const wereDue = new Set<string>();
   return partsThatLeft({ events, ...history })
     .filter(({ claim, claimOrder, asked }) => {
-      if (claim.nodeAt >= earliestOf(events.slice(0, claimOrder), asked)) wereDue.add(asked.token);
+      if (claim.nodeAt >= Math.min(...timesOf(events.slice(0, claimOrder), asked))) wereDue.add(asked.token);
       return !wereDue.has(asked.token);
     })
     .map((left) => `${nameOf(left)} was submitted before its time`);
 }
 
 /**
- * The earliest of the times that a message may have. A new time that was acknowledged takes the
- * place of those that stood when it was asked for.
+ * The times that a message may have. A new time that was acknowledged takes the place of those that
+ * stood when it was asked for.
  */
-function earliestOf(events: readonly Event[], { token, sendAt }: Left['asked']): number {
+export function timesOf(
+  events: readonly Event[],
+  { token, sendAt }: Pick<Left['asked'], 'token' | 'sendAt'>,
+): readonly number[] {
   let standing = [sendAt ?? Number.NEGATIVE_INFINITY];
   const open: { readonly at: number; readonly before: readonly number[] }[] = [];
   for (const event of events) {
@@ -65,7 +68,7 @@ function earliestOf(events: readonly Event[], { token, sendAt }: Left['asked']):
     const asked = open.findLast(({ at }) => at === event.sendAt);
     standing = standing.filter((at) => at === event.sendAt || !asked?.before.includes(at));
   }
-  return Math.min(...standing);
+  return standing;
 }
 
 /** What the spend guard holds leaves only when an operator has released it, or has decided about it. */

@@ -137,7 +137,9 @@ export type Event =
   | { readonly kind: 'clock-jumped' }
   | { readonly kind: 'killed'; readonly what: string }
   /** A copy of the database was made, and took the place of the database. */
-  | { readonly kind: 'backup-taken' | 'restored' }
+  | { readonly kind: 'backup-taken' }
+  /** `holdsScheduled`: what is due later is held then. `at`: milliseconds since 1970. */
+  | { readonly kind: 'restored'; readonly holdsScheduled: boolean; readonly at: number }
   /** In the place of what a restore has made unknown: see lost-time.ts. */
   | { readonly kind: 'lost' }
   /** The imported messages of an account may be sent from now on. */

@@ -1,3 +1,4 @@
+import { timesOf } from './claim-rules.ts';
 import type { Event, History } from './history.ts';
 
 /**
@@ -27,10 +28,12 @@ export function withoutLostTime(history: History): History {
   if (restoredAt < 0) return history;
   const takenAt = events.findLastIndex(({ kind }, order) => kind === 'backup-taken' && order < restoredAt);
   const isLost = (order: number) => order > takenAt && order <= restoredAt;
+  const forward = broughtForward(events, restoredAt);
   return {
     ...history,
     events: events.map((event, order): Event => {
       if (isLost(order) && ACKNOWLEDGED.has(event.kind)) return { kind: 'lost' };
+      if (event.kind === 'submitted' && isLost(order) && forward.has(event.token)) return { kind: 'lost' };
       if (event.kind !== 'submitted' || event.settledAt === undefined || !isLost(event.settledAt)) return event;
       const { settledAt: _, ...unsettled } = event;
       return { ...unsettled, forgottenAt: restoredAt };
@@ -38,10 +41,34 @@ export function withoutLostTime(history: History): History {
   };
 }
 
-/** A part that a carrier took before the restore is sent again only where an operator says so. */
+/**
+ * Messages that were brought forward after the backup, or while it was taken. The backup has a time for them that is
+ * later than the restore, so they stay scheduled, unless the restore holds what is scheduled.
+ */
+function broughtForward(events: readonly Event[], restoredAt: number): ReadonlySet<string> {
+  const restored = events[restoredAt];
+  if (restored?.kind !== 'restored' || restored.holdsScheduled) return new Set();
+  const takenAt = events.findLastIndex(({ kind }, order) => kind === 'backup-taken' && order < restoredAt);
+  const known = events.slice(0, takenAt);
+  const tokens = events.flatMap((event) => {
+    if (event.kind !== 'send-asked') return [];
+    const { token } = event;
+    const isLater = Math.max(...timesOf(known, event)) > restored.at;
+    const isAsked = (each: Event, order: number) =>
+      order < restoredAt && each.kind === 'reschedule-asked' && each.token === token && each.sendAt <= restored.at;
+    return isLater && events.some(isAsked) ? [token] : [];
+  });
+  return new Set(tokens);
+}
+
+/**
+ * A part that a carrier took before the restore is sent again only where an operator says so, or where the message was
+ * brought forward and the restore does not hold what is scheduled.
+ */
 export function notAgainAfterRestore({ events }: History): string[] {
   const restoredAt = events.findIndex(({ kind }) => kind === 'restored');
   if (restoredAt < 0) return [];
+  const forward = broughtForward(events, restoredAt);
   const taken = new Set<string>();
   const decided = new Set<string>();
   return events.flatMap((event, order) => {
@@ -49,7 +76,7 @@ export function notAgainAfterRestore({ events }: History): string[] {
     if (event.kind !== 'submitted') return [];
     const key = `${event.token} ${event.part}`;
     if (order < restoredAt && event.taken === 'yes') taken.add(key);
-    return order > restoredAt && taken.has(key) && !decided.has(event.token)
+    return order > restoredAt && taken.has(key) && !decided.has(event.token) && !forward.has(event.token)
       ? [`${event.token}, part ${event.part}, was submitted again after a backup was restored`]
       : [];
   });

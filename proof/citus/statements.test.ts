@@ -61,12 +61,15 @@ const ALL_SHARDS: Readonly<Record<string, string>> = {
   'search.nextChanged': 'the search index, every second',
   'senders.nextAccount': MAINTENANCE,
   'sending.awaited': 'a connector that another way waits for',
+  'sending.countScheduled': RESTORE,
   'sending.dueAccounts': CLAIM,
   'sending.dueOfWay': 'a way out that is down',
+  'sending.holdWhenDue': RESTORE,
   'sending.levels': CLAIM,
   'sending.mayHaveLeft': RESTORE,
   'sending.nextDue': CLAIM,
   'sending.openAfter': MAINTENANCE,
+  'sending.sendAllWhenDue': RESTORE,
 };
 /** It is below the span of the call that has emptied an inbox, which does not wait for it. */
 const NOT_AWAITED = ['purge.next'];

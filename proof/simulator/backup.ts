@@ -26,8 +26,16 @@ export function putBack(path: string): void {
 }
 
 /** What `columba restore` does with a copy before anything serves it. */
-export async function adoptCopy(path: string, clock: Clock): Promise<void> {
+export async function adoptCopy(path: string, clock: Clock, holdScheduled: boolean): Promise<void> {
   const database = await openSqlite(path, clock);
-  await adopt(database, { path, clock, actorName: 'simulator', nothingLost: false, dryRun: false, restored: [] });
+  await adopt(database, {
+    path,
+    clock,
+    actorName: 'simulator',
+    nothingLost: false,
+    holdScheduled,
+    dryRun: false,
+    restored: [],
+  });
   await database.close();
 }

@@ -42,6 +42,14 @@ export const faultsAround: readonly PlantedFault[] = [
     'const held = 0;',
   ),
   fault(
+    'what is held when it is due goes out',
+    `${SENDING}/hold.ts`,
+    'divided(messages, ({ reason }) => reason === HELD_WHEN_DUE);',
+    "divided(messages, ({ reason }) => reason === 'never');",
+    // A message has to be brought forward, and sent, between the backup and the restore.
+    'test/serve/held-when-due.test.ts',
+  ),
+  fault(
     'a restore leaves claimed messages',
     `${SENDING}/hold.ts`,
     'await queries.run(attemptSql.setUnknownOutcome, { account, ids: elementsOf(ids) });',

@@ -32,7 +32,7 @@ export interface Backup {
   exists(): boolean;
   putBack(): void;
   /** What `columba restore` does before anything serves the copy. */
-  adopt(clock: Clock): Promise<void>;
+  adopt(clock: Clock, holdScheduled: boolean): Promise<void>;
 }
 export interface Observer {
   prepare(text: string): {
@@ -64,7 +64,7 @@ export function sqliteStorage(template: string): Storage {
       take: () => takeBackup(path),
       exists: () => hasBackup(path),
       putBack: () => putBack(path),
-      adopt: (clock) => adoptCopy(path, clock),
+      adopt: (clock, holdScheduled) => adoptCopy(path, clock, holdScheduled),
     },
   };
 }

@@ -314,7 +314,8 @@ export async function createWorld({ seed, nodes, storage, start }: WorldOptions)
       backup.putBack();
       counts.restores += 1;
       invariants.forget();
-      record({ kind: 'restored' });
+      const holdsScheduled = seed % 2 === 0;
+      record({ kind: 'restored', holdsScheduled, at: scheduler.now() });
       const owner = createOwner('restore');
       const clock = createNodeClock(scheduler, owner, createRandom('restore', seed), () => 0);
       const adopted = () => {
@@ -324,7 +325,10 @@ export async function createWorld({ seed, nodes, storage, start }: WorldOptions)
       };
       scheduler.post(
         owner,
-        () => void backup.adopt(clock).then(adopted, (thrown) => noteFailure(owner, thrown, 'the restore failed')),
+        () =>
+          void backup
+            .adopt(clock, holdsScheduled)
+            .then(adopted, (thrown) => noteFailure(owner, thrown, 'the restore failed')),
       );
     },
     restores: () => counts.restores,

@@ -155,6 +155,10 @@ function addBackupCommands(add: Add): void {
     .option('--adopt', 'the database was restored by other tools: hold what may have been sent since, and skip ids')
     .option('--before-upgrade', 'give the database the tables of the version before the last upgrade, with its data')
     .option('--nothing-lost', 'with --adopt: the database was moved while the service was stopped, so hold nothing')
+    .option(
+      '--hold-scheduled',
+      'hold messages that are due later when they are due: some may have been brought forward',
+    )
     .option('--dry-run', 'only tell what would be done')
     .addHelpText('after', examples('columba restore --dry-run', 'columba restore --at 2026-11-18T12:00:00Z --force'))
     .action(async (options, command) => {

@@ -15,6 +15,7 @@ import { appDependencies, type Session, userName } from './session.ts';
 export interface RestoreFlags {
   readonly adopt?: true;
   readonly nothingLost?: true;
+  readonly holdScheduled?: true;
   readonly dryRun?: true;
   readonly from?: string;
   readonly at?: string;
@@ -42,6 +43,16 @@ const heldLines = (held: number): string[] =>
     ? ['Show them with columba queue list --restored true, and decide with columba queue decide --restored.']
     : [];
 
+/** About messages that are due later: one that was brought forward since may have been sent. */
+function scheduledLines(scheduled: number, isHeld: boolean): string[] {
+  if (scheduled === 0) return [];
+  return [
+    isHeld
+      ? `Due later, and held then: ${messages(scheduled)}.`
+      : `Due later: ${messages(scheduled)}. With --hold-scheduled they are held then, because clients may have brought some forward or deleted them since the backup.`,
+  ];
+}
+
 /** Throws Problem if a service or a command uses the database, which is about to be adopted. */
 export async function refuseServed(config: Pick<Config, 'database' | 'databaseTimeoutMs'>): Promise<void> {
   const { database: url, databaseTimeoutMs: timeoutMs } = config;
@@ -60,19 +71,24 @@ export async function refuseServed(config: Pick<Config, 'database' | 'databaseTi
 export async function runAdopt({ services, config }: Session, flags: RestoreFlags): Promise<void> {
   const dryRun = flags.dryRun === true;
   const nothingLost = flags.nothingLost === true;
+  const holdScheduled = flags.holdScheduled === true;
   const path = sqlitePath(config);
   const restored = await restoredBefore(config);
-  const adoption = { path, clock: systemClock, actorName: userName(), nothingLost, dryRun, restored };
-  const { generation, held, asked } = await adopt(services.database, adoption);
+  const adoption = { path, clock: systemClock, actorName: userName(), nothingLost, holdScheduled, dryRun, restored };
+  const { generation, held, scheduled, asked } = await adopt(services.database, adoption);
   const lines = dryRun
-    ? [`Would hold ${messages(held)} for a decision${wouldAsk(asked)}. Nothing was changed.`]
+    ? [
+        `Would hold ${messages(held)} for a decision${wouldAsk(asked)}. Nothing was changed.`,
+        ...scheduledLines(scheduled, holdScheduled),
+      ]
     : [
         `The database is adopted as generation ${generation}. Held for a decision: ${messages(held)}.`,
         ...heldLines(held),
+        ...scheduledLines(scheduled, holdScheduled),
         ...askedLines(asked),
       ];
   const { tell, end } = createTeller(flags.json === true);
-  tell({ isDryRun: dryRun, generation, held, asked }, ...lines);
+  tell({ isDryRun: dryRun, generation, held, scheduled, asked }, ...lines);
   end();
 }
 
@@ -80,7 +96,7 @@ export async function runAdopt({ services, config }: Session, flags: RestoreFlag
 async function adoptFile(
   config: Config,
   temporary: string,
-  given: Pick<Adoption, 'dryRun' | 'restored'>,
+  given: Pick<Adoption, 'dryRun' | 'holdScheduled' | 'restored'>,
 ): Promise<Adopted> {
   const own = { ...config, database: `sqlite:${temporary}` };
   const services = await createServices(own, { ...(await appDependencies(config)), keepsCopy: false });
@@ -98,6 +114,7 @@ export async function runRestore(config: Config, flags: RestoreFlags): Promise<v
     throw new Problem('bad-argument', 'Restore PostgreSQL with its own tools, and then run columba restore --adopt.');
   }
   const dryRun = flags.dryRun === true;
+  const holdScheduled = flags.holdScheduled === true;
   const at = flags.at === undefined ? null : readInstant(flags.at);
   const source = sourceOf(config, flags.from);
   if (!dryRun) {
@@ -116,13 +133,15 @@ export async function runRestore(config: Config, flags: RestoreFlags): Promise<v
     );
     if (!dryRun) refuseInUse(path); // somebody may have started it meanwhile
     const restored = await told(() => generationsIn(source.target));
-    const { generation, held, asked } = await told(() => adoptFile(config, temporary, { dryRun, restored }), path);
+    const adoption = { dryRun, holdScheduled, restored };
+    const { generation, held, scheduled, asked } = await told(() => adoptFile(config, temporary, adoption), path);
     const reach = new Date(last.at).toISOString();
     const { tell, end } = createTeller(flags.json === true);
-    tell({ isDryRun: dryRun, restoredTo: reach, held, asked });
+    tell({ isDryRun: dryRun, restoredTo: reach, held, scheduled, asked });
     if (dryRun) {
       const would = `hold ${messages(held)} for a decision${wouldAsk(asked)}`;
       tell({}, `Would restore the state of ${reach}, and ${would}. Nothing was changed.`);
+      tell({}, ...scheduledLines(scheduled, holdScheduled));
       return end();
     }
     await announce(source.target, generation, systemClock.now()).catch((thrown: Error) =>
@@ -133,6 +152,7 @@ export async function runRestore(config: Config, flags: RestoreFlags): Promise<v
       { generation, setAside: aside },
       `Restored the state of ${reach} as generation ${generation}. Held for a decision: ${messages(held)}.`,
       ...heldLines(held),
+      ...scheduledLines(scheduled, holdScheduled),
       ...askedLines(asked),
       ...(aside === null ? [] : [`The database that was in ${dirname(path)} is now ${aside}.`]),
     );

@@ -9,7 +9,7 @@ import { voidClaims } from '../domain/accounts/idempotency.ts';
 import { nextGeneration, readInstallation, skipIds, writeInstallation } from '../domain/accounts/installation.ts';
 import { noteQueries } from '../domain/sending/carrier-queries.ts';
 import { createConnectors } from '../domain/sending/connectors.ts';
-import { holdAll } from '../domain/sending/hold.ts';
+import { countScheduled, holdAll, holdWhenDue } from '../domain/sending/hold.ts';
 import type { Database } from '../store/database.ts';
 import { joined } from '../store/transactions.ts';
 import { newRun, writeMarks } from './installation.ts';
@@ -28,6 +28,8 @@ export interface Adoption {
   readonly actorName: string;
   /** The database was moved while the service was stopped, so nothing can have been sent since. */
   readonly nothingLost: boolean;
+  /** Messages that are due later are held then: clients may have brought them forward. */
+  readonly holdScheduled: boolean;
   /** Tells what would be done, and does nothing. */
   readonly dryRun: boolean;
   /** The generations of earlier restores, as far as a target of the backup knows them. */
@@ -36,12 +38,14 @@ export interface Adoption {
 export interface Adopted {
   readonly generation: bigint;
   readonly held: number;
+  /** Messages that are due later. */
+  readonly scheduled: number;
   /** Parts that a carrier had before, and that it is asked about. */
   readonly asked: number;
 }
 
 export async function adopt(database: Database, adoption: Adoption): Promise<Adopted> {
-  const { path, clock, actorName, nothingLost, dryRun, restored } = adoption;
+  const { path, clock, actorName, nothingLost, holdScheduled, dryRun, restored } = adoption;
   const place = await database.place();
   let adopted: Adopted | undefined;
   try {
@@ -50,8 +54,10 @@ export async function adopt(database: Database, adoption: Adoption): Promise<Ado
       const before = await readInstallation(queries);
       const generation = nextGeneration(before?.generation ?? 0n, at);
       const held = nothingLost ? 0 : await holdAll(queries, { at, newAttemptId });
+      const scheduled = nothingLost ? 0 : await countScheduled(queries, at);
       let asked = 0;
       if (!nothingLost) {
+        if (holdScheduled) await holdWhenDue(queries, at);
         const connectors = await createConnectors(joined(database, queries), clock.now).list();
         const queried = connectors.filter(({ kind, sendsReceipts }) => answersQueries(kind) && sendsReceipts);
         asked = await noteQueries(
@@ -80,7 +86,7 @@ export async function adopt(database: Database, adoption: Adoption): Promise<Ado
       const run = newRun();
       const own = { generation, run, place: place.id, timeline: place.timeline };
       await writeInstallation(queries, { ...own, copiedAt: null, restoredAt: at });
-      adopted = { generation, held, asked };
+      adopted = { generation, held, scheduled, asked };
       if (dryRun) throw new RolledBack();
       if (path !== undefined) writeMarks(path, { generation, runs: [run] });
     });

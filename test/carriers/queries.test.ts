@@ -64,7 +64,14 @@ async function restored(engine: Engine, t: TestContext, count: number, before: B
     );
     sending.clock.now += afterMs;
   }
-  const adoption = { clock: { now }, actorName: 'root', nothingLost: false, dryRun: false, restored: [] };
+  const adoption = {
+    clock: { now },
+    actorName: 'root',
+    nothingLost: false,
+    holdScheduled: false,
+    dryRun: false,
+    restored: [],
+  };
   assert.equal((await adopt(database, { path: undefined, ...adoption })).asked, count);
   const clock = createVirtualClock(sending.clock.now);
   const warnings: string[] = [];

@@ -183,6 +183,43 @@ describe('the checker finds each planted fault', () => {
     assert.deepEqual(checked(failed, outcomes, { pendingReason: () => 'an operator decides' }), []);
   });
 
+  test('the checker finds a message that is submitted again after a restore, unless it was brought forward and nothing scheduled is held', () => {
+    const AT = 1_000;
+    const sent = (attemptId: string): Event[] => [
+      { kind: 'submitted', token: 'c', part: 1, attemptId, taken: 'yes', answered: true },
+      { kind: 'receipt-taken', token: 'c', part: 1, status: 'DELIVERED' },
+    ];
+    const played = (sendAt: number | null, newTime: number, holdsScheduled: boolean, isKnown = false) => {
+      const moved: Event[] = [
+        { kind: 'reschedule-asked', token: 'c', sendAt: newTime },
+        { kind: 'rescheduled', token: 'c', sendAt: newTime },
+      ];
+      const history: readonly Event[] = [
+        { kind: 'send-asked', token: 'c', account: 'acme', parts: 1, sendAt },
+        accepted('c'),
+        ...(isKnown ? moved : []),
+        { kind: 'backup-taken' },
+        ...(isKnown ? [] : moved),
+        ...sent('c1'),
+        { kind: 'restored', holdsScheduled, at: AT },
+        ...sent('c2'),
+      ];
+      return checked(history, [{ token: 'c', list: 'sent', status: 'DELIVERED', captured: 1 }]);
+    };
+    const LATER = 2 * AT;
+    const again = (faults: readonly string[]) =>
+      assert.deepEqual(faults, [
+        'c, part 1, was submitted again after the carrier took it',
+        'c, part 1, was submitted again after a backup was restored',
+      ]);
+    assert.deepEqual(played(LATER, AT - 1, false), []);
+    again(played(LATER, AT - 1, true));
+    again(played(LATER, AT - 1, false, true));
+    again(played(LATER, LATER + 1, false));
+    again(played(AT - 1, AT - 2, false));
+    again(played(null, AT - 1, false));
+  });
+
   test('the checker finds credits that do not add up at a snapshot', () =>
     found(
       checked([...RIGHT, { kind: 'balances', account: 'acme', granted: 10n, free: 9n, held: 0n, used: 2n }]),

@@ -20,7 +20,10 @@ export const RESTORE: Readonly<Record<string, string>> = {
   'installation.put': 'there is one row for the installation',
   'installation.read': 'there is one row for the installation',
   'installation.skipIds': 'a restore is of all accounts',
+  'sending.countScheduled': 'a restore is of all accounts',
+  'sending.holdWhenDue': 'a restore is of all accounts',
   'sending.mayHaveLeft': 'a restore is of all accounts',
+  'sending.sendAllWhenDue': 'a restore is of all accounts',
 };
 /** Counts and stages of a migration; a user_id names the account of a call. */
 export const MIGRATION = Object.fromEntries(

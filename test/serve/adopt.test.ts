@@ -14,76 +14,14 @@ import { provePart } from '../../src/domain/sending/end.ts';
 import { HELD, HELD_WITH_RECEIPT } from '../../src/domain/sending/hold.ts';
 import { createMaintenance } from '../../src/domain/sending/maintenance.ts';
 import { createReceipts, type NewReceipt } from '../../src/domain/sending/receipts.ts';
-import { type Adoption, adopt } from '../../src/serve/adopt.ts';
+import { adopt } from '../../src/serve/adopt.ts';
 import { joined } from '../../src/store/transactions.ts';
-import { copyDatabase, databaseOf, dropDatabase } from '../support/databases.ts';
-import { type Engine, onOneEngine } from '../support/engines.ts';
+import { onOneEngine } from '../support/engines.ts';
 import { pathOf, sql } from '../support/opened-database.ts';
-import { MINUTE, message, openSendingOn, type Sending, START } from '../support/sending.ts';
+import { MINUTE, message, openSendingOn, START } from '../support/sending.ts';
+import { adoptionOf, copyOf, dropCopy, openOf, play } from './adopted.ts';
 
 const LONG = 'x'.repeat(400); // three parts
-let copies = 0;
-
-/** Closes the database, and returns a copy of it as a backup restores it. */
-async function copyOf(one: Sending): Promise<string> {
-  copies += 1;
-  if (one.setting.startsWith('sqlite:')) {
-    const path = `${pathOf(one.setting)}.copy-${copies}`;
-    await one.database.backup(path);
-    await one.database.close();
-    return `sqlite:${path}`;
-  }
-  await one.database.close();
-  return copyDatabase(one.setting, `${databaseOf(one.setting)}_copy_${copies}`);
-}
-
-async function dropCopy(setting: string): Promise<void> {
-  if (setting.startsWith('sqlite:')) return;
-  await dropDatabase(setting, databaseOf(setting));
-}
-
-const adoptionOf = (sending: Sending, given: Partial<Pick<Adoption, 'dryRun' | 'nothingLost' | 'restored'>> = {}) => ({
-  path: sending.setting.startsWith('sqlite:') ? pathOf(sending.setting) : undefined,
-  clock: { now: sending.now },
-  actorName: 'root',
-  nothingLost: false,
-  dryRun: false,
-  restored: [],
-  ...given,
-});
-
-type Scene = {
-  before(one: Sending): Promise<void>;
-  lost?(one: Sending): Promise<void>;
-  after(two: Sending): Promise<void>;
-};
-
-/** `before` the backup, in the time that is `lost`, and `after` the restore a minute later. */
-async function play(engine: Engine, { before, lost, after }: Scene): Promise<void> {
-  const one = await openSendingOn(await engine.fresh('empty'));
-  await before(one);
-  const copy = await copyOf(one);
-  const again = await openSendingOn(one.setting);
-  again.clock.now = START + 1;
-  await lost?.(again);
-  await again.database.close();
-  const two = await openSendingOn(copy);
-  two.clock.now = START + MINUTE;
-  try {
-    await after(two);
-  } finally {
-    await two.database.close();
-    await dropCopy(copy);
-  }
-}
-
-const openOf = async ({ database }: Sending) =>
-  (await queuedMessages(database, { kind: 'open', after: null, limit: 100 })).map(({ id, state, reason }) => ({
-    id,
-    state,
-    reason,
-  }));
-
 const SERVED = {
   generation: BigInt(START),
   run: '0'.repeat(16),

@@ -132,9 +132,9 @@ function storageOf({ name, primary, standby, failover, seed }: World): Storage {
             die(standby);
             promote(standby);
           },
-          async adopt(clock: Clock) {
+          async adopt(clock: Clock, holdScheduled: boolean) {
             const database = await openPostgres({ url: databaseUrl, connectionsMax: 1, timeoutMs: 60_000 }, clock);
-            await adopt(database, { ...ADOPTION, clock });
+            await adopt(database, { ...ADOPTION, clock, holdScheduled });
             await database.close();
           },
         },

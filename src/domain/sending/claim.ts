@@ -11,6 +11,7 @@ import { forClaim } from './connectors.sql.ts';
 import * as sql from './dispatch.sql.ts';
 import { divided, escalate, NEVER, reconsider, requeue } from './end.ts';
 import { type DueMessage, endWithoutTrying, leaveSchedule } from './expire.ts';
+import { holdDue } from './hold.ts';
 import { endOptedOut, optedOutAmong } from './opt-out.ts';
 import { afterQuietHours } from './quiet-hours.ts';
 import type { SubmittedMessage } from './settle.ts';
@@ -248,12 +249,13 @@ async function claimOf(
   const open = await endWithoutTrying(transaction, messages, known);
   const region = effectiveRegion(row, settings.defaultRegion ?? null);
   const going = await endOptedOut(transaction, region, open);
+  const claimed = await holdDue(transaction, going, known, settings.newAttemptId);
   const newParts = (id: bigint, total: number) =>
     numbersOf(total, known(id).accepted, wholeTexts).map((number) => ({
       number,
       attemptId: settings.newAttemptId(at, { account, id }),
     }));
-  return going.map((each) => claimedOf(each, row, (total) => newParts(each.message_id, total)));
+  return claimed.map((each) => claimedOf(each, row, (total) => newParts(each.message_id, total)));
 }
 
 function claimedOf(

@@ -1,6 +1,6 @@
 import type { AccountKey } from '../../store/caller.ts';
 import { defineColumns, type RowOf } from '../../store/columns.ts';
-import { statement } from '../../store/statement.ts';
+import { EVERY_ACCOUNT, statement } from '../../store/statement.ts';
 
 /** Messages on their way out: see schema/sending.ts. Every writer holds the account's lock. */
 export type DispatchState = 'held' | 'waiting' | 'submitting' | 'unknown-outcome' | 'needs-decision';
@@ -200,6 +200,27 @@ export const mayHaveLeft = statement<
   `select account_id, ${columns} from dispatch
    where (account_id, message_id) > (:account, :message) and (state <> 'waiting' or due_at <= :now)
    order by account_id, message_id {limit :limit}`,
+);
+/** After a restore: the messages that are due later, by their own time or a new one. */
+const dueLater = `${EVERY_ACCOUNT} and state = 'waiting' and is_scheduled = 1 and due_at > :now`;
+export const countScheduled = statement<{ now: number }, { scheduled: bigint }>(
+  'sending.countScheduled',
+  `select count(*) as scheduled from dispatch where ${dueLater}`,
+);
+export const holdWhenDue = statement<{ now: number; reason: string }>(
+  'sending.holdWhenDue',
+  `update dispatch set reason = :reason where ${dueLater}`,
+  { affects: 'none' },
+);
+export const sendAllWhenDue = statement<{ reason: string }>(
+  'sending.sendAllWhenDue',
+  `update dispatch set reason = null where ${EVERY_ACCOUNT} and is_scheduled = 1 and reason = :reason`,
+  { affects: 'none' },
+);
+export const sendWhenDue = statement<One & { reason: string }>(
+  'sending.sendWhenDue',
+  'update dispatch set reason = null where account_id = :account and is_scheduled = 1 and reason = :reason',
+  { affects: 'none' },
 );
 /** After a restore: no earlier claim is valid, and one attempt may have been made since. */
 export const voidClaims = statement<Some>(

@@ -12,14 +12,20 @@ import * as receiptSql from './receipts.sql.ts';
 /**
  * After a backup was restored: messages that may have been submitted since the backup was taken.
  * The database does not know it, so they wait for a decision instead of being sent, maybe for the
- * second time. Messages that are due later than now stay in the queue. One that was
- * brought forward and submitted since the backup is not recognized there.
+ * second time. Messages that are due later than now stay scheduled.
+ *
+ * One of these may have been brought forward since the backup, and submitted, and the database has
+ * its old time. A new time is at least FORWARD_MS ahead, so a backup that lacks less has it before
+ * the message leaves. Where more was lost, an operator may have them all held when they are due.
  */
+export const FORWARD_MS = 5_000;
 
 /** The reason that the queue shows for a message that is held. */
 export const HELD = 'may have been sent after the backup that was restored';
 /** The reason once a receipt has come that is probably of such a submission. */
 export const HELD_WITH_RECEIPT = `${HELD}; a receipt that fits has come`;
+/** The reason of a scheduled message that is held when it is due. */
+export const HELD_WHEN_DUE = `is held when it is due: ${HELD}`;
 export const isHeldReason = (reason: string | null): boolean => reason === HELD || reason === HELD_WITH_RECEIPT;
 
 const PAGE = 500;
@@ -54,21 +60,37 @@ async function holdOf(
   rows: readonly sql.DispatchRow[],
   { newAttemptId }: HoldSettings,
 ): Promise<number> {
-  const { queries, account, at } = transaction;
+  const { queries, account } = transaction;
   const ids = rows.map(({ message_id }) => message_id);
   await queries.run(sql.voidClaims, { account, ids: elementsOf(ids) });
+  const voided = rows.map((row) => ({ ...row, attempts: row.attempts + 1n }));
   const known = await knownParts(queries, account, ids);
-  const [scheduled, others] = divided(rows, ({ is_scheduled }) => is_scheduled === 1n);
+  const [scheduled, others] = divided(voided, ({ is_scheduled }) => is_scheduled === 1n);
   const moved = scheduled.length > 0 ? await leaveSchedule(transaction, scheduled, known) : [];
   // Receipts came before the answer to the submission, which the backup does not have.
   const hasAll = (row: sql.DispatchRow) => BigInt(known(row.message_id).accepted.size) >= row.parts;
   const [taken, held] = divided<sql.DispatchRow>([...moved, ...others], hasAll);
   await endTaken(transaction, 'prove', taken);
+  await holdMessages(transaction, held, known, newAttemptId);
+  await queries.run(attemptSql.setUnknownOutcome, { account, ids: elementsOf(ids) });
+  return held.length;
+}
+
+type NewAttemptId = HoldSettings['newAttemptId'];
+
+/** The number of the attempt that stands for the lost time is that of the claim. */
+async function holdMessages(
+  transaction: Transaction<bigint>,
+  held: readonly sql.DispatchRow[],
+  known: (id: bigint) => KnownParts,
+  newAttemptId: NewAttemptId,
+): Promise<void> {
+  const { queries, account, at } = transaction;
   const attempts = held.flatMap((row) =>
     openParts(row, known(row.message_id)).map((part) => ({
       account,
       id: row.message_id,
-      attempt: Number(row.attempts) + 1,
+      attempt: Number(row.attempts),
       part,
       attemptId: newAttemptId(at, { account, id: row.message_id }),
       connector: row.connector ?? '',
@@ -77,13 +99,42 @@ async function holdOf(
     })),
   );
   await queries.runAll(attemptSql.add, attempts);
-  await queries.run(attemptSql.setUnknownOutcome, { account, ids: elementsOf(ids) });
   await escalate(
     transaction,
     held.map((row) => ({ row, reason: HELD })),
     'hold',
   );
-  return held.length;
+}
+
+/** How many messages stay scheduled after a restore. */
+export const countScheduled = async (queries: Queries, at: number): Promise<number> =>
+  Number((await queries.first(sql.countScheduled, { now: at }))?.scheduled ?? 0n);
+
+/** Has the scheduled messages of all accounts held when they are due. */
+export async function holdWhenDue(queries: Queries, at: number): Promise<void> {
+  await queries.run(sql.holdWhenDue, { now: at, reason: HELD_WHEN_DUE });
+}
+
+/** They are sent when they are due. Returns how many would have been held. */
+export const sendWhenDue = (queries: Queries, account: bigint | null): Promise<number> =>
+  account === null
+    ? queries.run(sql.sendAllWhenDue, { reason: HELD_WHEN_DUE })
+    : queries.run(sql.sendWhenDue, { account, reason: HELD_WHEN_DUE });
+
+/** Holds those of the claimed messages that are held when they are due. Returns the others. */
+export async function holdDue<T extends sql.DispatchRow>(
+  transaction: Transaction<bigint>,
+  messages: readonly T[],
+  known: (id: bigint) => KnownParts,
+  newAttemptId: NewAttemptId,
+): Promise<T[]> {
+  const [held, going] = divided(messages, ({ reason }) => reason === HELD_WHEN_DUE);
+  if (held.length === 0) return going;
+  const { queries, account } = transaction;
+  await holdMessages(transaction, held, known, newAttemptId);
+  const ids = elementsOf(held.map(({ message_id }) => message_id));
+  await queries.run(attemptSql.setUnknownOutcome, { account, ids });
+  return going;
 }
 
 /** The parts that no carrier is known to have; the whole text if it has none of them. */

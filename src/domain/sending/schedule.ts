@@ -7,6 +7,7 @@ import { moveBatches } from '../messages/batches.ts';
 import { setScheduledRecipient } from '../messages/scheduled.ts';
 import type { SendingAccount } from './accept.ts';
 import * as sql from './dispatch.sql.ts';
+import { FORWARD_MS } from './hold.ts';
 import { afterQuietHours } from './quiet-hours.ts';
 
 /**
@@ -97,6 +98,7 @@ export async function activationRefusal(
 /** The new time of scheduled messages. */
 export interface NewTime {
   readonly at: number;
+  readonly now: number;
   readonly quietHours: string | null;
   readonly timeZone: string | null;
   /** How long a message without `notAfter` is tried. */
@@ -109,8 +111,8 @@ export interface Rescheduled {
 }
 
 /**
- * Gives scheduled messages a new time, after quiet hours. Messages that are being sent, or must not
- * be sent so late, are left alone.
+ * Gives scheduled messages a new time, some seconds ahead and after quiet hours. Messages that are
+ * being sent, or must not be sent so late, are left alone.
  */
 export const reschedule = (
   database: Database,
@@ -119,7 +121,8 @@ export const reschedule = (
   wanted: NewTime,
 ): Promise<Rescheduled> =>
   database.transaction(account, async (queries) => {
-    const dueAt = afterQuietHours(wanted.at, wanted.quietHours, wanted.timeZone);
+    const soonest = wanted.now + FORWARD_MS;
+    const dueAt = afterQuietHours(Math.max(wanted.at, soonest), wanted.quietHours, wanted.timeZone);
     let [moved, tooLate] = [0, 0];
     const ways = new Set<string>();
     for (const id of new Set(ids)) {

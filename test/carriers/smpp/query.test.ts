@@ -190,7 +190,7 @@ onOneEngine('query_sm after a restore', (engine) => {
     const ids = await send(account, numbers, 'hello', 'Acme');
     for (const id of ids) await until('it is sent', async () => (await statusOf(account, id)) === 'SUBMITTED');
     await stop();
-    const adoption = { actorName: 'root', nothingLost: false, dryRun: false, restored: [] };
+    const adoption = { actorName: 'root', nothingLost: false, holdScheduled: false, dryRun: false, restored: [] };
     await adopt(database, { path: undefined, clock: { now: Date.now }, ...adoption });
     smsc.states = { '27825550201': 2, '27825550202': 5 };
     const again = start();

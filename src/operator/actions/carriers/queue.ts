@@ -1,8 +1,10 @@
 import { z } from 'zod';
 import { counted } from '../../../base/counted.ts';
+import { badField } from '../../../base/problem.ts';
 import { accountId } from '../../../domain/accounts/accounts.ts';
 import { decideMany, type QueuedMessage, type QueueKind, queuedMessages } from '../../../domain/queue/queue.ts';
 import { DECISIONS } from '../../../domain/sending/decide.ts';
+import { sendWhenDue } from '../../../domain/sending/hold.ts';
 import { type Action, action, listAction, pageOf } from '../../action.ts';
 import { credits, id, instant, rowId, username } from '../../schemas.ts';
 
@@ -85,6 +87,12 @@ export const queueDecide = action({
   body: z.strictObject({
     decision: z.enum(DECISIONS).describe('What you know about the messages, or what to do with them.'),
     restored: z.boolean().optional().describe('Only messages that are held because a backup was restored.'),
+    scheduled: z
+      .boolean()
+      .optional()
+      .describe(
+        'With `submit-again`: messages that are due later, and that `columba restore --hold-scheduled` has held then. They are sent then.',
+      ),
     username: username.optional().describe('Only messages of this account.'),
   }),
   output: z.strictObject({ decided: z.int(), isMoreLeft: z.boolean() }),
@@ -96,8 +104,13 @@ export const queueDecide = action({
     say: ({ decided, isMoreLeft }) =>
       `Decided: ${decided}.${isMoreLeft ? ' More are left: run the command again.' : ''}`,
   },
-  run: async ({ database, now, tryForMs }, { body: { decision, restored = false, username: name } }) => {
+  run: async (
+    { database, now, tryForMs },
+    { body: { decision, restored = false, scheduled = false, username: name } },
+  ) => {
     const account = name === undefined ? null : await accountId(database, name);
+    if (scheduled && decision !== 'submit-again') throw badField('scheduled', 'expected the decision submit-again');
+    if (scheduled) return { decided: await sendWhenDue(database, account), isMoreLeft: false };
     const wanted = { decision, account, isHeld: restored, limit: DECIDED_AT_ONCE };
     return decideMany(database, wanted, { at: now(), tryForMs });
   },

@@ -102,7 +102,7 @@ export const messageReschedule = accountAction({
   path: '/accounts/{username}/messages/reschedule',
   summary: 'Change the time of scheduled messages.',
   description:
-    'The quiet hours of the account apply. Messages that are being sent already, or whose notAfter is before the new time, are not changed.',
+    'The quiet hours of the account apply, and the new time is at least 5 seconds ahead. Messages that are being sent already, or whose notAfter is before the new time, are not changed.',
   params: accountParams,
   body: z.strictObject({ ids, sendAt: instant.describe('The new time, in the future.') }),
   output: z.strictObject({
@@ -125,9 +125,10 @@ export const messageReschedule = accountAction({
   },
   run: async (services, { body: { ids: chosen, sendAt } }) => {
     const { database, account, now, tryForMs } = services;
-    if (sendAt <= now()) throw badField('sendAt', 'expected an instant in the future');
+    const at = now();
+    if (sendAt <= at) throw badField('sendAt', 'expected an instant in the future');
     const { quietHours, timeZone } = await accountRecord(database, account.username);
-    const wanted = { at: sendAt, quietHours, timeZone, tryForMs };
+    const wanted = { at: sendAt, now: at, quietHours, timeZone, tryForMs };
     return { ...(await rescheduleMessages(database, account.id, chosen, wanted)) };
   },
 });

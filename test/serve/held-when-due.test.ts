@@ -1,0 +1,140 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { decideMany } from '../../src/domain/queue/queue.ts';
+import { HELD, HELD_WHEN_DUE, sendWhenDue } from '../../src/domain/sending/hold.ts';
+import { reschedule } from '../../src/domain/sending/schedule.ts';
+import { adopt } from '../../src/serve/adopt.ts';
+import { onOneEngine } from '../support/engines.ts';
+import { sql } from '../support/opened-database.ts';
+import { MINUTE, message, type Sending, START } from '../support/sending.ts';
+import { adoptionOf, openOf, play } from './adopted.ts';
+
+/** Messages that are due later than the restore, and may have been brought forward since the backup. */
+const DUE = START + 10 * MINUTE;
+const HOLDING = { holdScheduled: true };
+
+async function schedule(one: Sending, account: bigint, count = 1): Promise<bigint[]> {
+  const to = Array.from({ length: count }, (_, index) => `+2782555020${index}`);
+  const { accepted } = await one.accept(account, message({ to, sendAt: DUE }));
+  return accepted.map(({ id }) => id as bigint);
+}
+
+const bringForward = ({ database, now }: Sending, account: bigint, id: bigint, at: number) =>
+  reschedule(database, account, [id], { at, now: now(), quietHours: null, timeZone: null, tryForMs: MINUTE });
+
+onOneEngine('messages that are due later than a restore', (engine) => {
+  test('a scheduled message is held when it is due, so one that was brought forward and sent after the backup is not sent again', async () => {
+    let account = 0n;
+    let ids: bigint[] = [];
+    await play(engine, {
+      async before(one) {
+        account = await one.addAccount();
+        ids = await schedule(one, account, 2);
+      },
+      async lost(one) {
+        await bringForward(one, account, ids[0] as bigint, START + 10_000);
+        one.clock.now = START + 10_000;
+        const claimed = await one.claim();
+        assert.equal(claimed.length, 1);
+        await one.settle(claimed, { kind: 'submitted' });
+      },
+      async after(two) {
+        const { held, scheduled } = await adopt(two.database, adoptionOf(two, HOLDING));
+        assert.deepEqual({ held, scheduled }, { held: 0, scheduled: 2 });
+        assert.equal((await two.scheduled.soonest(account, 10)).length, 2, 'clients see it as scheduled until then');
+        const [row] = await two.database.all(REASONS, {});
+        assert.equal(row?.reason, HELD_WHEN_DUE);
+        two.clock.now = DUE;
+        assert.deepEqual(await two.claim(), []);
+        assert.deepEqual(
+          await openOf(two),
+          ids.map((id) => ({ id, state: 'needs-decision', reason: HELD })),
+        );
+        two.clock.now += 24 * 60 * MINUTE;
+        assert.deepEqual(await two.claim(), []);
+        await two.checkLedger('held');
+        const settings = { at: two.now(), tryForMs: MINUTE };
+        const all = { account: null, isHeld: true, limit: 1 } as const;
+        await decideMany(two.database, { ...all, decision: 'submitted' }, settings);
+        await decideMany(two.database, { ...all, decision: 'submit-again' }, settings);
+        assert.deepEqual(
+          (await two.claim()).map(({ id }) => id),
+          [ids[1]],
+        );
+        await two.checkLedger('decided');
+      },
+    });
+  });
+
+  test('a scheduled message is sent when it is due, after an operator has let those of its account go', async () => {
+    let [own, other]: [bigint[], bigint[]] = [[], []];
+    let account = 0n;
+    await play(engine, {
+      async before(one) {
+        account = await one.addAccount();
+        own = await schedule(one, account);
+        other = await schedule(one, await one.addAccount());
+      },
+      async after(two) {
+        await adopt(two.database, adoptionOf(two, HOLDING));
+        assert.equal(await sendWhenDue(two.database, account), 1);
+        two.clock.now = DUE;
+        const claimed = [...(await two.claim()), ...(await two.claim())];
+        assert.deepEqual(
+          claimed.map(({ id, account: of }) => [of, id]),
+          [[account, own[0]]],
+        );
+        assert.deepEqual(
+          (await openOf(two)).map(({ id }) => id),
+          other,
+        );
+      },
+    });
+    await play(engine, {
+      async before(one) {
+        await schedule(one, await one.addAccount());
+        await schedule(one, await one.addAccount());
+      },
+      async after(two) {
+        await adopt(two.database, adoptionOf(two, HOLDING));
+        assert.equal(await sendWhenDue(two.database, null), 2);
+        two.clock.now = DUE;
+        assert.equal([...(await two.claim()), ...(await two.claim())].length, 2);
+      },
+    });
+  });
+
+  test('a scheduled message that was accepted after the restore is sent when it is due', async () => {
+    let account = 0n;
+    await play(engine, {
+      async before(one) {
+        account = await one.addAccount();
+      },
+      async after(two) {
+        await adopt(two.database, adoptionOf(two, HOLDING));
+        await schedule(two, account);
+        two.clock.now = DUE;
+        assert.equal((await two.claim()).length, 1);
+      },
+    });
+  });
+
+  test('a scheduled message that is brought forward to now leaves five seconds later, when a backup has its new time', async () => {
+    await play(engine, {
+      async before(one) {
+        const account = await one.addAccount();
+        const [id] = (await schedule(one, account)) as [bigint];
+        await bringForward(one, account, id, START + 1);
+        one.clock.now = START + 4_999;
+        assert.deepEqual(await one.claim(), []);
+      },
+      async after(two) {
+        assert.equal((await adopt(two.database, adoptionOf(two))).held, 1, 'it may have left since');
+      },
+    });
+  });
+});
+
+const REASONS = sql<Record<string, never>, { reason: string | null }>(
+  'select reason from dispatch order by message_id',
+);
