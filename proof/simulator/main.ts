@@ -106,7 +106,7 @@ function* worldsOf(
   first: number,
   isReached: () => boolean,
 ): Iterable<{ readonly seed: number } & Partial<Options>> {
-  if (values.kept) return yield* keptSeeds;
+  if (values.kept) return yield* keptSeeds.filter(({ behind = false }) => behind === values.behind);
   const { minutes, seeds, campaign } = values;
   const endsAt = minutes === undefined ? undefined : performance.now() + Number(minutes) * 60_000;
   const isOver = (count: number): boolean => {

@@ -4,6 +4,8 @@ interface Kept {
   /** As a campaign has them. */
   readonly bursts?: number;
   readonly crashes?: number;
+  /** On PostgreSQL, whose standby lacks commits. */
+  readonly behind?: true;
   readonly story?: string;
 }
 
@@ -56,5 +58,11 @@ export const seeds: readonly Kept[] = [
     bursts: 7,
     crashes: 7,
     story: 'a lease began by a slow clock after an attempt by a fast one: the rule compared it with the wrong attempt',
+  },
+  {
+    seed: 37535980,
+    hours: 2,
+    behind: true,
+    story: 'a message was brought forward and sent, the standby knew of neither, and it was sent again at its old time',
   },
 ];

@@ -27,4 +27,8 @@ onPostgres('simulated worlds on PostgreSQL', () => {
   test(`no promise is broken by a standby that lacks commits, and is adopted (SEED=${seed})`, () => {
     assert.match(world('--behind'), /"backup-taken"[\s\S]+"restored"/);
   });
+
+  test('worlds with such a standby that once broke a promise break none', () => {
+    simulated('--kept', '--behind');
+  });
 });
