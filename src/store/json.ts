@@ -1,4 +1,4 @@
-/** Values for `{among}` and `{records}`: JSON with exact 64-bit numbers. */
+/** Values for `{among}`, `{amongtexts}` and `{records}`: JSON with exact 64-bit numbers. */
 type Cell = bigint | number | string | null;
 
 function jsonOf(cell: Cell): string {
@@ -10,6 +10,8 @@ function jsonOf(cell: Cell): string {
 }
 
 export const elementsOf = (ids: readonly bigint[]): string => `[${ids.join()}]`;
+
+export const textsOf = (texts: Iterable<string>): string => `[${[...texts].map(jsonOf).join()}]`;
 
 export const recordsOf = (rows: readonly (readonly Cell[])[]): string =>
   `[${rows.map((row) => `[${row.map(jsonOf).join()}]`).join()}]`;

@@ -77,6 +77,7 @@ export interface SqlDialect {
 }
 /**
  * among: a number is one of those of a JSON array: `message_id {among :ids}`.
+ * amongtexts: a text is one of those of a JSON array.
  * binary: a text is ordered by its bytes.
  * clustered: the table is stored in the order of its primary key.
  * ending: the last 6 characters of a text.
@@ -93,6 +94,7 @@ export interface SqlDialect {
  */
 export type Fragment =
   | 'among'
+  | 'amongtexts'
   | 'binary'
   | 'clustered'
   | 'ending'

@@ -7,35 +7,13 @@ import { issueLink } from '../../src/domain/access/sign-in.ts';
 import { accountId } from '../../src/domain/accounts/accounts.ts';
 import { createReceived } from '../../src/domain/messages/received.ts';
 import { createSent } from '../../src/domain/messages/sent.ts';
-import type { Database } from '../../src/store/database.ts';
 import { joined } from '../../src/store/transactions.ts';
 import { act, consoleRequest, unmarked } from '../support/console-client.ts';
+import { counting } from '../support/counted-database.ts';
 import { engines, onEveryEngine } from '../support/engines.ts';
 import { type OperatorApi, startOperatorApi } from '../support/operator-api.ts';
 
 /** What a page costs, and that it does not depend on how many messages an account has. */
-
-/** The same database, which writes down how many rows each read has given. */
-function counting(database: Database): { database: Database; read: { statements: number; rows: number } } {
-  const read = { statements: 0, rows: 0 };
-  const counted: Database = {
-    ...joined(database, database as never),
-    transaction: (account, work) => database.transaction(account, work),
-    snapshot: (work) => database.snapshot(work),
-    run: (statement, parameters) => database.run(statement, parameters),
-    first: (statement, parameters) => {
-      read.statements += 1;
-      return database.first(statement, parameters);
-    },
-    all: async (statement, parameters) => {
-      const rows = await database.all(statement, parameters);
-      read.statements += 1;
-      read.rows += rows.length;
-      return rows;
-    },
-  };
-  return { database: counted, read };
-}
 
 async function fill({ services: { database, now } }: OperatorApi, username: string, count: number): Promise<void> {
   const account = await accountId(database, username);

@@ -33,11 +33,12 @@ export const receivedBetween = statement<Page & { to: number }, ReceivedRow>(
   `${message} and (received_at, message_id) >= (:at, :id) and received_at <= :to
    order by received_at, message_id {limit :limit}`,
 );
+const unreadJoined = `from unread_message join received
+     on received.account_id = unread_message.account_id and received.message_id = unread_message.message_id
+   where unread_message.account_id = :account and unread_message.generation = ${generation}`;
 export const unread = statement<Page, ReceivedRow>(
   'inbox.unread',
-  `select ${columns} from unread_message join received
-     on received.account_id = unread_message.account_id and received.message_id = unread_message.message_id
-   where unread_message.account_id = :account and unread_message.generation = ${generation}
+  `select ${columns} ${unreadJoined}
      and (unread_message.received_at, unread_message.message_id) >= (:at, :id)
    order by unread_message.received_at, unread_message.message_id {limit :limit}`,
 );
@@ -56,13 +57,13 @@ export const stateBetweenNewest = statement<Page & { from: number }, InboxRow>(
   `${messageWithState} and (received_at, message_id) <= (:at, :id) and received_at >= :from
    order by received_at desc, message_id desc {limit :limit}`,
 );
-export const unreadNewest = statement<Page, ReceivedRow>(
-  'inbox.unreadNewest',
-  `select ${columns} from unread_message join received
-     on received.account_id = unread_message.account_id and received.message_id = unread_message.message_id
-   where unread_message.account_id = :account and unread_message.generation = ${generation}
+const unreadDown = `${unreadJoined}
      and (unread_message.received_at, unread_message.message_id) <= (:at, :id)
-   order by unread_message.received_at desc, unread_message.message_id desc {limit :limit}`,
+   order by unread_message.received_at desc, unread_message.message_id desc {limit :limit}`;
+export const unreadNewest = statement<Page, ReceivedRow>('inbox.unreadNewest', `select ${columns} ${unreadDown}`);
+export const unreadSenders = statement<Page, Pick<ReceivedRow, 'message_id' | 'sender' | 'received_at'>>(
+  'inbox.unreadSenders',
+  `select received.message_id, received.sender, received.received_at ${unreadDown}`,
 );
 /** A page of the ids from `to` down. */
 export const receivedDown = statement<{ account: AccountKey; to: bigint; limit: number }, InboxRow>(

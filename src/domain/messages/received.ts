@@ -198,13 +198,17 @@ export async function unreadAfter(
   return (await queries.all(sql.unread, { account, ...cursor, limit })).map(toReceived);
 }
 
-export async function unreadNewest(
+export type UnreadSender = Pick<ReceivedMessage, 'id' | 'sender' | 'receivedAt'>;
+
+/** Who sent the unread messages from a position down, newest first. */
+export async function unreadSenders(
   queries: Queries,
   account: AccountKey,
   limit: number,
   from: Cursor = LAST,
-): Promise<ReceivedMessage[]> {
-  return (await queries.all(sql.unreadNewest, { account, ...from, limit })).map(toReceived);
+): Promise<UnreadSender[]> {
+  const rows = await queries.all(sql.unreadSenders, { account, ...from, limit });
+  return rows.map(({ message_id: id, sender, received_at }) => ({ id, sender, receivedAt: Number(received_at) }));
 }
 
 export async function receivedOf(queries: Queries, account: AccountKey, id: bigint): Promise<InboxMessage | null> {

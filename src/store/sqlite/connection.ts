@@ -11,6 +11,8 @@ import { unavailable } from '../unavailable.ts';
 import { BUSY, codeOf, keepsFromWriting, sqliteFault } from './faults.ts';
 import type { Transactional } from './write-queue.ts';
 
+const among = (argument: string): string => `in (select value from json_each(${argument}))`;
+
 export const sqliteDialect: SqlDialect = {
   engine: 'sqlite',
   parameter: (number) => `?${number}`,
@@ -18,7 +20,8 @@ export const sqliteDialect: SqlDialect = {
     binary: () => 'collate binary',
     clustered: () => 'without rowid',
     rare: (condition) => `unlikely(${condition})`,
-    among: (argument) => `in (select value from json_each(${argument}))`,
+    among,
+    amongtexts: among,
     ending: (text) => `substr(${text}, -6)`,
     // SQLite uses no index for a column behind +.
     joined: (argument) => `+${argument.replace(' ', ' = ')}`,

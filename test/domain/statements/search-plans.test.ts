@@ -30,6 +30,12 @@ const INDEXES: Readonly<Record<string, { sqlite: RegExp; postgres: RegExp }>> = 
     sqlite: /search_entry USING PRIMARY KEY \(account_id=\? AND token=\? AND kind=\? AND \(at,item_id\)>\(\?,\?\)\)/,
     postgres: /using search_entry_pkey[\s\S]*Index Cond: .*token = .*kind = .*ROW\(at, item_id\) >=/,
   },
+  'search.unreadSendersUp': {
+    sqlite:
+      /search_entry USING PRIMARY KEY \(account_id=\? AND token=\? AND kind=\? AND \(at,item_id\)>\(\?,\?\)\)[\s\S]*received USING PRIMARY KEY \(account_id=\? AND message_id=\?\)\n.*unread_message USING PRIMARY KEY \(account_id=\? AND generation=\? AND received_at=\? AND message_id=\?\)/,
+    postgres:
+      /using search_entry_pkey[\s\S]*Index Cond: .*token = .*kind = .*ROW\(at, item_id\) >=[\s\S]*using unread_message_pkey[\s\S]*Index Cond: .*generation = .*received_at = .*message_id =[\s\S]*using received_pkey/,
+  },
   'search.countEntries': {
     sqlite: /search_entry USING PRIMARY KEY \(account_id=\? AND token=\? AND kind>\? AND kind<\?\)/,
     postgres: /using search_entry_pkey[\s\S]*Index Cond: .*token = .*kind >= .*kind <=/,
@@ -37,6 +43,10 @@ const INDEXES: Readonly<Record<string, { sqlite: RegExp; postgres: RegExp }>> = 
   'search.conversationsBefore': {
     sqlite: /USING INDEX conversation_by_time \(account_id=\? AND \(last_at,number\)<\(\?,\?\)\)/,
     postgres: /Backward using conversation_by_time[\s\S]*ROW\(last_at, number\) </,
+  },
+  'search.conversationsAmong': {
+    sqlite: /conversation USING PRIMARY KEY \(account_id=\? AND number=\?\)/,
+    postgres: /using conversation_pkey[\s\S]*Index Cond: .*account_id = .*number = ANY/,
   },
   'search.unansweredBefore': {
     sqlite: /USING INDEX conversation_unanswered \(account_id=\? AND \(last_at,number\)<\(\?,\?\)\)/,
