@@ -170,9 +170,9 @@ export const statuses: Readonly<
     look: ['bad', 'clock'],
   },
   DELETED: {
-    words: 'Deleted by the carrier',
-    hint: 'The carrier has deleted it. Send it again if it still matters.',
-    look: ['bad', 'cross'],
+    words: 'Cancelled',
+    hint: 'It was cancelled before it was sent, or the carrier has deleted it. Send it again if it still matters.',
+    look: ['off', 'cross'],
   },
   UNDELIVERABLE: {
     words: 'Not delivered',

@@ -298,6 +298,17 @@ onOneEngine('acts of the console', (engine) => {
     assert.equal(done.location, `${path}?notice=cancelled`);
     const { text } = await client.get(done.location as string);
     assert.match(text, /The message is cancelled, and its credits are free again/);
+    const listed = async (state: string) => {
+      const list = await client.get(`/console/sent?state=${state}`);
+      return list.text.includes(`data-key="${accepted[0]?.id}"`);
+    };
+    const lists = [await listed('failed'), await listed('moving'), await listed('DELETED')];
+    assert.deepEqual(lists, [false, false, true], 'it did not fail, and it is under Cancelled');
+    const counts = await act<{ items: { failed: number }[] }>(api, 'account counts', { params });
+    assert.ok(
+      counts.items.every(({ failed }) => failed === 0),
+      'the chart has no failure',
+    );
     assert.match(text, /cancelled before it was submitted/);
     assert.doesNotMatch(text, /Cancel this message/);
     const again = await client.post(`${path}/cancel`, { confirmed: 'yes' });

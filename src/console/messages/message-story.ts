@@ -85,7 +85,7 @@ function quoted(base: string, { text, isOurs }: Words): Html {
 export function whySaid(status: string | null, story: Story, base: string, zone: string): Html {
   if (story.queued) return nextSaid(story.queued, base, zone);
   if (status === null) return html``;
-  if (!isFailed(status)) {
+  if (!isFailed(status) && status !== 'DELETED') {
     const awaits = ['SUBMITTED', 'ENROUTE', 'ACCEPTED'].includes(status);
     return html`<p class="quiet">${statusHint(status)}${awaits ? ` ${texts.awaiting}` : ''}</p>`;
   }
@@ -95,7 +95,7 @@ export function whySaid(status: string | null, story: Story, base: string, zone:
   const words = last && last.kind !== 'accepted' ? last.words : null;
   const who = words === null ? '' : words.isOurs ? texts.ownRefusal : texts.carrierRefusal;
   return note(
-    status === 'UNKNOWN' ? 'wait' : 'bad',
+    status === 'UNKNOWN' ? 'wait' : status === 'DELETED' ? '' : 'bad',
     html`<h2>${texts.why}</h2><p>${words?.isOurs ? texts.ended : statusWords(status)}. ${who}</p>${words === null ? '' : quoted(base, words)}<p><strong>${texts.doNow}</strong> ${words?.isOurs && status !== 'UNKNOWN' ? texts.ourAct : (texts.acts[status] ?? statusHint(status))}</p>`,
   );
 }

@@ -51,6 +51,7 @@ const texts = {
     ['DELIVERED', 'Delivered'],
     ['failed', 'Not delivered'],
     ['UNKNOWN', 'Not known'],
+    ['DELETED', 'Cancelled'],
     ['unseen', 'With a new state'],
   ] as readonly (readonly [string, string])[],
   from: 'From day',

@@ -1,4 +1,4 @@
-import { isUndelivered } from '../../domain/messages/statuses.ts';
+import { isFinal, isUndelivered } from '../../domain/messages/statuses.ts';
 import type { IconName } from '../icons.ts';
 import { chip } from '../parts.ts';
 import { statuses } from '../texts.ts';
@@ -7,7 +7,7 @@ import type { Cell, Tone } from '../words.ts';
 /** Delivery statuses in words, and what they mean for lists. */
 export const isFailed = isUndelivered;
 /** Whether the status is not expected to change by itself. */
-export const isResting = (status: string): boolean => status === 'DELIVERED' || isFailed(status);
+export const isResting = (status: string): boolean => isFinal(status) || isFailed(status);
 
 interface StatusWords {
   readonly words: string;

@@ -1,7 +1,7 @@
 import type { AccountKey } from '../../store/caller.ts';
 import type { Queries, Transaction } from '../../store/database.ts';
 import * as sql from './hour-counts.sql.ts';
-import { isFinal } from './statuses.ts';
+import { isFinal, isUndelivered } from './statuses.ts';
 
 /**
  * What happened to the messages of an account in each of the last 744 hours. Counts are written in
@@ -14,7 +14,7 @@ export interface HourCounts {
   /** Messages that were accepted, or whose time came. */
   readonly accepted: number;
   readonly delivered: number;
-  /** Messages that ended without being delivered. */
+  /** Messages that ended without being delivered, except for those that were cancelled. */
   readonly failed: number;
 }
 
@@ -33,10 +33,9 @@ export async function countMessages(
   { queries, account, at }: Transaction,
   { accepted = 0, statuses = [] }: { readonly accepted?: number; readonly statuses?: readonly string[] },
 ): Promise<void> {
-  const ended = statuses.filter(isFinal);
-  const delivered = ended.filter((status) => status === 'DELIVERED').length;
-  const failed = ended.length - delivered;
-  if (accepted + ended.length === 0) return;
+  const delivered = statuses.filter((status) => status === 'DELIVERED').length;
+  const failed = statuses.filter((status) => isFinal(status) && isUndelivered(status)).length;
+  if (accepted + delivered + failed === 0) return;
   await queries.run(sql.addToHour, { account, ...slotOf(at), accepted, delivered, failed });
 }
 

@@ -41,7 +41,7 @@ export const newestSent = statement<TimePage, SentRow>(
 /** Messages that may have reached nobody: the statuses of UNDELIVERED_STATUSES. */
 export const undeliveredSent = statement<TimePage, SentRow>(
   'outbox.undeliveredSent',
-  `${sent} and status in ('EXPIRED', 'DELETED', 'UNDELIVERABLE', 'REJECTED', 'UNKNOWN')
+  `${sent} and status in ('EXPIRED', 'UNDELIVERABLE', 'REJECTED', 'UNKNOWN')
    and (sent_at, message_id) <= (:at, :id) order by sent_at desc, message_id desc {limit :limit}`,
 );
 /** A page of the ids that start at `from`. */

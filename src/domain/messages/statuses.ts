@@ -13,8 +13,11 @@ export const RECEIPT_STATUSES = [
 /** QUEUED and SUBMITTED are ours. */
 export const DELIVERY_STATUSES = ['QUEUED', 'SUBMITTED', ...RECEIPT_STATUSES] as const;
 
-/** The message may have reached nobody. UNKNOWN is one of them until a late receipt says more. */
-export const UNDELIVERED_STATUSES: readonly string[] = ['EXPIRED', 'DELETED', 'UNDELIVERABLE', 'REJECTED', 'UNKNOWN'];
+/**
+ * The message may have reached nobody. UNKNOWN is one of them until a late receipt says more.
+ * DELETED is none: the customer cancelled it.
+ */
+export const UNDELIVERED_STATUSES: readonly string[] = ['EXPIRED', 'UNDELIVERABLE', 'REJECTED', 'UNKNOWN'];
 
 export const isUndelivered = (status: string): boolean => UNDELIVERED_STATUSES.includes(status);
 

@@ -181,8 +181,7 @@ const documentOf =
     number,
     text,
     reference,
-    // A message that the customer cancelled is DELETED, and no failure.
-    isFailed: status !== null && status !== 'DELETED' && isUndelivered(status),
+    isFailed: status !== null && isUndelivered(status),
   });
 
 const wasOf = (kind: Kind, row: sql.ChangeRow): Indexed[] =>

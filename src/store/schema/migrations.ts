@@ -22,10 +22,13 @@ import { resourceTables } from './resources.ts';
 import {
   postgresSearch,
   postgresSearchByKind,
+  postgresSearchWithoutDeleted,
   searchByKind,
   searchTables,
+  searchWithoutDeleted,
   sqliteSearch,
   sqliteSearchByKind,
+  sqliteSearchWithoutDeleted,
 } from './search.ts';
 import { draftTable, optOutColumns, postgresSending, sendingTables, sqliteSending } from './sending.ts';
 import { signInTables, userIdUseTable } from './sign-in.ts';
@@ -297,6 +300,12 @@ export const migrations: readonly Migration[] = [
     name: 'search by kind, unanswered and failed conversations',
     sql: searchByKind,
     own: { sqlite: sqliteSearchByKind, postgres: postgresSearchByKind },
+  },
+  {
+    version: 45,
+    name: 'cancelled messages are no failures',
+    sql: searchWithoutDeleted,
+    own: { sqlite: sqliteSearchWithoutDeleted, postgres: postgresSearchWithoutDeleted },
   },
 ];
 

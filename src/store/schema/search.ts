@@ -181,7 +181,10 @@ export const postgresSearch = [
 export const NOTE_LOCKED = 'on conflict (account_id, kind, item_id) do update set was_at = excluded.was_at where false';
 
 /** Statuses of messages that may have reached nobody, as in domain/messages/statuses.ts. */
-const UNDELIVERED = "('EXPIRED', 'DELETED', 'UNDELIVERABLE', 'REJECTED', 'UNKNOWN')";
+const UNDELIVERED = "('EXPIRED', 'UNDELIVERABLE', 'REJECTED', 'UNKNOWN')";
+const UNDELIVERED_OR_DELETED = "('EXPIRED', 'DELETED', 'UNDELIVERABLE', 'REJECTED', 'UNKNOWN')";
+const undeliveredIndex = (statuses: string) =>
+  `create index sent_undelivered on sent (account_id, sent_at, message_id) where status in ${statuses};`;
 
 /**
  * Entries in the order of their kinds, so that a search in received messages alone reads no others.
@@ -206,36 +209,54 @@ export const searchByKind = `
   alter table conversation add column is_failed bigint not null default 0;
   create index conversation_unanswered on conversation (account_id, last_at, number) where last_kind = 1;
   create index conversation_failed on conversation (account_id, last_at, number) where is_failed = 1;
-  create index sent_undelivered on sent (account_id, sent_at, message_id) where status in ${UNDELIVERED};
+  ${undeliveredIndex(UNDELIVERED_OR_DELETED)}
   delete from search_backfill;
   insert into search_backfill (account_id, kind, to_id) select account_id, 6, 9223372036854775807 from account;
 `;
 
 const SENT = SOURCES[1] as Source;
-const isUndelivered = (row: string): string => `${row}.status in ${UNDELIVERED}`;
+const isIn = (row: string, statuses: string): string => `${row}.status in ${statuses}`;
 const DELETE_OF_ACCOUNT = ['search_change', 'search_entry']
   .map((table) => `delete from ${table} where account_id = old.account_id;`)
   .join(' ');
 
 /** A message that has arrived or failed is noted, because its conversation may end with it. */
-export const sqliteSearchByKind = `
+const sqliteSentUpdate = (statuses: string) => `
   drop trigger search_sent_update;
   create trigger search_sent_update after update of ${SENT.columns.join(', ')}, status on sent
     when ${SENT.columns.map((column) => `old.${column} is not new.${column}`).join(' or ')}
-      or (${isUndelivered('old')}) <> (${isUndelivered('new')}) begin
+      or (${isIn('old', statuses)}) <> (${isIn('new', statuses)}) begin
     ${WAS} values (${wasOf(SENT, 'old')}) ${KEPT};
-  end;
+  end;`;
+const postgresSentUpdate = (statuses: string) => `
+  drop trigger search_sent_update on sent;
+  create trigger search_sent_update after update of ${SENT.columns.join(', ')}, status on sent for each row
+    when ((${SENT.columns.map((column) => `old.${column}`).join(', ')}, ${isIn('old', statuses)}) is distinct from
+      (${SENT.columns.map((column) => `new.${column}`).join(', ')}, ${isIn('new', statuses)}))
+    execute function search_sent_update();`;
+
+export const sqliteSearchByKind = `
+  ${sqliteSentUpdate(UNDELIVERED_OR_DELETED)}
   drop trigger search_account_delete;
   create trigger search_account_delete after delete on account begin ${DELETE_OF_ACCOUNT} end;
 `;
 
 export const postgresSearchByKind = `
-  drop trigger search_sent_update on sent;
-  create trigger search_sent_update after update of ${SENT.columns.join(', ')}, status on sent for each row
-    when ((${SENT.columns.map((column) => `old.${column}`).join(', ')}, ${isUndelivered('old')}) is distinct from
-      (${SENT.columns.map((column) => `new.${column}`).join(', ')}, ${isUndelivered('new')}))
-    execute function search_sent_update();
+  ${postgresSentUpdate(UNDELIVERED_OR_DELETED)}
   create or replace function search_account_delete() returns trigger language plpgsql as
     $$ begin ${DELETE_OF_ACCOUNT} return null; end $$;
   ${notes(NOTE_LOCKED).map(functionOf).join('')}
 `;
+
+/**
+ * A message that the customer cancelled is DELETED, and no failure. Nodes of the previous version
+ * list failures without an index until they are replaced.
+ */
+export const searchWithoutDeleted = `
+  drop index sent_undelivered;
+  ${undeliveredIndex(UNDELIVERED)}
+  update conversation set is_failed = 0 where is_failed = 1 and last_kind = ${SENT.kind} and exists (select 1 from sent
+    where sent.account_id = conversation.account_id and sent.message_id = conversation.last_id and sent.status = 'DELETED');
+`;
+export const sqliteSearchWithoutDeleted = sqliteSentUpdate(UNDELIVERED);
+export const postgresSearchWithoutDeleted = postgresSentUpdate(UNDELIVERED);

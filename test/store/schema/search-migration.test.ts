@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { createSent } from '../../../src/domain/messages/sent.ts';
 import { createConversations } from '../../../src/domain/search/conversations.ts';
 import { createIndexer } from '../../../src/domain/search/indexer.ts';
 import { createSearch } from '../../../src/domain/search/search.ts';
@@ -24,6 +25,46 @@ const VERSION_43 = `
 `;
 
 const regionOf = async () => 'ZA';
+
+onEveryEngine('the migration after which a cancelled message is no failure', (engine) => {
+  test('cancelled messages are neither listed as failures nor end a failed conversation', async (t) => {
+    const setting = await engine.fresh('none');
+    const outside = await openOutside(setting);
+    await outside.migrate(migrations.slice(0, 44));
+    await outside.insert('account', [
+      { account_id: 1, username: 'one', credits: 0, used_credits: 0, priority: 0, tag: 0, created_at: 0 },
+    ]);
+    const ended = [
+      ['+27825550201', 'DELETED'],
+      ['+27825550202', 'UNKNOWN'],
+    ] as const;
+    const messages = ended.map(([recipient, status], number) => {
+      return { account_id: 1, message_id: 10 + number, recipient, status, sent_at: 5, updated_at: 5, is_marked: 0 };
+    });
+    await outside.insert('sent', messages);
+    await outside.insert(
+      'conversation',
+      messages.map(({ recipient: number, message_id: last_id }) => {
+        return { account_id: 1, number, last_at: 5, last_kind: 2, last_id, is_failed: 1 };
+      }),
+    );
+    await outside.query('delete from search_backfill');
+    await outside.query('delete from search_change');
+    await outside.close();
+    const database = await openStore(setting);
+    t.after(() => database.close());
+    const sent = createSent(database, () => 0);
+    const conversations = createConversations(database, regionOf);
+    const failed = async () => [
+      (await sent.undelivered(1n, 9)).map(({ id }) => id),
+      (await conversations.list(1n, 9, undefined, 'failed')).conversations.map(({ number }) => number),
+    ];
+    assert.deepEqual(await failed(), [[11n], ['+27825550202']]);
+    await sent.recordStatus(1n, 11n, { status: 'DELETED', at: 6, detail: null });
+    await createIndexer(database, regionOf).run(async () => {});
+    assert.deepEqual(await failed(), [[], []]);
+  });
+});
 
 onEveryEngine('the migration to a search by kind', (engine) => {
   test('contacts are found before all messages are in the index again', async (t) => {

@@ -34,7 +34,7 @@ export const accountCounts = accountAction({
         at,
         accepted: z.int().describe('Messages that were accepted, or whose time came.'),
         delivered: z.int(),
-        failed: z.int().describe('Messages that ended without being delivered.'),
+        failed: z.int().describe('Messages that ended without being delivered, and were not cancelled.'),
       }),
     ),
   }),
