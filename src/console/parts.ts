@@ -2,7 +2,7 @@ import { type Html, html } from '../base/html.ts';
 import { grouped, unmarked } from './counts.ts';
 import { dove, type IconName, icon } from './icons.ts';
 import { frameTexts } from './texts.ts';
-import { type Cell, party, type Tone } from './words.ts';
+import { type Cell, party, type Tone, telephone } from './words.ts';
 
 /** The parts that every screen is made of. Each has one look, which assets/console.css gives it. */
 
@@ -71,7 +71,7 @@ export const button = (words: Html | string, { act, look, label, icon: shape }: 
 /** A link that looks like a button. `about` completes it for screen readers. */
 export const linkButton = (
   href: string,
-  words: string,
+  words: Html | string,
   { icon: shape, look, about }: Pick<Button, 'icon' | 'look'> & { readonly about?: Html | string } = {},
 ): Html =>
   html`<a class="btn${look === undefined ? '' : ` ${look}`}" href="${href}">${shape === undefined ? '' : icon(shape)}${words}${
@@ -186,10 +186,10 @@ export const secretPage = (
 
 /** The person in a row: the name if there is one, with the number below it. */
 export function person(number: string | null, name: string | null, href: string | null): Cell {
-  const shown = name === null ? html`<span class="tel">${party(number)}</span>` : html`<bdi>${name}</bdi>`;
+  const shown = name === null ? party(number) : html`<bdi>${name}</bdi>`;
   const linked = href === null ? shown : html`<a class="open" href="${href}">${shown}</a>`;
   return {
-    ...html`${linked}${name === null ? '' : html`<small><span class="tel"><bdi>${number ?? ''}</bdi></span></small>`}`,
+    ...html`${linked}${name === null ? '' : html`<small>${telephone(number ?? '')}</small>`}`,
     kind: 'who',
   };
 }

@@ -1,5 +1,6 @@
 import { BoundedMap } from '../base/bounded-map.ts';
 import { type Html, html } from '../base/html.ts';
+import { numberGroups } from '../sms/numbers.ts';
 
 /** How values are shown to people: times in a zone, grouped numbers, texts of strangers. */
 
@@ -205,9 +206,17 @@ export const clamped = (text: string | null, lengthMax = 300): Cell => ({
   kind: 'wide',
 });
 
+/** A phone number with gaps between its groups that are no blanks: a copy has the digits alone. */
+export const telephone = (number: string): Html =>
+  html`<bdi class="tel">${numberGroups(number).map((group, index) => (index === 0 ? group : html`<span>${group}</span>`))}</bdi>`;
+
+/** A person by the name, or by the number of somebody without one. */
+export const nameOr = (name: string | null, number: string): Html =>
+  name === null ? telephone(number) : html`<bdi>${name}</bdi>`;
+
 /** A number or a name of a sender, which may be missing. */
 export const party = (text: string | null): Html =>
-  text === null || text === '' ? html`<span class="quiet">(unknown)</span>` : html`<bdi>${text}</bdi>`;
+  text === null || text === '' ? html`<span class="quiet">(unknown)</span>` : telephone(text);
 
 const BROWSERS: readonly (readonly [RegExp, string])[] = [
   [/\bEdg(?:e|A|iOS)?\//, 'Edge'],

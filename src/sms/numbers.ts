@@ -76,6 +76,22 @@ export function e164(text: string, region: string | null): string | null {
   return number?.isPossible() ? number.number : null;
 }
 
+/**
+ * The groups in which people write a number in E.164, such as +27, 82, 555 and 0142. Any other text
+ * is one group, because only its country tells how it is written.
+ */
+export function numberGroups(text: string): readonly string[] {
+  let found = groups.get(text);
+  if (found === undefined) {
+    const written = /^\+\d{7,15}$/.test(text) ? parsePhoneNumberFromString(text)?.formatInternational() : undefined;
+    const read = written?.split(/[^+\d]+/) ?? [];
+    found = read.join('') === text ? read : [text];
+    if (text.length <= KEY_LENGTH_MAX) groups.set(text, found);
+  }
+  return found;
+}
+const groups = new BoundedMap<string, readonly string[]>(20_000);
+
 /** The key that is stored to find a number: its digits, or the trimmed text if it has none. */
 export const writtenKey = (text: string): string => written(text).key;
 

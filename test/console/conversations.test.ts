@@ -72,6 +72,23 @@ onEveryEngine('conversations of the console', (engine) => {
     );
   });
 
+  test('a number is grouped for people, and its digits alone are copied, linked and compared', async (t) => {
+    const api = await startOperatorApi(engine, 'empty');
+    t.after(() => api.stop());
+    await act(api, 'account add', { body: { ...params, region: 'ZA', credits: '9' } });
+    const client = await signedIn(api, params);
+    await act(api, 'inbox receive', { params, body: { text: 'hello', sender: '+27825550288' } });
+    const { text } = await client.get('/console/conversations');
+    const number = '<bdi class="tel">+27<span>82</span><span>555</span><span>0288</span></bdi>';
+    const row = text.slice(text.indexOf('data-key="+27825550288"'));
+    assert.match(row, /^data-key="\+27825550288"><a href="\/console\/conversation\?with=%2B27825550288"/);
+    assert.ok(row.slice(0, row.indexOf('</li>')).includes(number), row.slice(0, 800));
+    const thread = (await client.get('/console/conversation?with=%2B27825550288')).text;
+    assert.ok(thread.includes(number));
+    assert.match(thread, /<span hidden data-copy>\+27825550288<\/span>/);
+    assert.match(thread, /name="with" value="\+27825550288"/);
+  });
+
   test('unread messages without a number are in the inbox, and those of a number that is not indexed yet are listed', async (t) => {
     const api = await startOperatorApi(engine, 'empty');
     t.after(() => api.stop());

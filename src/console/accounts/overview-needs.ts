@@ -6,7 +6,7 @@ import { counted, durationSaid, grouped } from '../counts.ts';
 import { batchName, firstTextsOf } from '../messages/batch-row.ts';
 import type { PageRequest } from '../page-request.ts';
 import { linkButton, need, panel } from '../parts.ts';
-import { messageText, type Tone } from '../words.ts';
+import { messageText, nameOr, type Tone } from '../words.ts';
 
 /** What a customer should look at first: each a sentence, and the button that helps. */
 
@@ -17,13 +17,13 @@ const texts = {
     html`${counted(failed, 'message')} of a send ${failed === 1 ? 'was' : 'were'} not delivered.`,
   single: (failed: number, isAtLeast: boolean) =>
     html`${grouped(failed)}${isAtLeast ? '+' : ''} single ${failed === 1 ? 'message was' : 'messages were'} not delivered.`,
-  singleWhy: (person: string) => `In the last 48 hours. The newest is to ${person}.`,
+  singleWhy: (person: Html) => html`In the last 48 hours. The newest is to ${person}.`,
   again: 'See and send again',
   unanswered: (people: number, isAtLeast: boolean) =>
     people === 1 && !isAtLeast
       ? '1 person waits for an answer.'
       : html`${grouped(people)}${isAtLeast ? '+' : ''} people wait for an answer.`,
-  unansweredWhy: (person: string, waited: Html) =>
+  unansweredWhy: (person: Html, waited: Html) =>
     html`${person} has waited for ${waited}, and nobody has opened the message yet.`,
   answer: 'Answer',
   noCredits: 'There are no free credits.',
@@ -79,7 +79,7 @@ async function failures(request: PageRequest): Promise<Html[]> {
   const isAtLeast = newest.length === MESSAGES_MAX && (newest.at(-1)?.sentAt ?? 0) > now - FAILED_MS;
   const name = (await contactNames(request, [last.recipient]))(last.recipient);
   const href = failed.length === 1 && !isAtLeast ? `${base}/messages/${last.id}` : `${base}/sent?state=failed`;
-  const why = texts.singleWhy(name ?? last.recipient ?? '?');
+  const why = texts.singleWhy(nameOr(name, last.recipient ?? '?'));
   return [...ofBatches, line('bad', 'cross', texts.single(failed.length, isAtLeast), why, { href, act: texts.again })];
 }
 
@@ -96,7 +96,7 @@ async function unanswered(request: PageRequest): Promise<Html[]> {
   const isAtLeast = conversations.length === CONVERSATIONS_MAX && longest === conversations.at(-1);
   const name = (await contactNames(request, [longest.number]))(longest.number);
   const waited = durationSaid(now - longest.lastAt);
-  const why = html`${texts.unansweredWhy(name ?? longest.number, waited)} <span class="quiet">${messageText(longest.last?.text ?? null, 80)}</span>`;
+  const why = html`${texts.unansweredWhy(nameOr(name, longest.number), waited)} <span class="quiet">${messageText(longest.last?.text ?? null, 80)}</span>`;
   const to = { href: `${base}/conversations?show=unread`, act: texts.answer };
   return [line('wait', 'chat', texts.unanswered(waiting.length, isAtLeast), why, to)];
 }

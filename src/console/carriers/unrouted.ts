@@ -80,8 +80,8 @@ const show = async (request: PageRequest, problem: Problem | null = null): Promi
   const rows = items.map(({ id, connector, sender, destination, text, receivedAt }) => ({
     key: id,
     cells: [
-      named(html`<span class="tel">${party(sender)}</span>`),
-      html`<span class="tel">${party(destination)}</span>`,
+      named(party(sender)),
+      party(destination),
       clamped(text, 200),
       html`${connector}`,
       time(receivedAt, zone),

@@ -15,7 +15,7 @@ import {
 } from '../lists.ts';
 import { get, noticed, type PageRequest, post, type View } from '../page-request.ts';
 import { acts, button, formPanel, head, linkButton, named, person } from '../parts.ts';
-import { clamped, time } from '../words.ts';
+import { clamped, telephone, time } from '../words.ts';
 import { contactNames } from './contact-names.ts';
 
 /** Numbers to which nothing is sent, with the reason. */
@@ -35,7 +35,8 @@ const texts = {
   submit: 'Put on the blacklist',
   remove: 'Remove',
   removeAct: 'Remove…',
-  question: (number: string) => `Allow messages to ${number} again? Make sure that the person wants them.`,
+  question: (number: string) =>
+    html`Allow messages to ${telephone(number)} again? Make sure that the person wants them.`,
   notices: {
     added: (count: bigint) =>
       count === 0n

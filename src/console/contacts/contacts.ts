@@ -35,6 +35,7 @@ import {
 import { missingNote, noFile } from '../messages/message-filter.ts';
 import { get, noticed, type PageRequest, post, redirect, type View } from '../page-request.ts';
 import { backLink, button, type FormPanel, formPanel, head, linkButton } from '../parts.ts';
+import { telephone } from '../words.ts';
 import { CONTACT_COLUMNS, groupOf, listed, matching, nameOf, rowsOf } from './contact-list.ts';
 import { conversationWith } from './contact-names.ts';
 
@@ -278,7 +279,7 @@ const edit = async (request: PageRequest, problem: Problem | null = null): Promi
   const talk = contact.mobile
     ? linkButton(conversationWith(base, contact.mobile), texts.openConversation, { icon: 'chat' })
     : '';
-  const main = html`${backLink(`${base}/contacts`, texts.back)}${head(nameOf(contact), contact.mobile ?? '', talk)}${problemNote(problem, LABELS)}
+  const main = html`${backLink(`${base}/contacts`, texts.back)}${head(nameOf(contact), telephone(contact.mobile ?? ''), talk)}${problemNote(problem, LABELS)}
 ${contactForm({ title: texts.changeTitle, action: address, submit: texts.changeSubmit }, typed, await groupChoices(request))}
 <form method="post" action="${address}/remove">${button(texts.removeAct, { look: 'danger' })}</form>`;
   return screen(texts.changeTitle, 'contacts', main, problem);

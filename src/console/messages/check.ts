@@ -13,7 +13,7 @@ import { counted, grouped } from '../counts.ts';
 import { bullets, hidden, noticeOf, refusalOf, table } from '../lists.ts';
 import { type PageRequest, page, redirect, type View } from '../page-request.ts';
 import { button, head, linkButton, note, panel, steps, tablePanel, tile } from '../parts.ts';
-import { instantOf, messageText, time } from '../words.ts';
+import { instantOf, messageText, telephone, time } from '../words.ts';
 import {
   acceptedDraft,
   asWritten,
@@ -252,7 +252,7 @@ async function checkPage(request: PageRequest, key: string, written: Written, ch
   const send = html`<form method="post" action="${base}/compose/send">${hidden({ key, content: digestOf(written) })}${button(texts.send(checked.accepted), { look: 'primary', icon: 'send' })}</form>`;
   const previews = checked.previews.map(
     ({ recipient, text, parts }) =>
-      html`<p>${names(recipient) === null ? '' : html`<strong><bdi>${names(recipient) ?? ''}</bdi></strong> `}<span class="tel"><bdi>${recipient}</bdi></span> <span class="small quiet">${counted(parts, 'part')}</span></p><p class="bubble">${messageText(text)}</p>`,
+      html`<p>${names(recipient) === null ? '' : html`<strong><bdi>${names(recipient) ?? ''}</bdi></strong> `}${telephone(recipient)} <span class="small quiet">${counted(parts, 'part')}</span></p><p class="bubble">${messageText(text)}</p>`,
   );
   const main = html`${noticeOf(request, texts.notices)}${head(texts.title, when)}${steps(texts.steps, 1)}
 ${sentBefore === null ? '' : note('bad', html`<p>${texts.before} ${time(sentBefore, zone)}</p>`)}

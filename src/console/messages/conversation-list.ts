@@ -11,7 +11,7 @@ import { icon } from '../icons.ts';
 import { addressWith, tabs } from '../lists.ts';
 import { type PageRequest, page, type View } from '../page-request.ts';
 import { empty, face, linkButton, unreadBadge } from '../parts.ts';
-import { listTime, messageText, zoneName } from '../words.ts';
+import { listTime, messageText, nameOr, zoneName } from '../words.ts';
 import { statusLook, statusWords } from './status-cell.ts';
 
 /** The list of conversations, alone or beside one of them. */
@@ -65,7 +65,7 @@ async function listItems(
       status === null
         ? ''
         : html`<span class="${tone === 'bad' ? 'bad' : ''}">${icon(shape)}<span class="unseen">${statusWords(status)}: </span></span>`;
-    return html`<li data-key="${number}"><a href="${addressWith({ path: `${base}/conversation`, query }, { with: number, list: null, until: null, template: null })}"${unread > 0 ? html` class="fresh"` : ''}${number === current ? html` aria-current="true"` : ''}>${face(name)}<span class="name"><bdi>${name ?? number}</bdi></span>${listTime(lastAt, zone, now)}<span class="text">${state}<span class="one" dir="auto">${messageText(last?.text ?? null, 80)}</span></span><span class="end">${unreadBadge(BigInt(unread))}</span></a></li>`;
+    return html`<li data-key="${number}"><a href="${addressWith({ path: `${base}/conversation`, query }, { with: number, list: null, until: null, template: null })}"${unread > 0 ? html` class="fresh"` : ''}${number === current ? html` aria-current="true"` : ''}>${face(name)}<span class="name">${nameOr(name, number)}</span>${listTime(lastAt, zone, now)}<span class="text">${state}<span class="one" dir="auto">${messageText(last?.text ?? null, 80)}</span></span><span class="end">${unreadBadge(BigInt(unread))}</span></a></li>`;
   });
 }
 

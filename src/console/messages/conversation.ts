@@ -12,7 +12,7 @@ import { icon } from '../icons.ts';
 import { addressWith, hidden, noticeOf, problemNote, refusalOf, select, withFirstLine } from '../lists.ts';
 import { get, noticed, type PageRequest, page, post, type View } from '../page-request.ts';
 import { button, empty, face, fact, facts, linkButton, note } from '../parts.ts';
-import { clockTime, listTime, messageText, offsetOf, timeAs } from '../words.ts';
+import { clockTime, listTime, messageText, nameOr, offsetOf, telephone, timeAs } from '../words.ts';
 import { listPane, showList } from './conversation-list.ts';
 import { readPosition, writePosition } from './search.ts';
 import { isFailed, statusLook, statusWords } from './status-cell.ts';
@@ -180,7 +180,7 @@ async function threadPane(view: ThreadView): Promise<Html> {
         ? note('bad', html`<p>${typed.problem} ${texts.refused}</p>`)
         : problemNote(typed.problem)
   }`;
-  return html`<section class="talk-thread" aria-label="${texts.title(shownName)}"><header class="thread-head"><a class="btn ghost s back" href="${addressWith({ path: `${base}/conversations`, query: request.query }, { with: null, until: null, template: null })}">${icon('left')}<span class="unseen">${texts.all}</span></a>${face(name)}<div><h1><span class="unseen">${texts.with} </span><bdi>${shownName}</bdi></h1>${name === null ? '' : html`<p class="small quiet one"><span class="tel"><bdi>${number}</bdi></span></p>`}</div><a class="btn s to-about" href="#about">${icon('info')}<span class="lbl">${texts.details}</span></a></header>
+  return html`<section class="talk-thread" aria-label="${texts.title(shownName)}"><header class="thread-head"><a class="btn ghost s back" href="${addressWith({ path: `${base}/conversations`, query: request.query }, { with: null, until: null, template: null })}">${icon('left')}<span class="unseen">${texts.all}</span></a>${face(name)}<div><h1><span class="unseen">${texts.with} </span>${nameOr(name, number)}</h1>${name === null ? '' : html`<p class="small quiet one">${telephone(number)}</p>`}</div><a class="btn s to-about" href="#about">${icon('info')}<span class="lbl">${texts.details}</span></a></header>
 ${notes}${messages.length === 0 ? empty(texts.empty, texts.emptyHint, '', 'chat') : ''}
 <div class="scroll thread" tabindex="0" role="region" aria-label="${texts.messages}"><ol${live}>${before}${said}${later}</ol></div>
 ${await replyForm(view)}</section>`;
@@ -219,7 +219,7 @@ async function aboutPane(view: ThreadView): Promise<Html> {
         icon: 'plus',
         look: 's',
       });
-  return html`<aside class="about" id="about" aria-label="${texts.about(name ?? number)}"><header>${face(name, ' big')}<h2><bdi>${name ?? number}</bdi></h2>${name === null ? '' : html`<p class="quiet small tel"><bdi>${number}</bdi></p>`}<div class="row">${edit}<span hidden data-copy>${number}</span></div></header>${noted}
+  return html`<aside class="about" id="about" aria-label="${texts.about(name ?? number)}"><header>${face(name, ' big')}<h2>${nameOr(name, number)}</h2>${name === null ? '' : html`<p class="quiet small">${telephone(number)}</p>`}<div class="row">${edit}<span hidden data-copy>${number}</span></div></header>${noted}
 ${await factsOf(view, contact?.groupId ?? null)}${isNumber ? wantsMessages(view) : ''}</aside>`;
 }
 

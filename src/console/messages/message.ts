@@ -12,7 +12,7 @@ import { grouped } from '../counts.ts';
 import { asking, noticeOf } from '../lists.ts';
 import { get, noticed, type PageRequest, page, post, type View } from '../page-request.ts';
 import { backLink, button, fact, facts, head, linkButton, note, panel, question } from '../parts.ts';
-import { messageText, time } from '../words.ts';
+import { messageText, telephone, time } from '../words.ts';
 import { partTable, timeline, whySaid } from './message-story.ts';
 import { isResting, statusCell } from './status-cell.ts';
 
@@ -92,7 +92,7 @@ function title(
   { recipient, state, status, scheduledAt, sentAt }: Message,
   name: string | null,
 ): Html {
-  const number = html`<span class="tel"><bdi>${recipient ?? texts.unknown}</bdi></span>`;
+  const number = recipient === null ? texts.unknown : telephone(recipient);
   const when =
     state === 'scheduled'
       ? html`${texts.scheduledAt} ${time(scheduledAt, zone)}`

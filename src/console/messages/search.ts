@@ -7,7 +7,7 @@ import { addressWith, table } from '../lists.ts';
 import { get, type PageRequest, page, type View } from '../page-request.ts';
 import { acts, chip, empty, head, linkButton, note, panel, person } from '../parts.ts';
 import { listTexts } from '../texts.ts';
-import { type Cell, clamped, time } from '../words.ts';
+import { type Cell, clamped, telephone, time } from '../words.ts';
 import { statusCell } from './status-cell.ts';
 
 /** People and messages by name, number, words, reference or id. */
@@ -36,7 +36,7 @@ const texts = {
   later: 'Later messages',
   earlier: 'Earlier messages',
   first: 'Newest messages',
-  withNumber: (number: string) => `Write to ${number}`,
+  withNumber: (number: string) => html`Write to ${telephone(number)}`,
 } as const;
 
 const LENGTH_MAX = 200;

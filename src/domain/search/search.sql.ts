@@ -56,7 +56,8 @@ export const entriesUp = statement<KindFrom, EntryRow>(
    order by at, item_id {limit :limit}`,
 );
 /**
- * Who sent unread messages that have one of these tokens, from a position up. `tokens` is a JSON array.
+ * Who sent unread messages that have one of these tokens, from a position up. `tokens` is a JSON
+ * array.
  */
 export const unreadSendersUp = statement<One & { tokens: string; at: number; id: bigint }, { sender: string | null }>(
   'search.unreadSendersUp',
