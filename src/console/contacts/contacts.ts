@@ -66,6 +66,11 @@ const texts = {
   emptyHint: 'Add the first one below, or import a CSV file.',
   noMatch: 'No contact matches.',
   noMatchHint: 'Shorten the search.',
+  missing: {
+    notIndexed:
+      'Some contacts are not in the index yet, so they may be missing here. They are being added. Look again in a minute.',
+    tooShort: 'More names begin like this than are searched, so somebody may be missing here. Write more of the name.',
+  },
   total: (said: Html, count: number) => html`${said} ${count === 1 ? 'contact' : 'contacts'} in all`,
   writeAll: 'Write to the selected contacts',
   moveTo: 'Group',
@@ -133,7 +138,7 @@ const show = async (request: PageRequest, problem: Problem | null = null): Promi
   };
   const said = html`${grouped(total)}${total >= COUNTED_CONTACTS_MAX ? '+' : ''}`;
   const main = html`${head(texts.title, texts.total(said, total), buttons)}${noticeOf(request, texts.notices)}${problemNote(problem, LABELS)}
-${missingNote({ missing })}${filtersForm}${list}${pagerOf(request, next)}
+${missingNote({ missing }, texts.missing)}${filtersForm}${list}${pagerOf(request, next)}
 ${contactForm({ title: texts.add, id: 'add', action: `${base}/contacts`, submit: texts.addSubmit }, typed, groups)}`;
   return screen(texts.title, 'contacts', main, problem);
 };
@@ -312,7 +317,7 @@ const csv = async (request: PageRequest): Promise<View> => {
   if (!isFilteredBy(request, ...FILTER)) return whole(request);
   const { domain, account } = request;
   const { rows, missing } = await matching(request, groupOf(request));
-  if (missing !== null) return noFile(missing);
+  if (missing !== null) return noFile(missing, texts.missing);
   const text = contactsCsv(rows, await domain.contacts.groupNames(account.id));
   return { kind: 'download', fileName: 'contacts.csv', text };
 };

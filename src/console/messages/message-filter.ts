@@ -67,8 +67,9 @@ export interface MessageSearch<R> {
   /** Null without words. */
   readonly found: Found<R> | null;
   /** Why messages that match may be missing; null if the search sees them all. */
-  readonly missing: 'notIndexed' | 'tooShort' | null;
+  readonly missing: Missing | null;
 }
+type Missing = 'notIndexed' | 'tooShort';
 
 /** The index gets what has just arrived first. `find` is a function of `domain.search`. */
 export async function searchOf<R>(
@@ -82,13 +83,15 @@ export async function searchOf<R>(
   return { found, missing: isIndexed ? (found.isTooShort ? 'tooShort' : null) : 'notIndexed' };
 }
 
-/** Says above a list what it may not show. */
-export const missingNote = ({ missing }: Pick<MessageSearch<unknown>, 'missing'>): Html =>
-  missing === null ? html`` : note('wait', listTexts[missing]);
+/** Says above a list what it may not show. `texts` are those of what is in the list. */
+export const missingNote = (
+  { missing }: Pick<MessageSearch<unknown>, 'missing'>,
+  texts: Readonly<Record<Missing, string>> = listTexts,
+): Html => (missing === null ? html`` : note('wait', texts[missing]));
 
 /** Instead of a file that would lack some of what matches. */
-export const noFile = (missing: 'notIndexed' | 'tooShort'): View =>
-  page(listTexts.noFile, html`${head(listTexts.noFile)}${missingNote({ missing })}`, {
+export const noFile = (missing: Missing, texts?: Readonly<Record<Missing, string>>): View =>
+  page(listTexts.noFile, html`${head(listTexts.noFile)}${missingNote({ missing }, texts)}`, {
     ...(missing === 'notIndexed' ? { status: 503, retryAfter: 60 } : { status: 400 }),
   });
 
