@@ -18,7 +18,7 @@ import { type Cell, type Tone, time } from '../words.ts';
 
 const texts = {
   title: 'Queue',
-  columns: ['Message', 'State', 'Due', 'Attempts', 'Credits held', 'Connector', 'Reason'],
+  columns: ['Account', 'State', 'Due', 'Attempts', 'Credits held', 'Connector', 'Reason'],
   filter: 'Show',
   filters: [
     ['', 'All on their way'],
@@ -36,6 +36,7 @@ const texts = {
     'needs-decision': ['bad', 'question', 'Needs a decision'],
     held: ['wait', 'shield', 'Held'],
   } as Readonly<Record<string, readonly [Tone, IconName, string]>>,
+  id: (id: string) => `Message ${id}`,
   message: (username: string, id: string) => `message ${id} of ${username}`,
   empty: 'No message is on its way.',
   emptyHint: 'Messages appear here from the moment they are accepted until the carrier has them.',
@@ -168,8 +169,8 @@ const rowsOf = ({ zone }: PageRequest, items: readonly Queued[]): Row[] =>
     name: texts.message(username, id),
     cells: [
       named(
-        html`<a class="open" href="/console/accounts/${encodeURIComponent(username)}/messages/${id}">${id}</a>`,
-        html`<a href="/console/accounts/${encodeURIComponent(username)}/">${username}</a>`,
+        html`<a class="open" href="/console/accounts/${encodeURIComponent(username)}/messages/${id}"><bdi>${username}</bdi></a>`,
+        texts.id(id),
       ),
       stateCell(state),
       time(dueAt, zone),
