@@ -36,6 +36,7 @@ describe('a command in a folder without a database', () => {
 
   for (const args of [
     ['account', 'add', 'a'],
+    ['operator', 'add', 'ann'],
     ['import', SAMPLE],
   ]) {
     test(`${args[0]} creates a database`, async () => {

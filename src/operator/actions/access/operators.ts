@@ -92,6 +92,7 @@ export const operatorAdd = action({
   target: ({ body }) => body.name,
   command: {
     arguments: ['name'],
+    creates: true,
     say: (output) => `Added the operator ${output.name}. ${sayLink(output)}`,
   },
   run: async (services, { body }) => {
