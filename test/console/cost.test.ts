@@ -7,6 +7,7 @@ import { issueLink } from '../../src/domain/access/sign-in.ts';
 import { accountId } from '../../src/domain/accounts/accounts.ts';
 import { createReceived } from '../../src/domain/messages/received.ts';
 import { createSent } from '../../src/domain/messages/sent.ts';
+import { domainOf } from '../../src/operator/domain.ts';
 import { joined } from '../../src/store/transactions.ts';
 import { act, consoleRequest, unmarked } from '../support/console-client.ts';
 import { counting } from '../support/counted-database.ts';
@@ -81,6 +82,40 @@ onEveryEngine('cost of pages', (engine) => {
 });
 
 describe('acting on all that match', () => {
+  test('the words of a search are looked up once for an act on more rows than one batch has', async (t) => {
+    const api = await startOperatorApi(engines[0] as (typeof engines)[number], 'empty');
+    t.after(() => api.stop());
+    const { database, read } = counting(api.services.database);
+    const { now } = api.services;
+    const console = createConsole({ services: { ...api.services, database }, admitClient: () => {}, report: () => {} });
+    const lookups: Record<string, number[]> = {};
+    for (const [username, count] of [
+      ['few', 3],
+      ['many', 1_100],
+    ] as const) {
+      await act(api, 'account add', { body: { username } });
+      await fill(api, username, count);
+      const id = await accountId(database, username);
+      const { token } = await issueLink(database, { kind: 'account', id, name: username }, now());
+      const post = (path: string, fields: Record<string, string>, cookie = '') => {
+        const headers = { 'Sec-Fetch-Site': 'same-origin', cookie };
+        const body = new URLSearchParams(fields);
+        return console(consoleRequest(new Request(`http://localhost${path}`, { method: 'POST', body, headers })));
+      };
+      const signedIn = await post(`/console/sign-in/${token}`, {});
+      const cookie = signedIn.headers.getSetCookie()[0]?.split(';')[0] ?? '';
+      while (!(await domainOf(api.services).search.isComplete(id)));
+      read.byName.clear();
+      const given = { act: 'read', scope: 'all', snapshot: '1000000', q: 'number' };
+      await (await post('/console/inbox', given, cookie)).text();
+      const counts = createReceived(database, now, { wake() {} });
+      assert.equal(await counts.countUnread(id), 0n, username);
+      lookups[username] = ['search.nextToken', 'search.countEntries'].map((name) => read.byName.get(name) ?? 0);
+    }
+    assert.ok((lookups.few?.[0] ?? 0) > 0);
+    assert.deepEqual(lookups.many, lookups.few);
+  });
+
   test('an act on all that match stops after the current batch when its page is left', async (t) => {
     const api = await startOperatorApi(engines[0] as (typeof engines)[number], 'empty');
     t.after(() => api.stop());

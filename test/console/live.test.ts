@@ -14,17 +14,18 @@ function pretend(t: TestContext, globals: Readonly<Record<string, unknown>>): vo
 }
 
 /** What the script needs of a browser, on a page that shows how many messages are unread. */
-test('events ask for the unread messages once at a time, and not at all after the session has ended', async (t) => {
+test('events ask for the unread messages once at a time; when the session has ended, the page says so without any list', async (t) => {
   const answers: ((reply: object) => void)[] = [];
   let happen = () => {};
+  const note = { textContent: '', className: '' };
   const elements: Readonly<Record<string, object[]>> = {
     '[data-counts]': [{ dataset: { counts: '/console/?part=unread' } }],
     '[data-events]': [{ dataset: { events: '/console/events.stream' } }],
   };
   const document = {
     hidden: false,
-    body: { dataset: {} },
-    querySelector: () => ({}),
+    body: { dataset: { saySignedOut: 'You were signed out.' } },
+    querySelector: (selector: string) => (selector === '#live' ? note : {}),
     querySelectorAll: (selector: string) => elements[selector] ?? [],
     addEventListener: () => {},
   };
@@ -43,4 +44,5 @@ test('events ask for the unread messages once at a time, and not at all after th
   await new Promise((resolve) => setImmediate(resolve));
   happen();
   assert.equal(answers.length, 1, 'the session has ended');
+  assert.deepEqual(note, { textContent: 'You were signed out.', className: 'note bad' });
 });
