@@ -200,9 +200,17 @@ const isWithOwnCode = (digits: string, unsigned: PhoneNumber, country: CountryCo
 
 export const hasDigit = (text: string): boolean => /\p{Nd}/u.test(text);
 
-/** The country of a number in international form. */
-export const regionOf = (text: string | null): string | null =>
-  (text && parsePhoneNumberFromString(text)?.country) || null;
+/** The country of a number in international form. A page asks several times for its account. */
+export function regionOf(text: string | null): string | null {
+  if (text === null) return null;
+  let region = regions.get(text);
+  if (region === undefined) {
+    region = parsePhoneNumberFromString(text)?.country ?? null;
+    if (text.length <= KEY_LENGTH_MAX) regions.set(text, region);
+  }
+  return region;
+}
+const regions = new BoundedMap<string, string | null>(20_000);
 
 export const isRegion = (text: string): boolean => isSupportedCountry(text);
 

@@ -8,6 +8,8 @@ import { onOneEngine } from '../support/engines.ts';
 import { sql } from '../support/opened-database.ts';
 import { type OperatorApi, startOperatorApi } from '../support/operator-api.ts';
 
+const DAY_MS = 24 * 3_600_000;
+
 /** What people do with lists: on selected rows, and on all that match. */
 onOneEngine('acts of the console', (engine) => {
   async function opened(t: {
@@ -285,6 +287,33 @@ onOneEngine('acts of the console', (engine) => {
       assert.equal((await client.get('/console/inbox')).status, 303);
       assert.equal((await client.post('/console/sign-in/code', { code: recovery })).location, expected);
     }
+  });
+
+  test('the overview counts what failed since midnight, and what is due within a day', async (t) => {
+    const { api, client } = await opened(t);
+    const record = (recipient: string, status: string, sentAt: number) =>
+      act(api, 'message record', {
+        params,
+        body: { recipient, text: 'x', status, sentAt: new Date(sentAt).toISOString() },
+      });
+    const tiles = async () => {
+      const { text } = await client.get('/console/?part=counts');
+      const of = (key: string) => new RegExp(`data-key="${key}">.*?class="value">([^<]*)<`, 's').exec(text)?.[1];
+      return [of('failed'), of('scheduled')];
+    };
+    const [failed, due] = (await tiles()).map(Number);
+    const midnight = Math.floor(api.clock.now / DAY_MS) * DAY_MS;
+    await record('+27825550551', 'UNDELIVERABLE', midnight);
+    await record('+27825550552', 'UNKNOWN', midnight - 1);
+    await record('+27825550553', 'DELETED', midnight);
+    const soon = (at: number) =>
+      act(api, 'message send', {
+        params,
+        body: { recipients: ['+27825550555'], text: 'hello', sendAt: new Date(at).toISOString() },
+      });
+    await soon(api.clock.now + DAY_MS);
+    await soon(api.clock.now + DAY_MS + 1);
+    assert.deepEqual((await tiles()).map(Number), [Number(failed) + 1, Number(due) + 1]);
   });
 
   test('a message that is due and waits can be cancelled on its page, which then says why it ended', async (t) => {

@@ -53,10 +53,9 @@ const LATEST_SHOWN = 5;
 const DAY_MS = 24 * 3_600_000;
 const COUNTED_MAX = 1_000;
 
-async function failedToday({ domain, account, zone, now }: PageRequest) {
+function failedToday({ domain, account, zone, now }: PageRequest): Promise<number> {
   const midnight = instantOf(localTime(now, zone).slice(0, 10), zone) ?? now - DAY_MS;
-  const newest = await domain.sent.undelivered(account.id, COUNTED_MAX);
-  return newest.filter(({ sentAt }) => sentAt >= midnight).length;
+  return domain.sent.countUndelivered(account.id, midnight, COUNTED_MAX);
 }
 
 type Balances = Awaited<ReturnType<PageRequest['domain']['ledger']['balances']>>;
@@ -65,14 +64,12 @@ async function tiles(request: PageRequest, { free, held }: Balances) {
   const { domain, account, base, now } = request;
   const unread = await domain.received.countUnread(account.id);
   const failed = await failedToday(request);
-  const soon = (await domain.scheduled.soonest(account.id, COUNTED_MAX)).filter(
-    ({ scheduledAt }) => scheduledAt <= now + DAY_MS,
-  );
+  const soon = await domain.scheduled.countUntil(account.id, now + DAY_MS, COUNTED_MAX);
   const atLeast = (count: number) => html`${grouped(count)}${count >= COUNTED_MAX ? '+' : ''}`;
   return html`<ul class="tiles" aria-label="${texts.tilesName}">${[
     tile({ key: 'unread', label: texts.unread, value: grouped(unread), href: `${base}/inbox?state=unread` }),
     tile({ key: 'failed', label: texts.failed, value: atLeast(failed), href: `${base}/sent?state=failed` }),
-    tile({ key: 'scheduled', label: texts.scheduled, value: atLeast(soon.length), href: `${base}/scheduled` }),
+    tile({ key: 'scheduled', label: texts.scheduled, value: atLeast(soon), href: `${base}/scheduled` }),
     tile({ key: 'free', label: texts.free, value: grouped(free), href: `${base}/credits`, more: texts.held(held) }),
   ]}</ul>`;
 }

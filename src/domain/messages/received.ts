@@ -211,6 +211,19 @@ export async function unreadSenders(
   return rows.map(({ message_id: id, sender, received_at }) => ({ id, sender, receivedAt: Number(received_at) }));
 }
 
+/** How many of the newest unread messages each sender has sent, as it is written in them. */
+export async function unreadBySender(
+  queries: Queries,
+  account: AccountKey,
+  limit: number,
+): Promise<ReadonlyMap<string | null, number>> {
+  const counts = new Map<string | null, number>();
+  for (const { sender } of await queries.all(sql.unreadParties, { account, ...LAST, limit })) {
+    counts.set(sender, (counts.get(sender) ?? 0) + 1);
+  }
+  return counts;
+}
+
 export async function receivedOf(queries: Queries, account: AccountKey, id: bigint): Promise<InboxMessage | null> {
   const row = await queries.first(sql.one, { account, id });
   return row ? toInboxMessage(row) : null;

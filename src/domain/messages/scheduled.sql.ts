@@ -34,6 +34,12 @@ export const soonest = statement<TimePage, ScheduledRow>(
   'outbox.soonest',
   `${scheduled} and (scheduled_at, message_id) >= (:at, :id) order by scheduled_at, message_id {limit :limit}`,
 );
+/** Counts up to a limit. */
+export const countScheduledUntil = statement<{ account: AccountKey; to: number; limit: number }, { total: bigint }>(
+  'outbox.countScheduledUntil',
+  `select count(*) as total from (select 1 from scheduled where account_id = :account and scheduled_at <= :to
+   order by scheduled_at {limit :limit}) as counted`,
+);
 /** For the orders of dialects. */
 export const latestScheduled = statement<TimePage, ScheduledRow>(
   'outbox.latestScheduled',

@@ -41,6 +41,10 @@ export function createScheduled(database: Database, now: () => number) {
     });
 
   return {
+    /** How many are due until an instant, at most `limit`. */
+    async countUntil(account: AccountKey, to: number, limit: number): Promise<number> {
+      return Number((await database.first(sql.countScheduledUntil, { account, to, limit }))?.total ?? 0n);
+    },
     async soonest(account: AccountKey, limit: number, after?: ScheduledMessage): Promise<ScheduledMessage[]> {
       const cursor = after ? cursorAfter(after.scheduledAt, after.id) : FIRST;
       return (await database.all(sql.soonest, { account, ...cursor, limit })).map(toScheduled);

@@ -39,10 +39,17 @@ export const newestSent = statement<TimePage, SentRow>(
   `${sent} and (sent_at, message_id) <= (:at, :id) order by sent_at desc, message_id desc {limit :limit}`,
 );
 /** Messages that may have reached nobody: the statuses of UNDELIVERED_STATUSES. */
+const undelivered = "status in ('EXPIRED', 'UNDELIVERABLE', 'REJECTED', 'UNKNOWN')";
 export const undeliveredSent = statement<TimePage, SentRow>(
   'outbox.undeliveredSent',
-  `${sent} and status in ('EXPIRED', 'UNDELIVERABLE', 'REJECTED', 'UNKNOWN')
+  `${sent} and ${undelivered}
    and (sent_at, message_id) <= (:at, :id) order by sent_at desc, message_id desc {limit :limit}`,
+);
+/** Counts up to a limit. */
+export const countUndelivered = statement<{ account: AccountKey; from: number; limit: number }, { total: bigint }>(
+  'outbox.countUndelivered',
+  `select count(*) as total from (select 1 from sent where account_id = :account and ${undelivered} and sent_at >= :from
+   order by sent_at {limit :limit}) as counted`,
 );
 /** A page of the ids that start at `from`. */
 export const sentFrom = statement<Page, SentRow>(

@@ -61,6 +61,10 @@ export function createSent(database: Database, now: () => number) {
       const cursor = after ? cursorBefore(after.at, after.id) : LAST;
       return (await database.all(sql.undeliveredSent, { account, ...cursor, limit })).map(toSent);
     },
+    /** How many of them were sent since an instant, at most `limit`. */
+    async countUndelivered(account: AccountKey, from: number, limit: number): Promise<number> {
+      return Number((await database.first(sql.countUndelivered, { account, from, limit }))?.total ?? 0n);
+    },
     /** Reads from a position on, which is included. */
     async from(account: AccountKey, order: 'newest' | 'oldest', from: Cursor, limit: number): Promise<SentMessage[]> {
       const statement = order === 'newest' ? sql.newestSent : sql.oldestSent;

@@ -3,7 +3,7 @@ import type { AccountKey } from '../../store/caller.ts';
 import { type Cursor, cursorBefore, FIRST_ID, LAST } from '../../store/cursor.ts';
 import type { Database, Queries } from '../../store/database.ts';
 import { textsOf } from '../../store/json.ts';
-import { receivedCounts, type UnreadSender, unreadSenders } from '../messages/received.ts';
+import { receivedCounts, type UnreadSender, unreadBySender, unreadSenders } from '../messages/received.ts';
 import { conversationNumber, type RegionOf } from './indexer.ts';
 import * as sql from './search.sql.ts';
 import { boundsOf, type FoundMessage, keyOf, load, type Position, START } from './search.ts';
@@ -278,12 +278,12 @@ async function unreadBy(
   if ((await receivedCounts(queries, account)).unread === 0n) return counts;
   const wanted = new Set(numbers);
   const ends = new Set(numbers.map(numberEnd));
-  for (const { sender } of await unreadSenders(queries, account, UNREAD_COUNTED_MAX)) {
+  for (const [sender, total] of await unreadBySender(queries, account, UNREAD_COUNTED_MAX)) {
     if (sender === null) continue;
     // Parsing a number takes 20 times as long as comparing its last digits.
     if (!wanted.has(sender) && !ends.has(numberEnd(sender))) continue;
     const key = wanted.has(sender) ? sender : numberKey(sender, region);
-    counts.set(key, (counts.get(key) ?? 0) + 1);
+    counts.set(key, (counts.get(key) ?? 0) + total);
   }
   return counts;
 }

@@ -9,7 +9,12 @@ import { postgresPlans, sqlitePlans } from './plan-readers.ts';
 /** Every list of the search reads one range of an index that is made for it, on both engines. */
 
 const { documentsAmong, documentsDown, ...others } = search;
-const statements = [others, documentsAmong, documentsDown, { undelivered: sent.undeliveredSent }]
+const statements = [
+  others,
+  documentsAmong,
+  documentsDown,
+  { undelivered: sent.undeliveredSent, count: sent.countUndelivered },
+]
   .flatMap((module) => Object.values<unknown>(module))
   .filter((each) => typeof (each as Statement).text === 'string') as Statement<Record<string, never>>[];
 const isInsert = ({ text }: Statement): boolean => text.startsWith('insert');
@@ -55,6 +60,10 @@ const INDEXES: Readonly<Record<string, { sqlite: RegExp; postgres: RegExp }>> = 
   'search.failedBefore': {
     sqlite: /USING INDEX conversation_failed \(account_id=\? AND \(last_at,number\)<\(\?,\?\)\)/,
     postgres: /Backward using conversation_failed[\s\S]*ROW\(last_at, number\) </,
+  },
+  'outbox.countUndelivered': {
+    sqlite: /USING INDEX sent_undelivered \(account_id=\? AND sent_at>\?\)/,
+    postgres: /using sent_undelivered[\s\S]*Index Cond: .*sent_at >=/,
   },
   'outbox.undeliveredSent': {
     sqlite: /USING INDEX sent_undelivered \(account_id=\? AND \(sent_at,message_id\)<\(\?,\?\)\)/,
