@@ -8,6 +8,7 @@ import { NEVER, type Recording, record, submissionOf } from '../../test/support/
 import { testWith } from '../../test/support/peers.ts';
 import { until } from '../../test/support/program.ts';
 import { type Smsc, startSmsc } from '../../test/support/smsc.ts';
+import { submitBy, testBothWays } from './both-ways.ts';
 
 const peer = kannel();
 
@@ -47,10 +48,9 @@ describe('the connector for bearerbox with a real Kannel', () => {
     await gateway?.close();
     await smsc?.close();
   });
-  const submit = async (...parts: Parameters<typeof submissionOf>[]) => {
-    const submissions = parts.map((part) => submissionOf(...part));
-    return { submissions, results: await connector.submit(submissions, NEVER) };
-  };
+  const way = () => ({ smsc, connector, recording });
+  const submit = submitBy(way);
+  testBothWays(way);
 
   testWith(
     peer,
@@ -66,32 +66,6 @@ describe('the connector for bearerbox with a real Kannel', () => {
       assert.deepEqual([pdu?.from, pdu?.to, pdu?.dataCoding, pdu?.priority], ['1000', '46700000001', 0, 2]);
       assert.notEqual(pdu?.validity, '');
       assert.equal(recording.receipts.at(-1)?.detail, 'DELIVRD 007');
-    },
-  );
-
-  testWith(peer, 'a text keeps blanks and line feeds at its ends', async () => {
-    await submit([' \n a \n ']);
-    await until('the carrier has it', () => smsc.submitted.length === 1);
-    assert.equal(smsc.submitted[0]?.body, '200a2061200a20');
-  });
-
-  testWith(
-    peer,
-    'a long text is sent in parts with our header, each with its own receipt, and UCS-2 as UTF-16BE',
-    async () => {
-      const udh = (number: number) => Buffer.from([5, 0, 3, 0xab, 2, number]);
-      const { submissions, results } = await submit(
-        ['x'.repeat(153), { udh: udh(1) }],
-        ['end', { udh: udh(2) }],
-        ['Привет 😀', { encoding: 'ucs2' }],
-      );
-      assert.deepEqual(new Set(results.map(({ kind }) => kind)), new Set(['accepted']));
-      await until('all receipts', () => submissions.every(({ attemptId }) => recording.of(attemptId).length === 2));
-      const bodies = new Map(smsc.submitted.map((pdu) => [pdu.udh, pdu]));
-      assert.equal(bodies.get('0003ab0201')?.body.length, 306);
-      assert.equal(bodies.get('0003ab0202')?.body, '656e64');
-      assert.equal(bodies.get(null)?.dataCoding, 8);
-      assert.equal(bodies.get(null)?.body, Buffer.from('Привет 😀', 'utf16le').swap16().toString('hex'));
     },
   );
 
@@ -128,36 +102,6 @@ describe('the connector for bearerbox with a real Kannel', () => {
     await until('the last receipt', () => recording.of(submissions[0]?.attemptId ?? '').includes('DELIVERED'));
     assert.equal(smsc.submitted.length, 2);
   });
-
-  testWith(
-    peer,
-    'messages from phones are received in GSM 7-bit and UCS-2, from alphanumeric senders and in parts',
-    async () => {
-      const from = recording.incoming.length;
-      smsc.send({ from: '46700000001', to: '12345', text: 'hello [x]'.replace(/[[\]]/g, '') });
-      smsc.send({ from: 'BANK', to: '12345', text: 'Привет 😀', encoding: 'ucs2' });
-      smsc.send({ from: '46700000002', to: '12345', text: 'first ', udh: '0500037f0201' });
-      smsc.send({
-        from: '46700000002',
-        to: '12345',
-        text: 'second',
-        encoding: 'ucs2',
-        udh: '060804123402 02'.replace(' ', ''),
-      });
-      await until('all four', () => recording.incoming.length === from + 4);
-      const all = recording.incoming.slice(from);
-      const of = (text: string) => all.find((each) => each.text === text) ?? assert.fail(text);
-      assert.deepEqual(
-        [of('hello x').sender, of('hello x').destination, of('hello x').part],
-        ['+46700000001', '12345', null],
-      );
-      assert.equal(of('Привет 😀').sender, 'BANK');
-      assert.deepEqual(of('first ').part, { reference: 0x7f, total: 2, number: 1 });
-      assert.deepEqual(of('second').part, { reference: 0x1234, total: 2, number: 2 });
-      assert.equal(new Set(all.map(({ gatewayId }) => gatewayId)).size, 4);
-      assert.ok(all.every(({ receivedAt }) => Math.abs(receivedAt - Date.now()) < 3_600_000));
-    },
-  );
 
   testWith(peer, 'a message that cannot be stored stays with Kannel, and comes again', async () => {
     const from = recording.incoming.length;

@@ -12,6 +12,7 @@ import { NEVER, type Recording, record, submissionOf } from '../../test/support/
 import { testWith } from '../../test/support/peers.ts';
 import { until } from '../../test/support/program.ts';
 import { type Smsc, startSmsc } from '../../test/support/smsc.ts';
+import { submitBy, testBothWays } from './both-ways.ts';
 
 const peer = kannel();
 const SECRET = 'secret-of-the-callbacks';
@@ -81,10 +82,9 @@ describe('sendsms of a real smsbox, with callbacks', () => {
     web?.closeAllConnections();
     web?.close();
   });
-  const submit = async (...parts: Parameters<typeof submissionOf>[]) => {
-    const submissions = parts.map((part) => submissionOf(...part));
-    return { submissions, results: await connector.submit(submissions, NEVER) };
-  };
+  const way = () => ({ smsc, connector, recording });
+  const submit = submitBy(way);
+  testBothWays(way);
 
   testWith(
     peer,
@@ -102,31 +102,6 @@ describe('sendsms of a real smsbox, with callbacks', () => {
     },
   );
 
-  testWith(peer, 'a text keeps blanks and line feeds at its ends', async () => {
-    await submit([' \n a \n ']);
-    await until('the carrier has it', () => smsc.submitted.length === 1);
-    assert.equal(smsc.submitted[0]?.body, '200a2061200a20');
-  });
-
-  testWith(
-    peer,
-    'a long text is sent in parts with our header, each with its own receipt, and UCS-2 as UTF-16BE',
-    async () => {
-      const udh = (number: number) => Buffer.from([5, 0, 3, 0xab, 2, number]);
-      const { submissions, results } = await submit(
-        ['x'.repeat(153), { udh: udh(1) }],
-        ['end', { udh: udh(2) }],
-        ['Привет 😀', { encoding: 'ucs2' }],
-      );
-      assert.deepEqual(new Set(results.map(({ kind }) => kind)), new Set(['accepted']));
-      await until('all receipts', () => submissions.every(({ attemptId }) => recording.of(attemptId).length === 2));
-      const bodies = new Map(smsc.submitted.map((pdu) => [pdu.udh, pdu]));
-      assert.equal(bodies.get('0003ab0201')?.body.length, 306);
-      assert.equal(bodies.get('0003ab0202')?.body, '656e64');
-      assert.equal(bodies.get(null)?.body, Buffer.from('Привет 😀', 'utf16le').swap16().toString('hex'));
-    },
-  );
-
   testWith(peer, 'the words of receipts are told apart, though Kannel has one kind for all failures', async () => {
     const words = { UNDELIV: 'UNDELIVERABLE', EXPIRED: 'EXPIRED', REJECTD: 'REJECTED', DELETED: 'DELETED' };
     for (const [word, status] of Object.entries(words)) {
@@ -137,26 +112,6 @@ describe('sendsms of a real smsbox, with callbacks', () => {
       assert.ok(recording.of(attemptId).includes(status as 'EXPIRED'), word);
     }
   });
-
-  testWith(
-    peer,
-    'messages from phones are received in GSM 7-bit and UCS-2, from alphanumeric senders and in parts',
-    async () => {
-      const from = recording.incoming.length;
-      smsc.send({ from: '46700000001', to: '12345', text: 'a + b & c = 100 %41' });
-      smsc.send({ from: 'BANK', to: '12345', text: 'Привет 😀', encoding: 'ucs2' });
-      smsc.send({ from: '46700000002', to: '12345', text: 'first ', udh: '0500037f0201' });
-      smsc.send({ from: '46700000002', to: '12345', text: 'second', encoding: 'ucs2', udh: '06080412340202' });
-      await until('all four', () => recording.incoming.length === from + 4);
-      const all = recording.incoming.slice(from);
-      const of = (text: string) => all.find((each) => each.text === text) ?? assert.fail(text);
-      assert.deepEqual([of('a + b & c = 100 %41').sender, of('a + b & c = 100 %41').part], ['+46700000001', null]);
-      assert.equal(of('Привет 😀').sender, 'BANK');
-      assert.deepEqual(of('first ').part, { reference: 0x7f, total: 2, number: 1 });
-      assert.deepEqual(of('second').part, { reference: 0x1234, total: 2, number: 2 });
-      assert.equal(new Set(all.map(({ gatewayId }) => gatewayId)).size, 4);
-    },
-  );
 
   testWith(peer, 'a callback that could not be stored is repeated, and then stored', async () => {
     const from = recording.incoming.length;
