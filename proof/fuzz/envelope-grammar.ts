@@ -5,12 +5,12 @@ import { length, mutated } from './mutation.ts';
 import { popular, soapSeeds } from './seeds.ts';
 import type { FuzzedRequest } from './service.ts';
 import { OPERATIONS, operation, texts } from './values.ts';
-import { encoded, XML_PIECES } from './xml-pieces.ts';
+import { encoded, XML_BYTES } from './xml-pieces.ts';
 
 /** Envelopes: from a grammar that knows what is right and strays from it, and from recorded ones that are damaged. */
 export function envelope(random: Random): FuzzedRequest {
   const request = random.chance(0.5) ? fromGrammar(random) : fromSeed(random);
-  return random.chance(0.15) ? { ...request, body: mutated(random, request.body, XML_PIECES, BODIES) } : request;
+  return random.chance(0.15) ? { ...request, body: mutated(random, request.body, XML_BYTES, BODIES) } : request;
 }
 
 const BODIES = soapSeeds.map(({ body }) => body);
@@ -31,7 +31,7 @@ function fromSeed(random: Random): FuzzedRequest {
     if (kind > 4) replaceText(random, tokens, other);
     else if (kind === 0) tokens.splice(at, count);
     else if (kind === 1) tokens.splice(at, 0, ...tokens.slice(at, at + count));
-    else if (kind === 2) tokens.splice(at, 0, random.pick(XML_PIECES));
+    else if (kind === 2) tokens.splice(at, 0, random.pick(XML_BYTES));
     else if (kind === 3) tokens.splice(at, count, ...other.slice(random.below(other.length)).slice(0, count));
     else tokens.splice(random.below(tokens.length), 0, ...tokens.splice(at, count));
   }
@@ -206,7 +206,7 @@ function written(random: Random, value: string): string {
   if (chance === 2) return `<![CDATA[${value.slice(0, 1)}]]><![CDATA[]]>${escaped(value.slice(1))}`;
   if (chance === 3) return [...value].map((each) => `&#x${(each.codePointAt(0) as number).toString(16)};`).join('');
   if (chance === 4) return [...value].map((each) => `&#${each.codePointAt(0)};`).join('');
-  if (chance === 5) return `${escaped(value)}${random.pick(XML_PIECES)}`;
+  if (chance === 5) return `${escaped(value)}${random.pick(XML_BYTES)}`;
   return escaped(value);
 }
 
