@@ -13,6 +13,7 @@ import { sampleData, USER_IDS } from '../../test/support/old-server/sample.ts';
 import { startOldServer } from '../../test/support/old-server/server.ts';
 import { ODD_WAYS } from '../../test/support/old-server/ways.ts';
 import { testWith } from '../../test/support/peers.ts';
+import { PROXY_SETTINGS } from '../../test/support/proxied.ts';
 import { startService } from '../../test/support/service.ts';
 import { asClient, TOOLKITS, type Toolkit, type ToolkitKind } from '../drill/toolkits.ts';
 
@@ -50,17 +51,10 @@ async function run(start: ToolkitKind['start'], command: string): Promise<void> 
     clock: { ...systemClock, now, sleep: async () => {} },
     oldUrl: old.url,
     newUrl: await service.app.start(),
-    oldTls: {},
-    oldTimeoutMs: 60_000,
-    newTimeoutMs: 60_000,
+    ...PROXY_SETTINGS,
     dialect: ODD_DIALECT,
     namespace,
-    zone: 'UTC',
-    listLimit: 10_000,
-    key: Buffer.from('a key for tests'),
     folder: undefined,
-    pseudonyms: false,
-    disabledKnownDifferences: new Set(),
     oldReadingIsSafe: true,
     sync: null,
     failed: () => {},

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { contract } from '../../src/asmx/contract/contract.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { openPostgres } from '../../src/store/postgres/database.ts';
 import { exportAccounts } from '../../src/transfer/export.ts';
@@ -8,35 +7,18 @@ import { clientOf, exportOf } from '../../test/support/contract-client.ts';
 import { sql } from '../../test/support/opened-database.ts';
 import { engineOn, freshDatabase, onPostgres, removeServer, until } from '../../test/support/postgres-engines.ts';
 import { createPostgresServer, type PostgresServer } from '../../test/support/postgres-server.ts';
-import { type Arguments, PROTOCOLS } from '../../test/support/protocols.ts';
+import { PROTOCOLS } from '../../test/support/protocols.ts';
 import { ACME, type Service, startService } from '../../test/support/service.ts';
+import { CALLS } from '../../test/support/serving.ts';
 import { createNetwork, type Network } from './network.ts';
-
-const ARGUMENTS: Arguments = {
-  user_id: ACME,
-  groupid: 1,
-  mobile: '+27825550201',
-  contact_id: ['101'],
-  group_id: '1',
-  id: 101,
-  message: 'text',
-  sample_message: 'x',
-  message_id: '1001',
-  max: 10,
-  max_count: 10,
-  from: '2026-01-01T00:00:00Z',
-  to: '2026-12-31T00:00:00Z',
-};
 
 /** All operations, one after the other or all at once. */
 async function callAll(service: Service, atOnce: boolean): Promise<number[]> {
   const statuses: Promise<number>[] = [];
-  for (const [group, operations] of Object.entries(contract)) {
-    for (const operation of Object.keys(operations)) {
-      const call = service.call('post', group, operation, ARGUMENTS).then(({ status }) => status);
-      statuses.push(call);
-      if (!atOnce) await call;
-    }
+  for (const [group, operation, args] of CALLS) {
+    const call = service.call('post', group, operation, { user_id: ACME, ...args }).then(({ status }) => status);
+    statuses.push(call);
+    if (!atOnce) await call;
   }
   return Promise.all(statuses);
 }

@@ -17,6 +17,7 @@ import type { OldAccount } from '../support/old-server/accounts.ts';
 import { sampleData, USER_IDS } from '../support/old-server/sample.ts';
 import { type OldServerProcess, startOldServer } from '../support/old-server/server.ts';
 import { ODD_WAYS } from '../support/old-server/ways.ts';
+import { PROXY_SETTINGS } from '../support/proxied.ts';
 import { type Service, startService } from '../support/service.ts';
 
 /** A whole move from an old server that was written by itself, and differs on purpose. */
@@ -63,18 +64,10 @@ export async function startMove(t: TestContext, engine: Engine, dialect: Dialect
       clock: { ...systemClock, now, sleep: () => systemClock.sleep(5) },
       oldUrl: old.url,
       newUrl,
-      oldTls: {},
-      oldTimeoutMs: 60_000,
-      newTimeoutMs: 60_000,
+      ...PROXY_SETTINGS,
       dialect,
       namespace,
-      zone: 'UTC',
-      listLimit: 10_000,
-      key: Buffer.from('a key for tests'),
       folder,
-      pseudonyms: false,
-      disabledKnownDifferences: new Set(),
-      oldReadingIsSafe: false,
       ...(isSynced ? {} : { sync: null }),
       failed: (thrown) => void failures.push(String(thrown)),
     });

@@ -18,6 +18,7 @@ import { ODD_DIALECT } from '../support/odd-dialect.ts';
 import { sampleData, USER_IDS } from '../support/old-server/sample.ts';
 import { startOldServer } from '../support/old-server/server.ts';
 import { ODD_WAYS } from '../support/old-server/ways.ts';
+import { PROXY_SETTINGS } from '../support/proxied.ts';
 import { startService } from '../support/service.ts';
 
 const NOW = Date.UTC(2026, 10, 15, 12);
@@ -57,17 +58,10 @@ async function unmetRules(engine: Engine, dialect: Dialect): Promise<string[]> {
     clock: { ...systemClock, now, sleep: async () => {} },
     oldUrl: old.url,
     newUrl: await service.app.start(),
-    oldTls: {},
-    oldTimeoutMs: 60_000,
-    newTimeoutMs: 60_000,
+    ...PROXY_SETTINGS,
     dialect,
     namespace,
-    zone: 'UTC',
-    listLimit: 10_000,
-    key: Buffer.from('a key for tests'),
     folder: undefined,
-    pseudonyms: false,
-    disabledKnownDifferences: new Set(),
     oldReadingIsSafe: true,
     sync: null,
     failed: () => {},

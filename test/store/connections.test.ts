@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { DatabaseSync, type SQLInputValue, StatementSync } from 'node:sqlite';
 import { afterEach, describe, test } from 'node:test';
-import { contract } from '../../src/asmx/contract/contract.ts';
 import { exportOf } from '../support/contract-client.ts';
 import { engines } from '../support/engines.ts';
 import { openStore, pathOf, sql } from '../support/opened-database.ts';
 import { PROTOCOLS } from '../support/protocols.ts';
 import { ACME, startService } from '../support/service.ts';
+import { CALLS } from '../support/serving.ts';
 
 /** What the program does to the connections of the embedded database, seen by watching the driver. */
 const sqlite = engines[0] as (typeof engines)[number];
@@ -31,22 +31,6 @@ afterEach(() => Object.assign(DatabaseSync.prototype, { exec, prepare }));
 
 const pragma = (connection: DatabaseSync, name: string) =>
   Object.values(prepare.call(connection, `pragma ${name}`).get() ?? {})[0];
-
-const ARGUMENTS = {
-  user_id: ACME,
-  groupid: 1,
-  mobile: '+27825550201',
-  contact_id: ['101'],
-  group_id: '1',
-  id: 101,
-  message: 'text',
-  sample_message: 'x',
-  from: '2026-01-01T00:00:00Z',
-  to: '2026-12-31T00:00:00Z',
-  max: 10,
-  max_count: 10,
-  message_id: '1001',
-};
 
 describe('connections of the embedded database', () => {
   test('every connection has a write-ahead log, full synchronisation, foreign keys and a busy time-out', async () => {
@@ -85,8 +69,8 @@ describe('connections of the embedded database', () => {
     try {
       const callAll = async () => {
         for (const protocol of PROTOCOLS) {
-          for (const [group, operations] of Object.entries(contract)) {
-            for (const operation of Object.keys(operations)) await service.call(protocol, group, operation, ARGUMENTS);
+          for (const [group, operation, args] of CALLS) {
+            await service.call(protocol, group, operation, { user_id: ACME, ...args });
           }
         }
       };

@@ -46,6 +46,19 @@ export interface Received {
   readonly text: string;
 }
 
+/** What most tests have. On a busy machine they wait for both servers. */
+export const PROXY_SETTINGS = {
+  oldTls: {},
+  oldTimeoutMs: 60_000,
+  newTimeoutMs: 60_000,
+  zone: 'UTC',
+  listLimit: 10_000,
+  key: Buffer.from('a key for tests'),
+  pseudonyms: false,
+  disabledKnownDifferences: new Set<never>(),
+  oldReadingIsSafe: false,
+};
+
 export async function startProxied(
   t: TestContext,
   engine: Engine,
@@ -61,18 +74,10 @@ export async function startProxied(
     clock: { ...systemClock, now: () => service.clock.now, sleep: () => systemClock.sleep(5) },
     oldUrl: ownOldUrl,
     newUrl,
-    oldTls: {},
-    oldTimeoutMs: 60_000,
-    newTimeoutMs: 60_000,
+    ...PROXY_SETTINGS,
     dialect: {},
     namespace: NAMESPACE,
-    zone: 'UTC',
-    listLimit: 10_000,
-    key: Buffer.from('a key for tests'),
     folder,
-    pseudonyms: false,
-    disabledKnownDifferences: new Set(),
-    oldReadingIsSafe: false,
     sync: null,
     failed: (thrown) => void failures.push(String((thrown as Error)?.message ?? thrown)),
     ...more,

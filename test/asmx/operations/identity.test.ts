@@ -1,30 +1,14 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
-import { contract } from '../../../src/asmx/contract/contract.ts';
 import { accountChanges } from '../../support/account-changes.ts';
 import { adopt, exportOf, inEveryProtocol } from '../../support/contract-client.ts';
 import { onOneEngine } from '../../support/engines.ts';
 import { requestOf } from '../../support/protocols.ts';
 import { ACME, GLOBEX, startService } from '../../support/service.ts';
+import { CALLS } from '../../support/serving.ts';
 
 const DENIED = { kind: 'denied', message: 'The user_id is not valid.' };
-
-/** Arguments with which every operation could be called. */
-const ARGUMENTS = {
-  groupid: 1,
-  mobile: '+27825550201',
-  contact_id: ['101'],
-  group_id: '1',
-  id: 101,
-  message: 'text',
-  sample_message: 'x',
-  from: '2026-01-01T00:00:00Z',
-  to: '2026-12-31T00:00:00Z',
-  max: 10,
-  max_count: 10,
-  message_id: '1001',
-};
 
 onOneEngine('identity', (engine) => {
   inEveryProtocol(engine, 'a user_id gives access to its account, and to no other', async (client) => {
@@ -98,10 +82,8 @@ onOneEngine('identity', (engine) => {
     'every operation denies an unknown user_id, and never returns false or an empty list',
     async (client) => {
       const before = await exportOf(client.service.app);
-      for (const [group, operations] of Object.entries(contract)) {
-        for (const operation of Object.keys(operations)) {
-          assert.deepEqual(await client.as('nobody').refused(group, operation, ARGUMENTS), DENIED, operation);
-        }
+      for (const [group, operation, args] of CALLS) {
+        assert.deepEqual(await client.as('nobody').refused(group, operation, args), DENIED, operation);
       }
       assert.equal(await exportOf(client.service.app), before);
     },

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import pg from 'pg';
-import { contract } from '../../../src/asmx/contract/contract.ts';
 import { systemClock } from '../../../src/base/clock.ts';
 import { openPostgres } from '../../../src/store/postgres/database.ts';
 import { postgresDialect } from '../../../src/store/postgres/dialect.ts';
@@ -11,8 +10,9 @@ import { columba } from '../../support/command.ts';
 import { type Engine, engines } from '../../support/engines.ts';
 import { contentOf } from '../../support/opened-database.ts';
 import { onOneServer } from '../../support/postgres-engines.ts';
-import { type Arguments, PROTOCOLS } from '../../support/protocols.ts';
+import { PROTOCOLS } from '../../support/protocols.ts';
 import { ACME, type Service, startService } from '../../support/service.ts';
+import { CALLS } from '../../support/serving.ts';
 
 const known = migrations.length;
 /** The key of src/store/postgres/database.ts. */
@@ -64,31 +64,16 @@ const ADDITION = {
 };
 const NEWER = `The database has schema version ${known + 1}, but this program knows versions only up to ${known}. Run the newer version of Columba that wrote it.`;
 
-const ARGUMENTS: Arguments = {
-  user_id: ACME,
-  groupid: 1,
-  mobile: '+27825550201',
-  contact_id: ['101'],
-  group_id: '1',
-  id: 102,
-  message: 'text',
-  sample_message: 'x',
-  message_id: '1001',
-  max: 10,
-  max_count: 10,
-  from: '2026-01-01T00:00:00Z',
-  to: '2026-12-31T00:00:00Z',
-};
 /** Those that take things away come last, so that the others have something to answer. */
-const OPERATIONS = Object.entries(contract)
-  .flatMap(([group, operations]) => Object.keys(operations).map((operation) => [group, operation] as const))
-  .sort(([, one], [, two]) => Number(one.startsWith('Delete')) - Number(two.startsWith('Delete')));
+const CALLED = CALLS.toSorted(
+  ([, one], [, two]) => Number(one.startsWith('Delete')) - Number(two.startsWith('Delete')),
+);
 
 async function answersOf(service: Service): Promise<string[]> {
   const answers: string[] = [];
   for (const protocol of PROTOCOLS) {
-    for (const [group, operation] of OPERATIONS) {
-      const { status, text } = await service.call(protocol, group, operation, ARGUMENTS);
+    for (const [group, operation, args] of CALLED) {
+      const { status, text } = await service.call(protocol, group, operation, { user_id: ACME, ...args });
       answers.push(`${group}.${operation} ${protocol} ${status} ${text}`);
     }
   }
@@ -116,7 +101,7 @@ onOneServer('migrations of PostgreSQL', () => {
     const running = await startService({ ...engine, fresh: async () => url, release: () => {} });
     const untouched = await startService(engine);
     t.after(() => Promise.all([running.stop(), untouched.stop()]));
-    assert.equal(OPERATIONS.length, 32);
+    assert.equal(CALLED.length, 32);
     const first = await answersOf(running); // and now all statements are prepared
     assert.deepEqual(first, await answersOf(untouched));
 
