@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { columba, serving } from '../support/command.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { onOneEngine } from '../support/engines.ts';
 import { ACME } from '../support/service.ts';
 
-onEveryEngine('columba account find --log-name', (engine) => {
+onOneEngine('columba account find --log-name', (engine) => {
   test('columba account find --log-name finds the username of an account in a log line, with the key of the log and not without', async (t) => {
     const database = await engine.fresh('sample');
     t.after(() => engine.release(database));

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { CARRIERS } from '../../src/commands/setup.ts';
 import { columba, serving } from '../support/command.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { onOneEngine } from '../support/engines.ts';
 import { until } from '../support/program.ts';
 import { startSmsc } from '../support/smsc.ts';
 
-onEveryEngine('columba setup', (engine) => {
+onOneEngine('columba setup', (engine) => {
   test('setup with flags brings a message to a carrier, and a second run changes nothing', async () => {
     const database = await engine.fresh('empty');
     const smsc = await startSmsc();

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { act, signedIn } from '../support/console-client.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { onOneEngine } from '../support/engines.ts';
 import { sql } from '../support/opened-database.ts';
 import { startOperatorApi } from '../support/operator-api.ts';
 
 const forgetConversations = sql('delete from conversation', { affects: 'none' });
 const params = { username: 'practice' };
 
-onEveryEngine('conversations of the console', (engine) => {
+onOneEngine('conversations of the console', (engine) => {
   test('the list shows names and unread counts, a reply is sent in place once, and old messages are reached', async (t) => {
     const api = await startOperatorApi(engine, 'empty');
     t.after(() => api.stop());

@@ -9,7 +9,7 @@ import { TESTED } from '../../src/migration/old-server/read-effects.ts';
 import { accountIdNamed } from '../../src/migration/stages/migrated-accounts.ts';
 import { createMigrationStages } from '../../src/migration/stages/stages.ts';
 import { createMigrationWrites } from '../../src/migration/stages/writes.ts';
-import { onEveryEngine } from '../support/engines.ts';
+import { onOneEngine } from '../support/engines.ts';
 import { ODD_DIALECT } from '../support/odd-dialect.ts';
 import type { OldAccount } from '../support/old-server/accounts.ts';
 import { sampleData, USER_IDS } from '../support/old-server/sample.ts';
@@ -23,7 +23,7 @@ const NOW = Date.UTC(2026, 10, 15, 12);
 const [ALPHA] = USER_IDS;
 const EFFECTS = Object.fromEntries(TESTED.map((name) => [name, 'leaves' as const]));
 
-onEveryEngine('an interrupted sync', (engine) => {
+onOneEngine('an interrupted sync', (engine) => {
   let service: Service;
   let old: OldServerProcess;
   beforeEach(async () => {
