@@ -155,7 +155,7 @@ export async function readDistribution(settings: PostgresSettings, clock: Clock)
         state,
         steps,
         undistributed: await readUndistributed(connection),
-        otherSessions: await countOtherSessions(connection),
+        otherSessions: await countOtherSessions(connection, clock),
         workers: state === 'none' ? 0 : await countWorkers(connection),
       };
     });
@@ -169,7 +169,7 @@ export async function countSessions(settings: PostgresSettings, clock: Clock): P
   const pool = createFailoverPool(settings, clock);
   const { withConnection } = createConnections(pool, clock, settings.settingNames ?? UNNAMED_SETTINGS);
   try {
-    return await withConnection(countOtherSessions);
+    return await withConnection((connection) => countOtherSessions(connection, clock));
   } finally {
     await pool.close();
   }

@@ -1,3 +1,4 @@
+import type { Clock } from '../../base/clock.ts';
 import { Problem } from '../../base/problem.ts';
 import type { Queries } from '../database.ts';
 import {
@@ -48,10 +49,20 @@ export async function readUndistributed(connection: Queries): Promise<string[]> 
 export const countWorkers = async (connection: Queries): Promise<number> =>
   (await connection.all(nodeFacts, {})).filter(({ is_coordinator, is_active }) => !is_coordinator && is_active).length;
 
-/** How many connections the service and its commands have, besides this one. */
-export async function countOtherSessions(connection: Queries): Promise<number> {
+/** PostgreSQL still lists a connection for a moment after its client has closed it. */
+const SESSION_ENDS_MS = 5_000;
+const SESSION_ASKED_MS = 100;
+
+/** How many connections the service and its commands have, besides this one, and keep. */
+export async function countOtherSessions(connection: Queries, clock: Clock): Promise<number> {
   const isPlain = (await readCitusState(connection)) === 'none';
-  return Number((await connection.first(isPlain ? otherSessions : otherSessionsAnywhere, {}))?.total ?? 0n);
+  const until = clock.monotonic() + SESSION_ENDS_MS;
+  for (;;) {
+    const row = await connection.first(isPlain ? otherSessions : otherSessionsAnywhere, {});
+    const total = Number(row?.total ?? 0n);
+    if (total === 0 || clock.monotonic() >= until) return total;
+    await clock.sleep(SESSION_ASKED_MS);
+  }
 }
 
 /** What remains to be executed; empty where all tables are distributed. */
