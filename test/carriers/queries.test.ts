@@ -10,7 +10,7 @@ import { createConnectors } from '../../src/domain/sending/connectors.ts';
 import { restoredAtOf } from '../../src/domain/sending/hold.ts';
 import { adopt } from '../../src/serve/adopt.ts';
 import { type Engine, onEveryEngine } from '../support/engines.ts';
-import { message, openSending, START } from '../support/sending.ts';
+import { message, openSending, SMPP_CARRIER, START } from '../support/sending.ts';
 import { createVirtualClock, settled } from '../support/virtual-clock.ts';
 
 const SECOND = 1_000;
@@ -38,15 +38,7 @@ async function restored(engine: Engine, t: TestContext, count: number, before: B
   const sending = await openSending(engine, t);
   const { database, now } = sending;
   const connectors = createConnectors(database, now);
-  const carrier = {
-    name: 'carrier',
-    kind: 'smpp',
-    config: {},
-    isDefault: true,
-    submissionsMax: 10,
-    ratePerSecond: null,
-  };
-  await connectors.prepare([carrier], carrier);
+  await connectors.prepare([SMPP_CARRIER], SMPP_CARRIER);
   const account = await sending.addAccount();
   const to = Array.from({ length: count }, (_, index) => `+278255502${String(index).padStart(2, '0')}`);
   const ids = (await sending.accept(account, message({ to, sender }))).accepted.map(({ id }) => id as bigint);

@@ -6,26 +6,17 @@ import { describe, test } from 'node:test';
 import { createConnectors } from '../../src/domain/sending/connectors.ts';
 import { moveIntoPlace } from '../../src/serve/backup/recover.ts';
 import { columba, freshPath } from '../support/command.ts';
-import { MINUTE, message, openSendingOn } from '../support/sending.ts';
-
-const CARRIER = {
-  name: 'carrier',
-  kind: 'smpp',
-  config: {},
-  isDefault: true,
-  submissionsMax: 10,
-  ratePerSecond: null,
-};
+import { MINUTE, message, openSendingOn, SMPP_CARRIER } from '../support/sending.ts';
 
 /** A backup of a service whose carrier has two messages; one is due, and one is due tomorrow. */
 async function backedUp() {
   const [path, folder] = [freshPath('db'), freshPath('backup')];
   const sending = await openSendingOn(`sqlite:${path}`);
   sending.clock.now = Date.now() - MINUTE;
-  await createConnectors(sending.database, sending.now).prepare([CARRIER], CARRIER);
+  await createConnectors(sending.database, sending.now).prepare([SMPP_CARRIER], SMPP_CARRIER);
   const account = await sending.addAccount();
   await sending.accept(account, message({ to: ['+27825550201', '+27825550202'] }));
-  const claimed = await sending.claiming.claim({ connector: CARRIER.name, isDefault: true }, 10);
+  const claimed = await sending.claiming.claim({ connector: SMPP_CARRIER.name, isDefault: true }, 10);
   await sending.settling.settle(
     claimed.map((each, index) => ({
       message: each,

@@ -95,3 +95,13 @@ export async function openSendingOn(setting: string, onGatewayIds?: OnGatewayIds
   };
 }
 export type Sending = Awaited<ReturnType<typeof openSending>>;
+
+/** A connector as it is prepared at the start of a service. */
+export const SMPP_CARRIER = {
+  name: 'carrier',
+  kind: 'smpp',
+  config: {},
+  isDefault: true,
+  submissionsMax: 10,
+  ratePerSecond: null,
+};

@@ -10,6 +10,7 @@ import { type Failover, leaveConnector, wayStates } from '../../../src/domain/se
 import type { Database } from '../../../src/store/database.ts';
 import { type Engine, onEveryEngine } from '../../support/engines.ts';
 import { sql } from '../../support/opened-database.ts';
+import { way as plainWay, ROUTE } from '../../support/outbound-route.ts';
 import { MINUTE, message, openSending, START } from '../../support/sending.ts';
 
 const CONNECTORS = ['loopback', 'a', 'b', 'c'];
@@ -25,28 +26,10 @@ const movements = sql<Record<string, never>, { kind: string; amount: bigint }>(
   "select kind, amount from movement where kind <> 'grant' order by account_id, movement_id",
 );
 
-const way = (connector: string, more: object = {}) => ({
-  connector,
-  weight: 1,
-  price: 1,
-  cost: null,
-  ifRefused: [],
-  ...more,
-});
+const way = (connector: string, more: object = {}) => ({ ...plainWay(connector), ...more });
 const route = (ways: ReturnType<typeof way>[], more: Partial<NewOutboundRoute> = {}): NewOutboundRoute => ({
-  name: 'r',
-  priority: 0,
-  username: null,
-  tag: null,
-  prefixes: [],
-  senders: [],
-  hours: null,
-  from: null,
-  until: null,
+  ...ROUTE,
   ways,
-  mode: 'order',
-  onThrottle: 'wait',
-  senderPool: [],
   ...more,
 });
 

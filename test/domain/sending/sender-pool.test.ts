@@ -7,23 +7,11 @@ import { createRouting } from '../../../src/domain/receiving/routes.ts';
 import { createMaintenance } from '../../../src/domain/sending/maintenance.ts';
 import { onEveryEngine } from '../../support/engines.ts';
 import { sql } from '../../support/opened-database.ts';
+import { ROUTE as EMPTY_ROUTE, way } from '../../support/outbound-route.ts';
 import { MINUTE, message, openSending } from '../../support/sending.ts';
 
 const KNOWN = [{ name: 'a', urls: [] }];
-const ROUTE = {
-  name: 'r',
-  priority: 0,
-  username: null,
-  tag: null,
-  prefixes: [],
-  senders: [],
-  hours: null,
-  from: null,
-  until: null,
-  ways: [{ connector: 'a', weight: 1, price: 1, cost: null, ifRefused: [] }],
-  mode: 'order' as const,
-  onThrottle: 'wait' as const,
-};
+const ROUTE = { ...EMPTY_ROUTE, ways: [way('a')] };
 const senders = sql<Record<string, never>, { recipient: string; sender: string | null }>(
   'select recipient, sender from dispatch order by message_id',
 );
