@@ -60,6 +60,11 @@ export const seeds: readonly Kept[] = [
     story: 'a lease began by a slow clock after an attempt by a fast one: the rule compared it with the wrong attempt',
   },
   {
+    seed: 7100042,
+    hours: 2,
+    story: 'a node that had not heard of another default connector looked 50 times a second for what it may not claim',
+  },
+  {
     seed: 37535980,
     hours: 2,
     behind: true,

@@ -39,8 +39,8 @@ export const emptySlot = (index: number): Slot => ({
 /** What a statement tells about the process that runs it. */
 export const ACTIVE =
   /^\s*(?:insert into (?:attempt|movement|sent|scheduled|received|webhook_delivery|held_receipt|incoming_once|unrouted)|update (?:dispatch set|attempt set|webhook_delivery set))/i;
-/** Every process sees within a second that a connector was paused or resumed. */
-export const SEEN_BY_ALL = /^\s*update carrier_connector set paused_at/i;
+/** Every process sees within a second that a connector was paused or resumed, or is not the default any more. */
+export const SEEN_BY_ALL = /^\s*update carrier_connector set (?:paused_at|is_default)/i;
 export const CLAIM = /^\s*insert into attempt /i;
 /** Of each row: account_id, message_id, attempt, part, attempt_id, connector, submitted_at and sender. */
 export const CLAIM_VALUES = 8;
