@@ -38,6 +38,7 @@ onOneEngine('batches in the console', (engine) => {
     assert.equal(list.text.match(/<tr data-key/g)?.length, 2);
     assert.match(list.text, new RegExp(`href="/console/batches/${batch}">.*<bdi>Recall</bdi></a><small>3 people`));
     assert.match(list.text, /1 delivered, 1 not delivered, 1 waiting/);
+    assert.match((await client.get('/console/')).text, /<strong>1 of 3 messages was not delivered\.<\/strong>/);
     // A filter looks at each message.
     assert.equal((await client.get('/console/sent?state=failed')).text.match(/<tr data-key/g)?.length, 1);
     const page = await client.get(`/console/batches/${batch}`);

@@ -13,18 +13,17 @@ import { messageText, nameOr, type Tone } from '../words.ts';
 const texts = {
   title: 'What needs you',
   nothing: 'Nothing needs your attention now.',
-  batch: (failed: number) =>
-    html`${counted(failed, 'message')} of a send ${failed === 1 ? 'was' : 'were'} not delivered.`,
-  single: (failed: number, isAtLeast: boolean) =>
-    html`${grouped(failed)}${isAtLeast ? '+' : ''} single ${failed === 1 ? 'message was' : 'messages were'} not delivered.`,
+  batch: (failed: number, all: number) =>
+    html`${grouped(failed)} of ${counted(all, 'message')} ${failed === 1 ? 'was' : 'were'} not delivered.`,
+  single: (failed: number, isAtLeast: boolean, isOther: boolean) =>
+    html`${grouped(failed)}${isAtLeast ? '+' : ''}${isOther ? ' other' : ''} ${failed === 1 ? 'message was' : 'messages were'} not delivered.`,
   singleWhy: (person: Html) => html`In the last 48 hours. The newest is to ${person}.`,
   again: 'See and send again',
   unanswered: (people: number, isAtLeast: boolean) =>
     people === 1 && !isAtLeast
       ? '1 person waits for an answer.'
       : html`${grouped(people)}${isAtLeast ? '+' : ''} people wait for an answer.`,
-  unansweredWhy: (person: Html, waited: Html) =>
-    html`${person} has waited for ${waited}, and nobody has opened the message yet.`,
+  unansweredWhy: (person: Html, waited: Html) => html`The message of ${person} has been unread for ${waited}.`,
   answer: 'Answer',
   noCredits: 'There are no free credits.',
   noCreditsWhy: 'Nothing can be sent until your operator adds some.',
@@ -70,7 +69,13 @@ async function failures(request: PageRequest): Promise<Html[]> {
   const first = await firstTextsOf(request, batches);
   const ofBatches = batches.map((batch) => {
     const to = { href: `${base}/batches/${batch.batchId}?state=failed`, act: texts.again };
-    return line('bad', 'cross', texts.batch(batch.failed), batchName(batch, first.get(batch.batchId)), to);
+    return line(
+      'bad',
+      'cross',
+      texts.batch(batch.failed, batch.accepted),
+      batchName(batch, first.get(batch.batchId)),
+      to,
+    );
   });
   const newest = await newestSingles(database, account.id, MESSAGES_MAX, null);
   const failed = newest.filter(({ status, sentAt }) => ENDED.includes(status) && sentAt > now - FAILED_MS);
@@ -80,7 +85,10 @@ async function failures(request: PageRequest): Promise<Html[]> {
   const name = (await contactNames(request, [last.recipient]))(last.recipient);
   const href = failed.length === 1 && !isAtLeast ? `${base}/messages/${last.id}` : `${base}/sent?state=failed`;
   const why = texts.singleWhy(nameOr(name, last.recipient ?? '?'));
-  return [...ofBatches, line('bad', 'cross', texts.single(failed.length, isAtLeast), why, { href, act: texts.again })];
+  return [
+    ...ofBatches,
+    line('bad', 'cross', texts.single(failed.length, isAtLeast, ofBatches.length > 0), why, { href, act: texts.again }),
+  ];
 }
 
 /** Whoever wrote last and is not read after half an hour. */
@@ -96,7 +104,7 @@ async function unanswered(request: PageRequest): Promise<Html[]> {
   const isAtLeast = conversations.length === CONVERSATIONS_MAX && longest === conversations.at(-1);
   const name = (await contactNames(request, [longest.number]))(longest.number);
   const waited = durationSaid(now - longest.lastAt);
-  const why = html`${texts.unansweredWhy(nameOr(name, longest.number), waited)} <span class="quiet">${messageText(longest.last?.text ?? null, 80)}</span>`;
+  const why = html`${texts.unansweredWhy(nameOr(name, longest.number), waited)} <span class="quiet">${messageText(longest.last?.text ?? null, 60)}</span>`;
   const to = { href: `${base}/conversations?show=unread`, act: texts.answer };
   return [line('wait', 'chat', texts.unanswered(waiting.length, isAtLeast), why, to)];
 }
