@@ -11,6 +11,7 @@ const texts = {
   accepted: 'Accepted',
   delivered: 'Delivered',
   failed: 'Not delivered',
+  none: (days: number) => `Nothing in the last ${days} days.`,
   asTable: 'The same as a table',
   day: 'Day',
   today: 'Today',
@@ -94,11 +95,14 @@ const dateAs = (date: Date, place: string, format: Intl.DateTimeFormat): Html =>
   html`<time datetime="${date.toISOString().slice(0, 10)}" data-as="${place}">${format.format(date).replace(',', '')}</time>`;
 
 /**
- * The last 14 days as bars, with a table of the same numbers. `hours` are those in which something
- * happened; `name` says what they are of.
+ * The last 14 days as bars, with a table of the same numbers, or a sentence if nothing happened.
+ * `hours` are those in which something happened; `name` says what they are of.
  */
 export function dayChart(name: string, hours: readonly DayCounts[], now: number, zone: string): Html {
   const days = daysOf(hours, CHART_DAYS, now, zone);
+  if (days.every(({ accepted, delivered, failed }) => accepted + delivered + failed === 0)) {
+    return html`<p class="quiet">${texts.none(CHART_DAYS)}</p>`;
+  }
   const dateOf = (at: number) => new Date(at + offsetOf(at, zone));
   const dayName = (at: number): Html => dateAs(dateOf(at), 'weekday-date', WEEKDAY_DATE);
   const top = roundedUp(

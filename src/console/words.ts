@@ -206,6 +206,10 @@ export const clamped = (text: string | null, lengthMax = 300): Cell => ({
   kind: 'wide',
 });
 
+/** A name of a program or an address, which breaks behind its punctuation if there is no room. */
+export const breakable = (text: string): Html =>
+  html`<bdi>${text.split(/(?<=[./+])/).map((piece, index) => (index === 0 ? piece : html`<wbr>${piece}`))}</bdi>`;
+
 /** A phone number with gaps between its groups that are no blanks: a copy has the digits alone. */
 export const telephone = (number: string): Html =>
   html`<bdi class="tel">${numberGroups(number).map((group, index) => (index === 0 ? group : html`<span>${group}</span>`))}</bdi>`;

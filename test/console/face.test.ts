@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { dayChart } from '../../src/console/charts.ts';
 import { assets, framed } from '../../src/console/frame.ts';
-import { zoneName } from '../../src/console/words.ts';
+import { breakable, zoneName } from '../../src/console/words.ts';
 import { act, signedIn } from '../support/console-client.ts';
 import { onOneEngine } from '../support/engines.ts';
 import { startOperatorApi } from '../support/operator-api.ts';
@@ -24,6 +25,17 @@ describe('style of the console', () => {
   test('the style has every class that a page without a session uses', () => {
     const page = framed({ title: 'x', main: { html: '' }, viewer: null, current: '' });
     for (const [, name] of page.matchAll(/class="(\w+)"/g)) assert.ok(style.includes(`.${name}`), name);
+  });
+
+  test('a chart of days in which nothing happened is a sentence, and no axes', () => {
+    assert.equal(dayChart('Messages', [], 0, 'UTC').html, '<p class="quiet">Nothing in the last 14 days.</p>');
+    const hour = { at: 0, accepted: 1, delivered: 0, failed: 0 };
+    assert.match(dayChart('Messages', [hour], 0, 'UTC').html, /class="chart"/);
+  });
+
+  test('a name of a program breaks behind its punctuation', () => {
+    assert.equal(breakable('globex/a.b').html, '<bdi>globex/<wbr>a.<wbr>b</bdi>');
+    assert.equal(breakable('plain').html, '<bdi>plain</bdi>');
   });
 
   test('a time zone is named by its city and its offset', () => {
@@ -99,6 +111,22 @@ onOneEngine('shell of the console', (engine) => {
     const { text } = await client.get('/console/inbox?notice=nothing');
     assert.match(text, /<div class="note wait">.*Nothing was selected/);
     assert.doesNotMatch(text, /class="toast"/);
+  });
+
+  test('a reference stands below its text, and the number to which a message was sent has its groups', async (t) => {
+    const api = await startOperatorApi(engine);
+    t.after(() => api.stop());
+    const client = await signedIn(api, { username: 'acme' });
+    const params = { username: 'acme' };
+    const received = { sender: '+27825550201', text: 'hi', shortCode: '+27215550100' };
+    await act(api, 'inbox receive', { params, body: received });
+    assert.match((await client.get('/console/inbox')).text, /data-l="To"><bdi class="tel">\+27<span>21<\/span>/);
+    const sent = { recipient: '+27825550201', text: 'hi', reference: 'order 7', status: 'DELIVERED' };
+    await act(api, 'message record', { params, body: sent });
+    assert.match(
+      (await client.get('/console/sent')).text,
+      /<\/span><small [^>]*>Reference <bdi>order 7<\/bdi><\/small><\/td>/,
+    );
   });
 
   test('an operator who looks at an account has its navigation, and a note about it on every page', async (t) => {

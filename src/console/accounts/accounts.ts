@@ -96,13 +96,13 @@ const show = async (request: PageRequest, problem: Problem | null = null): Promi
     kept: ['state'],
   });
   const value = (name: string) => ({ name, value: form.text(name) });
-  const fields = fieldRow([
+  const fields = html`${fieldRow([
     field({ ...value('username'), label: texts.username, isRequired: true, lengthMax: 200, autocomplete: 'off' }),
     field({ ...value('company'), label: texts.company, lengthMax: 200 }),
+  ])}${fieldRow([
     field({ ...value('region'), label: texts.region, hint: texts.regionHint, lengthMax: 2 }),
     field({ ...value('credits'), label: texts.credits, lengthMax: 19 }),
-    field({ ...value('stopWords'), label: texts.stopWords, hint: texts.stopWordsHint, lengthMax: 1_000 }),
-  ]);
+  ])}${field({ ...value('stopWords'), label: texts.stopWords, hint: texts.stopWordsHint, lengthMax: 1_000 })}`;
   const main = html`${head(texts.title, '', linkButton('#add', texts.add, { icon: 'plus' }))}${noticeOf(request, texts.notices)}${problemNote(problem, LABELS)}${filtersForm}${list}${pagerOf(request, next)}
 ${formPanel({ title: texts.add, id: 'add', action: '/console/accounts', fields, submit: texts.addSubmit })}`;
   return screen(texts.title, 'accounts', main, problem);

@@ -6,7 +6,7 @@ import { csvLink, fieldRow, filterField, filters, isFilteredBy, listPanel, pager
 import { get, type PageRequest, page, type View } from '../page-request.ts';
 import { head, named, wide } from '../parts.ts';
 import { EXPORTED_AT_ONCE, PAGE_ROWS } from '../scan.ts';
-import { endOfDay, instantOf, time } from '../words.ts';
+import { breakable, endOfDay, instantOf, time } from '../words.ts';
 
 /** Who changed what, when and from where. */
 
@@ -75,7 +75,7 @@ const show = async (request: PageRequest): Promise<View> => {
       cells: [
         named(html`<bdi>${entry.actorName}</bdi>`, texts.kinds[entry.actorKind] ?? entry.actorKind),
         html`${entry.action}`,
-        wide(html`<bdi>${entry.target}</bdi>`),
+        wide(breakable(entry.target)),
         changed === '' ? html`` : html`<bdi>${changed}</bdi>`,
         entry.address === null ? html`` : html`<span class="num">${entry.address}</span>`,
         time(entry.at, zone),

@@ -28,7 +28,7 @@ import {
 } from '../lists.ts';
 import { get, noticed, type PageRequest, page, post, type View } from '../page-request.ts';
 import { acts, backLink, button, chip, empty, formPanel, head, named, num, secretPage } from '../parts.ts';
-import { time } from '../words.ts';
+import { breakable, time } from '../words.ts';
 
 /** The addresses to which events are delivered, and every attempt. */
 
@@ -91,7 +91,7 @@ const show = async (request: PageRequest, problem: Problem | null = null): Promi
   const rows = items.map(({ id, url, events, username, state, disabledReason }) => ({
     key: id,
     cells: [
-      html`<a href="${HERE}/${id}">${url}</a>`,
+      html`<a href="${HERE}/${id}">${breakable(url)}</a>`,
       html`${events.join(', ')}`,
       html`${username ?? texts.all}`,
       state === 'enabled'

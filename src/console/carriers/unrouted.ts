@@ -103,7 +103,7 @@ async function routes({ act, form }: PageRequest): Promise<Html> {
     key: name,
     cells: [
       html`${name}`,
-      html`${destination ?? '*'}`,
+      html`${destination ? party(destination) : '*'}`,
       html`${keyword ?? '*'}`,
       num(priority),
       html`<a href="/console/accounts/${encodeURIComponent(username)}/">${username}</a>`,
@@ -116,13 +116,14 @@ async function routes({ act, form }: PageRequest): Promise<Html> {
     rows.length > 0
       ? table({ caption: texts.routes, columns: texts.routeColumns, rows })
       : empty(texts.noRoutes, texts.noRoutesHint, '', 'hook');
-  const fields = fieldRow([
+  const fields = html`${fieldRow([
     field({ name: 'name', label: texts.name, value: form.text('name'), isRequired: true, lengthMax: 64 }),
+    field({ name: 'routeTo', label: texts.username, value: form.text('routeTo'), isRequired: true, lengthMax: 200 }),
+  ])}${fieldRow([
     field({ name: 'destination', label: texts.destination, value: form.text('destination'), lengthMax: 50 }),
     field({ name: 'keyword', label: texts.keyword, value: form.text('keyword'), lengthMax: 50 }),
     field({ name: 'priority', label: texts.priority, type: 'number', value: form.text('priority') }),
-    field({ name: 'routeTo', label: texts.username, value: form.text('routeTo'), isRequired: true, lengthMax: 200 }),
-  ]);
+  ])}`;
   return html`${tablePanel(texts.routes, list)}
 ${formPanel({ title: texts.addRoute, action: HERE, fields, submit: texts.save, act: 'save-route' })}`;
 }

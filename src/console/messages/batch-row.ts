@@ -12,6 +12,7 @@ import { type Cell, clamped, messageText, time } from '../words.ts';
 const texts = {
   people: (count: number) => (count === 1 ? '1 person' : html`${grouped(count)} people`),
   send: 'Send',
+  reference: 'Reference',
   delivered: (count: number) => html`${grouped(count)} delivered`,
   failed: (count: number) => html`${grouped(count)} not delivered`,
   resent: (count: number) => html`${grouped(count)} sent again`,
@@ -75,6 +76,12 @@ export function batchChip(batch: Batch): Cell {
 
 export const peopleSaid = texts.people;
 
+/** The text of a message, and the reference that its sender gave it. */
+export const textCell = (text: string | null, reference: string | null): Cell =>
+  reference
+    ? wide(html`${clamped(text)}<small class="small quiet">${texts.reference} <bdi>${reference}</bdi></small>`)
+    : clamped(text);
+
 /** The name of a batch; without one, its first text stands for it. */
 export const batchName = (batch: Batch, text: string | undefined): Html =>
   batch.name === null ? messageText(text ?? texts.send, 60) : html`<bdi>${batch.name}</bdi>`;
@@ -103,7 +110,6 @@ export const sentRow = (request: PageRequest, batch: Batch, text: string | undef
     whoCell(request, batch, text, batch.accepted),
     wide(html`${meter(batch)}<span class="small">${countsSaid(batch)}</span>`),
     batchChip(batch),
-    html``,
     num(batch.parts),
     time(batch.dueAt, request.zone),
   ],
@@ -116,7 +122,6 @@ export const scheduledRow = (request: PageRequest, batch: Batch, text: string | 
   cells: [
     whoCell(request, batch, text, batch.inSchedule),
     clamped(text ?? null),
-    html``,
     num(batch.credits - batch.used),
     time(batch.dueAt, request.zone),
   ],

@@ -14,7 +14,7 @@ import { get, type PageRequest, page, post, type View } from '../page-request.ts
 import { button, head, linkButton } from '../parts.ts';
 import { justAfter, justBefore, readCursor, type Scanned, scan, scanFound } from '../scan.ts';
 import { frameTexts, listTexts } from '../texts.ts';
-import { clamped, time } from '../words.ts';
+import { clamped, telephone, time } from '../words.ts';
 import {
   COUNTED_MAX,
   countSaid,
@@ -34,7 +34,7 @@ import {
 
 const texts = {
   title: 'Inbox',
-  columns: ['From', 'Text', 'Short code', 'Received'],
+  columns: ['From', 'Text', 'To', 'Received'],
   search: 'Search in senders and texts',
   state: 'State',
   states: [
@@ -119,7 +119,12 @@ async function rowsOf(request: PageRequest, messages: readonly InboxMessage[]): 
   return messages.map(({ id, sender, text, shortCode, receivedAt, read }) => ({
     key: id.toString(),
     name: texts.message(names(sender) ?? sender ?? '?'),
-    cells: [withLink(base, sender, names), clamped(text), html`${shortCode ?? ''}`, time(receivedAt, zone)],
+    cells: [
+      withLink(base, sender, names),
+      clamped(text),
+      html`${shortCode ? telephone(shortCode) : ''}`,
+      time(receivedAt, zone),
+    ],
     fresh: read ? undefined : frameTexts.unread,
   }));
 }

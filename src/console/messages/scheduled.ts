@@ -12,8 +12,8 @@ import { get, noticed, type PageRequest, page, post, type View } from '../page-r
 import { button, head, linkButton, num, person } from '../parts.ts';
 import { justBefore, readCursor, type Scanned, scan, scanFound } from '../scan.ts';
 import { listTexts } from '../texts.ts';
-import { clamped, instantOf, localTime, time } from '../words.ts';
-import { firstTextsOf, scheduledRow } from './batch-row.ts';
+import { instantOf, localTime, time } from '../words.ts';
+import { firstTextsOf, scheduledRow, textCell } from './batch-row.ts';
 import {
   COUNTED_MAX,
   countSaid,
@@ -32,7 +32,7 @@ import { type Entry, scheduledEntries } from './mixed-list.ts';
 
 const texts = {
   title: 'Scheduled',
-  columns: ['To', 'Text', 'Reference', 'Credits held', 'When'],
+  columns: ['To', 'Text', 'Credits held', 'When'],
   search: 'Search in numbers, texts and references',
   state: 'State',
   states: [['', 'All']] as readonly (readonly [string, string])[],
@@ -113,8 +113,7 @@ async function rowsOf(request: PageRequest, messages: readonly ScheduledMessage[
       name: texts.message(names(recipient) ?? recipient ?? '?'),
       cells: [
         person(recipient, names(recipient), `${base}/messages/${id}`),
-        clamped(text),
-        reference ? html`<bdi>${reference}</bdi>` : html``,
+        textCell(text, reference),
         num(record.heldParts),
         time(scheduledAt, zone),
       ],

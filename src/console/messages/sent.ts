@@ -18,8 +18,8 @@ import { get, noticed, type PageRequest, page, post, type View } from '../page-r
 import { button, head, linkButton, num, person } from '../parts.ts';
 import { justAfter, readCursor, type Scanned, scan, scanFound } from '../scan.ts';
 import { listTexts } from '../texts.ts';
-import { clamped, time } from '../words.ts';
-import { firstTextsOf, sentRow } from './batch-row.ts';
+import { time } from '../words.ts';
+import { firstTextsOf, sentRow, textCell } from './batch-row.ts';
 import {
   COUNTED_MAX,
   countSaid,
@@ -42,7 +42,7 @@ import { isFailed, isResting, statusCell } from './status-cell.ts';
 const texts = {
   title: 'Sent',
   lead: 'What was sent to several people together is one row; open it to see each of them.',
-  columns: ['To', 'Text', 'State', 'Reference', 'Parts', 'Sent'],
+  columns: ['To', 'Text', 'State', 'Parts', 'Sent'],
   search: 'Search in numbers, texts and references',
   state: 'State',
   states: [
@@ -193,9 +193,8 @@ async function rowsOf(request: PageRequest, messages: readonly SentMessage[]): P
       name: texts.message(name ?? recipient ?? '?'),
       cells: [
         person(recipient, name, `${base}/messages/${id}`),
-        clamped(text),
+        textCell(text, reference),
         statusCell(status),
-        reference ? html`<bdi>${reference}</bdi>` : html``,
         num(partsOf(text ?? '')),
         time(sentAt, zone),
       ],
