@@ -27,7 +27,7 @@ const texts = {
   begunWith: { held: 'Held from the beginning', used: 'Used before' } as Readonly<Record<string, string>>,
   kind: 'Show',
   allKinds: 'All',
-  message: (id: string) => `message ${id}`,
+  message: (id: string) => `Message ${id}`,
   empty: 'No credits have moved yet.',
   emptyHint: 'Ask the operator for credits.',
   wrong: 'The balances do not add up. Please tell the operator to run columba check --ledger, which finds the reason.',
@@ -43,7 +43,7 @@ const kindOf = ({ kind, to }: Movement): string =>
   (kind === 'grant' ? texts.begunWith[to] : undefined) ?? texts.kinds[kind] ?? kind;
 
 const signed = (amount: bigint): Cell => ({
-  ...(amount > 0n ? html`+${grouped(amount)}` : grouped(amount)),
+  ...(amount > 0n ? html`+${grouped(amount)}` : amount < 0n ? html`−${grouped(-amount)}` : grouped(amount)),
   kind: 'num',
 });
 
@@ -88,7 +88,8 @@ const show = async (request: PageRequest): Promise<View> => {
   const lines = rows.map(({ movement, after }) => ({
     key: movement.id.toString(),
     cells: [
-      html`${kindOf(movement)} <span class="quiet num">${grouped(movement.amount)}</span>`,
+      // A use of held credits does not change the free ones, so the row itself has the number.
+      changeOf(movement) === 0n ? html`${kindOf(movement)}: ${grouped(movement.amount)}` : html`${kindOf(movement)}`,
       signed(changeOf(movement)),
       after === null ? html`–` : num(after),
       html`${movement.reason ?? ''} ${movement.reference ?? ''} ${movement.messageId === null ? '' : html`<a href="${base}/messages/${movement.messageId.toString()}">${texts.message(movement.messageId.toString())}</a>`}`,

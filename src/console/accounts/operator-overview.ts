@@ -65,7 +65,7 @@ const texts = {
   late: 'Messages are late.',
   lateWhy: (oldest: Html) => html`The oldest was due ${oldest} ago.`,
   waiting: 'Waiting',
-  waitingMore: 'retries too',
+  waitingMore: 'with retries',
   oldest: 'Oldest of them',
   oldestMore: 'since it was first due',
   submitting: 'Being submitted',
