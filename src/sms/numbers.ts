@@ -84,7 +84,7 @@ export function numberGroups(text: string): readonly string[] {
   let found = groups.get(text);
   if (found === undefined) {
     const written = /^\+\d{7,15}$/.test(text) ? parsePhoneNumberFromString(text)?.formatInternational() : undefined;
-    const read = written?.split(/[^+\d]+/) ?? [];
+    const read = written?.split(/[^+\d]+/) ?? [text];
     found = read.join('') === text ? read : [text];
     if (text.length <= KEY_LENGTH_MAX) groups.set(text, found);
   }
