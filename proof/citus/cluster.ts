@@ -10,11 +10,17 @@ import { createApp } from '../../src/serve/compose/contract.ts';
 import { adopt } from '../../test/support/contract-client.ts';
 import { createDatabase } from '../../test/support/databases.ts';
 import { createStandby, until } from '../../test/support/postgres-engines.ts';
-import { createPostgresServer, debianBinaries, type PostgresServer } from '../../test/support/postgres-server.ts';
+import {
+  createPostgresServer,
+  debianBinaries,
+  installedBinaries,
+  type PostgresServer,
+} from '../../test/support/postgres-server.ts';
 
 /**
- * A coordinator and workers of Citus on this machine. Citus is not a package of Debian: where PostgreSQL has no extension
- * citus, it is built from the source in the folder that CITUS_SOURCE names, and installed into that PostgreSQL.
+ * A coordinator and workers of Citus on this machine, of the PostgreSQL that TEST_POSTGRES_BIN names, or of Debian's. Citus
+ * is not a package of Debian: where PostgreSQL has no extension citus, it is built from the source in the folder that
+ * CITUS_SOURCE names, and installed into that PostgreSQL.
  */
 export interface CitusCluster {
   readonly coordinator: PostgresServer;
@@ -28,7 +34,7 @@ export interface CitusCluster {
   remove(): Promise<void>;
 }
 
-const binaries = debianBinaries();
+export const binaries = installedBinaries() ?? debianBinaries();
 const configOf = (option: string): string =>
   execFileSync(join(binaries as string, 'pg_config'), [option], { encoding: 'utf8' }).trim();
 const isInstalled = (): boolean =>

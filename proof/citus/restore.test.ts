@@ -7,11 +7,11 @@ import { after, before, test } from 'node:test';
 import { systemClock } from '../../src/base/clock.ts';
 import { distributePostgres, openPostgres } from '../../src/store/postgres/database.ts';
 import { until } from '../../test/support/postgres-engines.ts';
-import { debianBinaries, type PostgresServer } from '../../test/support/postgres-server.ts';
+import type { PostgresServer } from '../../test/support/postgres-server.ts';
 import { createRandom } from '../../test/support/random.ts';
 import { runDisasters } from '../disasters/disasters.ts';
 import { type Disk, TOKENS, tokensOf } from '../disasters/disks.ts';
-import { type CitusCluster, createCluster, onCitus, show } from './cluster.ts';
+import { binaries, type CitusCluster, createCluster, onCitus, show } from './cluster.ts';
 
 /**
  * The backup and the restore of docs/SCALING.md: every node has a copy by pg_basebackup and archives its log, and all are
@@ -70,7 +70,6 @@ onCitus('a cluster that loses all its nodes while messages are sent', () => {
 
 function clusterDisk({ coordinator, workers }: CitusCluster, folder: string): Disk {
   const nodes = [coordinator, ...workers];
-  const binaries = debianBinaries() as string;
   const copyOf = (node: PostgresServer) => join(folder, `copy-${node.port}`);
   const dataOf = (node: PostgresServer) => join(node.folder, 'data');
   let points = 0;
@@ -90,7 +89,7 @@ function clusterDisk({ coordinator, workers }: CitusCluster, folder: string): Di
       for (const node of nodes) {
         rmSync(copyOf(node), { recursive: true, force: true });
         const to = ['--pgdata', copyOf(node), '--wal-method=fetch', '--checkpoint=fast', '--no-sync'];
-        execFileSync(join(binaries, 'pg_basebackup'), ['--dbname', node.url(), ...to], { stdio: 'pipe' });
+        execFileSync(join(binaries as string, 'pg_basebackup'), ['--dbname', node.url(), ...to], { stdio: 'pipe' });
       }
       points += 1;
       await coordinator.query(`select citus_create_restore_point('${pointName()}')`, NAME);

@@ -25,6 +25,8 @@ const QUIET = [
 keepTemporaryFilesInMemory();
 /** Of the output of a suite that fails: its errors come first. */
 const SHOWN_MAX = 8_000;
+/** What the tests of a suite must not inherit: servers of their own are those of every `npm test`. */
+const OF_THIS_RUN = ['NODE_TEST_CONTEXT', 'TEST_TEMPLATES', 'TEST_SKIPPED', 'TEST_PROOF', 'TEST_POSTGRES_BIN'];
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 /** The last line of progress, and what was left out. */
 const COUNTED = /^\d+:\d\d {2}\d+ tests|^not run:/;
@@ -56,7 +58,8 @@ export function passOnCluster({ name, paths, asked = 'coordinator' }: Suites): v
 
 /** As `npm test` runs it, and not as a proof, which tries more values. */
 async function run(file: string, env: Record<string, string>): Promise<{ code: unknown; output: string }> {
-  const { NODE_TEST_CONTEXT: _, TEST_TEMPLATES: _of, TEST_SKIPPED: _this, TEST_PROOF: _run, ...others } = process.env;
+  const others = { ...process.env };
+  for (const name of OF_THIS_RUN) delete others[name];
   const child = spawn(process.execPath, ['bin/node.cjs', 'test/run.ts', '--cpu', file], {
     cwd: ROOT,
     env: { ...others, ...env },

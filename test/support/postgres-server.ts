@@ -50,7 +50,7 @@ const QUICK = [
  * The folder with the programs of an installed PostgreSQL that servers are started from, as TEST_POSTGRES_BIN names it.
  * `debian` stands for the newest one of Debian's packages. Without the variable it is the server from npm.
  */
-function installedBinaries(): string | undefined {
+export function installedBinaries(): string | undefined {
   const named = process.env.TEST_POSTGRES_BIN;
   if (!named) return undefined;
   const folder = named === 'debian' ? debianBinaries() : named;
