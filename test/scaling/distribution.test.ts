@@ -4,6 +4,7 @@ import pg from 'pg';
 import { isUnavailable } from '../../src/base/problem.ts';
 import { removeAccount } from '../../src/domain/accounts/accounts.sql.ts';
 import { dueAccounts } from '../../src/domain/sending/dispatch.sql.ts';
+import { isStoredAsDeclared, refuseWorker } from '../../src/store/postgres/distribute.ts';
 import { askReachableNodes } from '../../src/store/postgres/reachable-nodes.ts';
 import { renderedOf } from '../../src/store/postgres/statement-forms.ts';
 import { apartIfUnavailable, createVersionQuestions } from '../../src/store/postgres/version-questions.ts';
@@ -15,6 +16,7 @@ import {
   withoutForeignKeys,
 } from '../../src/store/schema/distributed.ts';
 import { distribution } from '../../src/store/schema/distribution.ts';
+import { migrations } from '../../src/store/schema/migrations.ts';
 import { parametersOf } from '../../src/store/statement.ts';
 import { unavailable } from '../../src/store/unavailable.ts';
 import { untouchedPostgres } from '../support/engines.ts';
@@ -115,6 +117,35 @@ test('a new table of the coordinator becomes known to the workers where they kno
   assert.match(
     distributionSteps(facts(true), [], []).join(),
     /^select citus_add_local_table_to_metadata\('session', [^;]*$/,
+  );
+});
+
+/** What a node of Citus says about itself and its tables. */
+const node = (tables: readonly { name: string; method: string | null }[], given = {}) => {
+  const { version = migrations.length, isWorker = false } = given as { version?: number; isWorker?: boolean };
+  const answers: Record<string, object[]> = {
+    'citus.state': [{ is_there: true }],
+    'citus.tables': [...tables],
+    'citus.localNode': [{ is_worker: isWorker }],
+    'schema.currentVersion': [{ version: BigInt(version) }],
+  };
+  const all = async ({ name }: { name: string }) => answers[name] ?? assert.fail(name);
+  return { all, first: async (asked: { name: string }) => (await all(asked))[0] } as never;
+};
+const ACCOUNT = { name: 'account', method: 'h' };
+
+test('a service that asks a worker starts beside a table that another program has added', async () => {
+  const others = { name: 'report_of_another_program', method: null };
+  assert.equal(await isStoredAsDeclared(node([ACCOUNT, others])), true);
+  assert.equal(await isStoredAsDeclared(node([ACCOUNT, { name: 'batch', method: null }])), false);
+  assert.equal(await isStoredAsDeclared(node([ACCOUNT], { version: migrations.length - 1 })), false);
+});
+
+test('a worker of Citus makes no tables: the start of a newer version names the coordinator', async () => {
+  await refuseWorker(node([ACCOUNT]));
+  await assert.rejects(
+    refuseWorker(node([ACCOUNT], { isWorker: true })),
+    /Run with the URL of the coordinator: columba/,
   );
 });
 

@@ -4,7 +4,7 @@ import { isUnavailable, Problem } from '../../base/problem.ts';
 import { Caller } from '../caller.ts';
 import type { Database, Place } from '../database.ts';
 import { coordinatorPlace, localNode } from '../schema/distribution-facts.ts';
-import { currentVersion, migrate, migrations, type SchemaState } from '../schema/migrations.ts';
+import { currentVersion, migrate, type SchemaState } from '../schema/migrations.ts';
 import { type Statement, statement } from '../statement.ts';
 import { unavailable } from '../unavailable.ts';
 import { Connection, translateErrors } from './connection.ts';
@@ -15,9 +15,11 @@ import {
   countWorkers,
   distribute,
   distributedMigration,
+  isStoredAsDeclared,
   readCitusState,
   readDistributionSteps,
   readUndistributed,
+  refuseWorker,
 } from './distribute.ts';
 import { DistributedConnection } from './distributed-connection.ts';
 import { postgresFault, type SettingNames } from './faults.ts';
@@ -103,18 +105,13 @@ async function migrateWhereStored(connection: Connection, now: () => number): Pr
     return false;
   }
   if (await isStoredAsDeclared(connection)) return true;
+  await refuseWorker(connection);
   // Citus refuses new functions and tables after a change of a table on several connections.
   await connection.exec("set local citus.multi_shard_modify_mode to 'sequential'");
   const migration = distributedMigration(connection);
   await migrate(migration, postgresDialect, now);
   await migration.finish();
   return true;
-}
-
-/** Workers may only be asked this: Citus allows no tables to be made there. */
-async function isStoredAsDeclared(connection: Connection): Promise<boolean> {
-  const version = Number((await connection.first(currentVersion, {}))?.version ?? 0n);
-  return version === migrations.length && (await readUndistributed(connection)).length === 0;
 }
 
 /** Distributes the tables over the nodes of Citus, while no service uses them. */

@@ -12,12 +12,14 @@ import { distribution } from '../schema/distribution.ts';
 import {
   citusState,
   keyFacts,
+  localNode,
   nodeFacts,
   otherSessions,
   otherSessionsAnywhere,
   tableFacts,
   triggerFacts,
 } from '../schema/distribution-facts.ts';
+import { currentVersion, migrations } from '../schema/migrations.ts';
 
 /** A connection whose SQL may be that of a schema. */
 interface Distributable extends Queries {
@@ -44,6 +46,22 @@ export async function readUndistributed(connection: Queries): Promise<string[]> 
       return declared === undefined || method !== wanted[declared];
     })
     .map(({ name }) => name);
+}
+
+/** Whether nothing has to be made. Tables that other programs have added are none of ours. */
+export async function isStoredAsDeclared(connection: Queries): Promise<boolean> {
+  const version = Number((await connection.first(currentVersion, {}))?.version ?? 0n);
+  if (version !== migrations.length) return false;
+  return (await readUndistributed(connection)).every((table) => distribution[table] === undefined);
+}
+
+/** Citus makes tables on the coordinator only. */
+export async function refuseWorker(connection: Queries): Promise<void> {
+  if (!(await connection.first(localNode, {}))?.is_worker) return;
+  throw new Problem(
+    'bad-argument',
+    'The database does not have the tables of this version, and a worker of Citus cannot make them. Run with the URL of the coordinator: columba check',
+  );
 }
 
 export const countWorkers = async (connection: Queries): Promise<number> =>
