@@ -1,6 +1,5 @@
 import { METHODS } from 'node:http';
 import { BoundedMap } from '../base/bounded-map.ts';
-import { detached } from '../base/detached.ts';
 
 /**
  * The head of a request, parsed strictly by RFC 9112. What a proxy may parse differently is
@@ -93,7 +92,7 @@ function nameOf(given: string): string | undefined {
   if (known !== undefined) return known;
   if (!TOKEN.test(given)) return undefined;
   const name = given.toLowerCase();
-  if (given.length < 64) names.set(detached(given), detached(name));
+  if (given.length < 64) names.set(given, name);
   return name;
 }
 

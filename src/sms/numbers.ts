@@ -8,6 +8,7 @@ import {
 } from 'libphonenumber-js/min';
 import examples from 'libphonenumber-js/mobile/examples';
 import { BoundedMap } from '../base/bounded-map.ts';
+import { detached } from '../base/detached.ts';
 
 /**
  * Decides which texts name the same phone number. That depends on the country in which a local
@@ -81,12 +82,13 @@ export function e164(text: string, region: string | null): string | null {
  * is one group, because only its country tells how it is written.
  */
 export function numberGroups(text: string): readonly string[] {
+  if (text.length > KEY_LENGTH_MAX) return [text];
   let found = groups.get(text);
   if (found === undefined) {
     const written = /^\+\d{7,15}$/.test(text) ? parsePhoneNumberFromString(text)?.formatInternational() : undefined;
     const read = written?.split(/[^+\d]+/) ?? [text];
-    found = read.join('') === text ? read : [text];
-    if (text.length <= KEY_LENGTH_MAX) groups.set(text, found);
+    found = (read.join('') === text ? read : [text]).map(detached);
+    groups.set(text, found);
   }
   return found;
 }
