@@ -34,6 +34,18 @@ export async function chooseRestorePoint(target: BackupTarget, at: number | null
   const chains = (await listChains(target)).filter(({ isWhole }) => isWhole);
   if (target.exists?.() === false) throw new TargetProblem(`There is no backup: ${target.name} does not exist.`);
   if (chains.length === 0) throw new TargetProblem(`There is no complete backup in ${target.name}.`);
+  const point = lastPoint(chains, at);
+  if (point) return point;
+  const first = Math.min(
+    ...chains.flatMap(({ segments }) => segments.filter((each) => each.isComplete)).map((s) => s.at),
+  );
+  throw new TargetProblem(
+    `The backups in ${target.name} begin at ${timeOf(first)}, which is later than the given time.`,
+  );
+}
+
+/** Where the moment `at` is found in these chains, which are whole; null is the newest moment. */
+export function lastPoint(chains: readonly Chain[], at: number | null): RestorePoint | undefined {
   const points = chains.flatMap((chain): RestorePoint[] => {
     const last = chain.segments.findLast((each) => each.isComplete && (at === null || each.at <= at));
     return last ? [{ chain, last }] : [];
@@ -41,15 +53,9 @@ export async function chooseRestorePoint(target: BackupTarget, at: number | null
   const isLater = (one: RestorePoint, other: RestorePoint): boolean =>
     at === null && one.chain.generation !== other.chain.generation
       ? one.chain.generation > other.chain.generation
-      : one.last.at > other.last.at;
+      : one.last.at >= other.last.at;
   const [head, ...others] = points;
-  if (head) return others.reduce((best, each) => (isLater(each, best) ? each : best), head);
-  const first = Math.min(
-    ...chains.flatMap(({ segments }) => segments.filter((each) => each.isComplete)).map((s) => s.at),
-  );
-  throw new TargetProblem(
-    `The backups in ${target.name} begin at ${timeOf(first)}, which is later than the given time.`,
-  );
+  return head && others.reduce((best, each) => (isLater(each, best) ? each : best), head);
 }
 
 /** Writes the snapshot of a chain into a new file. */

@@ -12,8 +12,10 @@ import {
   segmentKey,
 } from './chain.ts';
 import { createLogHolder, type LogHolder } from './log-holder.ts';
+import { lastPoint } from './restoring.ts';
 import type { SecretKey } from './sealed.ts';
 import { standingOf } from './standing.ts';
+import { readBackupStatus } from './status.ts';
 import { type BackupTarget, TargetProblem } from './target.ts';
 import { type Captured, captureLog, type LogPosition } from './wal.ts';
 
@@ -204,7 +206,8 @@ export function createShipper(settings: ShipperSettings) {
     [position, pending] = [null, null];
     await shipAll();
     snapshotAt = startedAt;
-    await shipDuring(prune(target, clock.now() - settings.keepMs, isServing ? name : null));
+    const writtenSince = isServing ? startedAt : (readBackupStatus(path, startedAt)?.snapshotAt ?? null);
+    await shipDuring(prune(target, clock.now() - settings.keepMs, { isServing, writtenSince }));
   }
 
   /** Gives checkpoints what is shipped, and lets the log begin again when it is long or old. */
@@ -288,28 +291,30 @@ function sizeOf(file: number): { pageBytes: number; databasePages: number } {
 }
 
 /**
- * Removes chains whose successor existed at `before`: nobody restores to a time in them. Of those
- * that were followed by another one within minutes, though they were not full, only the newest are
- * kept: a service that is started again and again would fill the target with snapshots. The chains
- * before stay. `own` is still written; null for a process that cannot know which one is.
+ * Removes chains from which no moment since `before` is restored. Of those that were followed by
+ * another one within minutes, though they were not full, a service keeps only the newest: one that
+ * is started again and again would fill the target with snapshots. The chains before stay, and so
+ * does the one that the service still writes, which began at `writtenSince`.
  */
-async function prune(target: BackupTarget, before: number, own: string | null): Promise<void> {
+async function prune(
+  target: BackupTarget,
+  before: number,
+  { isServing, writtenSince }: { readonly isServing: boolean; readonly writtenSince: number | null },
+): Promise<void> {
   const chains = (await listChains(target)).sort((one, other) => one.startedAt - other.startedAt);
   const whole = chains.filter(({ isWhole }) => isWhole);
-  const kept = new Set([own, ...whole.slice(-CHAINS_KEPT_MIN).map(({ name }) => name)]);
-  const endOf = ({ startedAt }: Chain) =>
-    whole.find((other) => other.startedAt > startedAt)?.startedAt ?? Number.POSITIVE_INFINITY;
+  const kept = new Set([lastPoint(whole, before)?.chain, ...whole.slice(-CHAINS_KEPT_MIN)]);
+  const reachOf = ({ startedAt, segments }: Chain) => Math.max(startedAt, segments.at(-1)?.at ?? 0);
   const isShort = (chain: Chain) => {
-    const last = chain.segments.at(-1);
-    const isFull = last !== undefined && last.number >= SEGMENTS_MAX;
-    return !isFull && Math.max(endOf(chain), last?.at ?? 0) - chain.startedAt < SHORT_MS;
+    const next = whole.find(({ startedAt }) => startedAt > chain.startedAt)?.startedAt ?? Number.POSITIVE_INFINITY;
+    const isFull = (chain.segments.at(-1)?.number ?? 0) >= SEGMENTS_MAX;
+    return !isFull && Math.max(next, reachOf(chain)) - chain.startedAt < SHORT_MS;
   };
-  const tooMany = new Set(own === null ? [] : whole.filter(isShort).slice(0, -SHORT_KEPT_MAX));
+  const tooMany = new Set(isServing ? whole.filter(isShort).slice(0, -SHORT_KEPT_MAX) : []);
   for (const chain of chains) {
-    const { name, startedAt, isWhole, keys } = chain;
-    const isOld = (isWhole ? endOf(chain) : startedAt) < before || tooMany.has(chain);
-    if (!isOld || kept.has(name)) continue;
+    const isOld = reachOf(chain) < before || tooMany.has(chain);
+    if (!isOld || kept.has(chain) || chain.startedAt === writtenSince) continue;
     // The manifest goes first: what is left of a chain is not taken for a whole one.
-    for (const key of [manifestKey(name), ...keys]) await target.remove(key);
+    for (const key of [manifestKey(chain.name), ...chain.keys]) await target.remove(key);
   }
 }

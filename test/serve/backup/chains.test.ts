@@ -3,7 +3,10 @@ import { renameSync, rmSync, symlinkSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { systemClock } from '../../../src/base/clock.ts';
 import { listChains, manifestKey, newChainName, segmentKey } from '../../../src/serve/backup/chain.ts';
+import { writeBackupStatus } from '../../../src/serve/backup/status.ts';
 import { scene } from './scene.ts';
+
+const [MINUTE_MS, DAY_MS] = [60_000, 86_400_000];
 
 describe('chains of a backup', () => {
   test('old chains are deleted when newer ones contain every moment of the retention time', async (t) => {
@@ -16,6 +19,46 @@ describe('chains of a backup', () => {
     await tick();
     const chains = await listChains(target);
     assert.deepEqual([chains.length, chains.every(({ isWhole }) => isWhole)], [3, true]);
+  });
+
+  test('a snapshot beside a service deletes no chain that a moment of the retention time is restored from', async (t) => {
+    const { insert, tick, clock, another, restore, content } = scene(t);
+    const snapshotBeside = async () => {
+      const beside = another();
+      await beside.snapshot();
+      beside.close();
+    };
+    const states = new Map<number, string>();
+    for (let count = 0; count < 8; count++) {
+      insert();
+      await tick();
+      states.set(clock.at, content());
+      clock.at += 20 * MINUTE_MS;
+      if (count === 1) await snapshotBeside();
+    }
+    const [, , [at] = [0]] = [...states];
+    clock.at = at + 2 * DAY_MS;
+    await snapshotBeside();
+    for (const [moment, expected] of [...states].slice(2)) assert.equal(await restore(moment), expected);
+  });
+
+  test('a snapshot beside a service leaves the chain that it writes, however old that is and although nothing was committed', async (t) => {
+    const { insert, tick, clock, another, restore, content, shipper, path, target } = scene(t, {
+      snapshotMs: 30 * DAY_MS,
+    });
+    insert();
+    await tick();
+    const status = { at: clock.at, target: target.name, lagMs: 0, error: null };
+    writeBackupStatus(path, { ...status, ...shipper.state() });
+    for (let count = 0; count < 5; count++) {
+      clock.at += DAY_MS;
+      const beside = another();
+      await beside.snapshot();
+      beside.close();
+    }
+    insert();
+    await tick();
+    assert.equal(await restore(), content());
   });
 
   test('a service that is started again and again fills the target with few snapshots, and the moments before stay', async (t) => {

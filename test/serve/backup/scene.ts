@@ -18,7 +18,7 @@ import type { BackupTarget } from '../../../src/serve/backup/target.ts';
 /** A database that two connections write to, a shipper, and a clock that the test sets. */
 export function scene(
   t: TestContext,
-  given: { secret?: SecretKey; target?: (target: BackupTarget) => BackupTarget } = {},
+  given: { secret?: SecretKey; target?: (target: BackupTarget) => BackupTarget; snapshotMs?: number } = {},
 ) {
   const folder = mkdtempSync(join(tmpdir(), 'columba-backup-'));
   const path = join(folder, 'live.db');
@@ -35,7 +35,7 @@ export function scene(
   const clock = { at: 1_000_000, now: () => clock.at, sleep: systemClock.sleep };
   const file = openSync(path, 'r');
   const settings = { path, file, target, secret: given.secret ?? null, generation: 1n, clock, everyMs: 10 };
-  const limits = { snapshotMs: 3_600_000, keepMs: 2 * 86_400_000, logBytesMax: 2 ** 22 };
+  const limits = { snapshotMs: given.snapshotMs ?? 3_600_000, keepMs: 2 * 86_400_000, logBytesMax: 2 ** 22 };
   const another = () => createShipper({ ...settings, ...limits });
   const shipper = another();
   t.after(() => {
