@@ -1,13 +1,12 @@
-import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startColumba } from './columba.ts';
+import { consoleDatabase } from './console-data.ts';
+import { openPages, PATHS } from './console-pages.ts';
 import { type ConsoleSession, signInTo } from './console-session.ts';
 import { userIdOf } from './data.ts';
-import { ACCOUNT_ID, FIRST_ID, fillSqlite } from './fill.ts';
 import { openConnection } from './load.ts';
 import { cpuUs } from './proc.ts';
-import { endAll, freePort, temporaryFolder } from './processes.ts';
+import { endAll, freePort } from './processes.ts';
 import { heading, milliseconds, print, printTable, say, whole } from './report.ts';
 import { requestBytes } from './requests.ts';
 import { median, quantile, ratios, withSpread } from './rounds.ts';
@@ -29,75 +28,18 @@ const PAGES_PER_ROUND = numberFrom('PAGES', 20);
 /** For so long the tabs are only open. */
 const IDLE_SECONDS = numberFrom('IDLE_SECONDS', 120);
 
-say(`filling an account with ${whole(MESSAGES)} messages`);
-const filled = await fillSqlite(join(temporaryFolder(), 'bench.db'), {
-  accounts: 2,
-  every: 2,
-  messages: MESSAGES,
-  others: FEW,
-  sent: true,
-});
-// What the rows were made with did not count their ids.
-await filled.query(`insert into id_counter (account_id, kind, last_id)
-  select ${ACCOUNT_ID}, 'message', ${FIRST_ID + MESSAGES} from ${filled.dialect.numbers(2)} as accounts where true
-  on conflict (account_id, kind) do update set last_id = excluded.last_id`);
-await filled.query(`update sent set status = 'UNDELIVERABLE' where message_id % 97 = 0`);
-await filled.query(`insert into contact (account_id, contact_id, name, surname, mobile, number_key)
-  select ${ACCOUNT_ID.replace('number', '0')}, number + 1, 'Thandi', 'Number' || number, '+2782555' || ${filled.dialect.padded('number', 4)},
-    '2782555' || ${filled.dialect.padded('number', 4)} from ${filled.dialect.numbers(Math.min(10_000, MESSAGES))} as numbers`);
-await filled.close();
+const database = await consoleDatabase(MESSAGES, FEW);
 
 const webPort = await freePort();
 const web = `http://127.0.0.1:${webPort}`;
-const columba = await startColumba({ database: filled.database, flags: ['--web-port', String(webPort)] });
-const many = await signInTo(web, filled.database, 'account000000');
-const few = await signInTo(web, filled.database, 'account000001');
-
-const PATHS = [
-  '/console/inbox',
-  '/console/inbox?part=rows',
-  '/console/sent',
-  '/console/?part=counts',
-  '/console/',
-  '/console/inbox?q=nothing+has+this',
-  '/console/inbox?q=market+17',
-  '/console/inbox?q=082+555+0201&state=unread',
-  '/console/sent?q=market+17',
-  '/console/sent?state=failed',
-  '/console/scheduled?q=market',
-  '/console/contacts?q=number201',
-  '/console/conversations',
-  '/console/conversations?part=rows',
-  '/console/conversations?show=unread',
-  '/console/conversations?show=unanswered',
-  '/console/conversations?show=failed',
-  '/console/conversation?with=%2B27825550201',
-  '/console/search?q=nothing+has+this',
-  '/console/search?q=message',
-  '/console/search?q=082+555+0201',
-];
-
-/** The service fills the index of the search between other work. */
-async function untilIndexed(): Promise<void> {
-  const database = new DatabaseSync(filled.database.slice('sqlite:'.length), { readOnly: true });
-  const rest = database.prepare('select count(*) as left from (select 1 from search_change limit 1000000)');
-  for (;;) {
-    const { left } = rest.get() as { left: number };
-    if (left === 0) break;
-    say(`the index of the search: ${whole(left)}${left === 1_000_000 ? ' or more' : ''} messages are left`);
-    await sleep(10_000);
-  }
-  database.close();
-}
-await untilIndexed();
+const columba = await startColumba({ database, flags: ['--web-port', String(webPort)] });
+const many = await signInTo(web, database, 'account000000');
+const few = await signInTo(web, database, 'account000001');
 
 /** CPU of the server for a page, in milliseconds. */
 async function cpuOfPage(session: ConsoleSession, path: string): Promise<number> {
   const before = cpuUs(columba.pids());
-  for (let page = 0; page < PAGES_PER_ROUND; page++) {
-    const { status } = await session.ask(path);
-    if (status !== 200) throw new Error(`${path} answered ${status}`);
-  }
+  await openPages(session, path, PAGES_PER_ROUND);
   return (cpuUs(columba.pids()) - before) / PAGES_PER_ROUND / 1_000;
 }
 
@@ -204,7 +146,7 @@ for (let passed = 0; passed < SECONDS; passed += 2 * SLICE_SECONDS) {
 say('acting on all messages');
 const [, snapshot = ''] = /name="snapshot" value="(\d+)"/.exec((await many.ask('/console/inbox')).text) ?? [];
 const acted = await many.ask('/console/inbox', { act: 'read', scope: 'all', snapshot });
-const [, done = '0'] = /Finished: ([\d,]+)/.exec(acted.text) ?? [];
+const [, done = '0'] = /Finished: (?:<data[^>]*>)?([\d,]+)/.exec(acted.text) ?? [];
 
 heading(
   'The console',
