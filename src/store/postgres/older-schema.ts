@@ -38,28 +38,31 @@ export async function refillOlder(settings: PostgresSettings, clock: Clock, dryR
       client.release(true);
     }
   } catch (thrown) {
-    const isRefused = /^23/.test(String((thrown as { code?: unknown }).code)); // a constraint
-    if (!isRefused) throw thrown;
-    const said = 'The tables of the version before cannot hold the data as it is now. Nothing was changed.';
-    throw new Problem('bad-argument', said, { cause: thrown });
+    const said = refusals.find(([code]) => code.test(String((thrown as { code?: unknown }).code)))?.[1];
+    if (said === undefined) throw thrown;
+    throw new Problem('bad-argument', `${said} Nothing was changed.`, { cause: thrown });
   } finally {
     await pool.close();
   }
 }
+
+const refusals: readonly (readonly [RegExp, string])[] = [
+  [/^23/, 'The tables of the version before cannot hold the data as it is now.'], // a constraint
+  [/^0A000$/, 'A table that is not of Columba refers to tables that have to be filled again. Remove its foreign keys.'],
+];
 
 async function refill(client: pg.PoolClient): Promise<Refilled> {
   const all = async <R>(sql: string, values: unknown[] = []): Promise<R[]> =>
     (await client.query<never>(sql, values)).rows as R[];
   const version = await requireBoth(all);
   const tables = await all<Table>(TABLES, [NEWER]);
-  const own = tables.filter(({ name }) => name !== 'schema_version');
+  const own = tables.filter(({ name, newer }) => name !== 'schema_version' && newer.length > 0);
   const names = own.map(({ name }) => quoted(name));
   // Triggers would count again what is copied with its counts.
   for (const name of names) await client.query(`alter table ${name} disable trigger user`);
   await client.query(`truncate ${names.join(', ')}`);
   const leftOut: Record<string, number> = {};
   for (const { name, older, newer } of inOrder(own, await all<Reference>(REFERENCES))) {
-    if (newer.length === 0) continue;
     const sql = ownCopy(name, { older: 'public', newer: NEWER, version });
     if (sql !== null) {
       await client.query(sql);
@@ -127,7 +130,7 @@ async function requireBoth(all: All): Promise<number> {
 interface Table {
   readonly name: string;
   readonly older: readonly string[];
-  /** Empty where the newer version has no such table. */
+  /** Empty where the newer version has no such table; it keeps its rows, as it may be another program's. */
   readonly newer: readonly string[];
 }
 const TABLES = `
