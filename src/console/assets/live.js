@@ -8,6 +8,7 @@ import { all, one, parsed, say, signedOut, warn, words } from './page.js';
 
 const POLL_MS = 5_000;
 const POLL_MS_MAX = 60_000;
+const SOON_MS = 500;
 
 /** What a request that failed or succeeded says about the server. */
 let awaySince = null;
@@ -23,10 +24,46 @@ function answered(isThere) {
 /** Each asks for one part of the page now. */
 const askers = new Set();
 
-function poll(container) {
+/**
+ * Asks for a part of the page while it is seen, one request at a time. `ask` gets the wait before
+ * it, and answers with the next one, or with null if the session has ended.
+ */
+function keepAsking(ask) {
   let wait = POLL_MS;
-  let etag = null;
   let timer;
+  let isAsking = false;
+  let isStale = false;
+  let isOver = false;
+  async function askNow() {
+    clearTimeout(timer);
+    isStale = isAsking;
+    if (isAsking || isOver || document.hidden) return;
+    isAsking = true;
+    const next = await ask(wait).catch(() => Math.min(wait * 1.5, POLL_MS_MAX));
+    isAsking = false;
+    if (next === null) isOver = true;
+    else wait = next;
+    if (!isOver) timer = setTimeout(askNow, isStale ? SOON_MS : wait);
+  }
+  timer = setTimeout(askNow, wait);
+  const askAgain = () => {
+    wait = POLL_MS;
+    return askNow();
+  };
+  askers.add(askAgain);
+  document.addEventListener('visibilitychange', () => {
+    clearTimeout(timer);
+    if (!document.hidden) timer = setTimeout(askAgain, SOON_MS);
+  });
+}
+
+function ended() {
+  signedOut();
+  return null;
+}
+
+function poll(container) {
+  let etag = null;
   let held = [];
   const { mode } = container.dataset;
   const show = document.createElement('button');
@@ -84,9 +121,7 @@ function poll(container) {
     if (fresh.length > 0) say(fresh.length === 1 ? words.sayNewOne : words.sayNewMany.replace('{count}', fresh.length));
   }
 
-  async function ask() {
-    timer = undefined;
-    if (document.hidden) return;
+  keepAsking(async (wait) => {
     try {
       const reply = await fetch(container.dataset.live, {
         headers: etag ? { 'If-None-Match': etag } : {},
@@ -94,36 +129,18 @@ function poll(container) {
         redirect: 'error',
       });
       answered(true);
-      if (reply.status === 401) return signedOut();
-      if (reply.status === 304 || !reply.ok) wait = Math.min(wait * 1.5, POLL_MS_MAX);
-      else {
-        const isFirst = etag === null;
-        etag = reply.headers.get('ETag');
-        const content = parsed(await reply.text());
-        if (mode !== 'whole') merge(content);
-        else if (!container.contains(document.activeElement)) container.replaceChildren(content);
-        localize(container);
-        wait = isFirst ? wait : POLL_MS;
-      }
+      if (reply.status === 401) return ended();
+      if (reply.status === 304 || !reply.ok) return Math.min(wait * 1.5, POLL_MS_MAX);
+      const isFirst = etag === null;
+      const content = parsed(await reply.text());
+      etag = reply.headers.get('ETag');
+      if (mode !== 'whole') merge(content);
+      else if (!container.contains(document.activeElement)) container.replaceChildren(content);
+      localize(container);
+      return isFirst ? wait : POLL_MS;
     } catch {
       answered(false);
-      wait = Math.min(wait * 2, POLL_MS_MAX);
-    }
-    timer = setTimeout(ask, wait);
-  }
-  timer = setTimeout(ask, wait);
-  askers.add(() => {
-    if (timer === undefined) return;
-    clearTimeout(timer);
-    wait = POLL_MS;
-    ask();
-  });
-  document.addEventListener('visibilitychange', () => {
-    clearTimeout(timer);
-    timer = undefined;
-    if (!document.hidden) {
-      wait = POLL_MS;
-      timer = setTimeout(ask, 500);
+      return Math.min(wait * 2, POLL_MS_MAX);
     }
   });
 }
@@ -131,31 +148,19 @@ all('[data-live]').forEach(poll);
 
 /** The unread messages, in the navigation and in the title. */
 function pollCounts({ dataset: { counts } }) {
-  let wait = POLL_MS;
   let etag = null;
-  async function ask() {
-    timer = undefined;
-    if (!document.hidden) {
-      const headers = etag ? { 'If-None-Match': etag } : {};
-      const reply = await fetch(counts, { headers, cache: 'no-store', redirect: 'error' }).catch(() => null);
-      if (reply?.status === 401) return signedOut();
-      wait = Math.min(wait * 1.5, POLL_MS_MAX);
-      if (reply?.ok) {
-        if (etag !== null) wait = POLL_MS;
-        etag = reply.headers.get('ETag');
-        const badge = parsed(await reply.text());
-        const count = badge.querySelector('.badge')?.firstChild.textContent ?? '';
-        document.title = (count === '' ? '' : `(${count}) `) + document.title.replace(/^\([\d,+]+\) /, '');
-        for (const each of all('[data-unread]')) each.replaceChildren(badge.cloneNode(true));
-      }
-    }
-    timer = setTimeout(ask, wait);
-  }
-  let timer = setTimeout(ask, wait);
-  askers.add(() => {
-    if (timer === undefined) return;
-    clearTimeout(timer);
-    ask();
+  keepAsking(async (wait) => {
+    const headers = etag ? { 'If-None-Match': etag } : {};
+    const reply = await fetch(counts, { headers, cache: 'no-store', redirect: 'error' });
+    if (reply.status === 401) return ended();
+    if (!reply.ok) return Math.min(wait * 1.5, POLL_MS_MAX);
+    const isFirst = etag === null;
+    const badge = parsed(await reply.text());
+    etag = reply.headers.get('ETag');
+    const count = badge.querySelector('.badge')?.firstChild.textContent ?? '';
+    document.title = (count === '' ? '' : `(${count}) `) + document.title.replace(/^\([\d,+]+\) /, '');
+    for (const each of all('[data-unread]')) each.replaceChildren(badge.cloneNode(true));
+    return isFirst ? wait : POLL_MS;
   });
 }
 all('[data-counts]').forEach(pollCounts);
