@@ -130,7 +130,7 @@ async function requireBoth(all: All): Promise<number> {
 interface Table {
   readonly name: string;
   readonly older: readonly string[];
-  /** Empty where the newer version has no such table; it keeps its rows, as it may be another program's. */
+  /** Empty where the newer version has no such table: it may be another program's. */
   readonly newer: readonly string[];
 }
 const TABLES = `
