@@ -102,10 +102,12 @@ async function run(settings: BackupWorkerData): Promise<void> {
   }
 
   for (;;) {
+    const isLast = isEnding; // what was committed before the end is shipped by an attempt after it
     const pauseMs = await attempt();
     note();
     if (shipper.state().isSuperseded) say({ superseded: true });
-    if (isEnding || shipper.state().isSuperseded) break;
+    if (isLast || shipper.state().isSuperseded) break;
+    if (isEnding) continue;
     await new Promise<void>((resolve) => {
       const cancel = clock.after(pauseMs, resolve);
       wake = () => {
@@ -115,6 +117,9 @@ async function run(settings: BackupWorkerData): Promise<void> {
     });
   }
   await relief.stop();
+  try {
+    if (error === null) shipper.end();
+  } catch {} // a full disk, or another program has the database: the next start takes a snapshot
   shipper.close();
   parentPort?.close();
 }

@@ -65,7 +65,7 @@ const CHAIN = /^(\d{16})-(\d{15})-[0-9a-f]{8}$/;
 export const GENERATIONS = 'generation/';
 export const generationKey = (generation: bigint): string => `${GENERATIONS}${digits(generation, 16)}`;
 
-const segmentsOf = (chain: string, keys: readonly string[]): FoundSegment[] =>
+export const segmentsOf = (chain: string, keys: readonly string[]): FoundSegment[] =>
   keys.flatMap((key) => {
     const [, number, time, open] = SEGMENT.exec(key.slice(chain.length + 1)) ?? [];
     return number ? [{ key, number: Number(number), at: Number(time), isComplete: open === undefined }] : [];

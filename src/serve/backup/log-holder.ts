@@ -22,6 +22,11 @@ export interface LogHolder {
   advance(captureRest: () => boolean): boolean;
   /** Lets the log begin again. Returns false if others read or write, and nothing changed. */
   restart(captureRest: () => boolean, truncate: boolean): boolean;
+  /**
+   * Runs `work` while nobody writes and the database file has every commit. Null if others use it,
+   * or if something is not captured.
+   */
+  settle<T>(isCaptured: () => boolean, work: () => T): T | null;
   /** The frames of the log. */
   frames(): number;
   close(): void;
@@ -69,9 +74,21 @@ export function createLogHolder(path: string): LogHolder {
     return isReady;
   }
 
+  function settle<T>(isCaptured: () => boolean, work: () => T): T | null {
+    if (!tryBegin(writer)) return null;
+    try {
+      if (!advance(isCaptured)) return null;
+      const { busy, log, checkpointed } = checkpoint(spare, 'passive');
+      return busy === 0 && checkpointed === log ? work() : null;
+    } finally {
+      writer.exec('rollback');
+    }
+  }
+
   return {
     advance,
     restart,
+    settle,
     frames: () => Math.max(0, checkpoint(spare, 'passive').log),
     close: () => {
       for (const each of [spare, reader, writer]) each.close();
@@ -98,6 +115,7 @@ function tryBegin(writer: DatabaseSync): boolean {
 }
 const PAUSE = new Int32Array(new SharedArrayBuffer(4));
 
-function checkpoint(database: DatabaseSync, mode: 'passive' | 'truncate'): { log: number; checkpointed: number } {
-  return database.prepare(`pragma wal_checkpoint(${mode})`).get() as { log: number; checkpointed: number };
+function checkpoint(database: DatabaseSync, mode: 'passive' | 'truncate') {
+  const found = database.prepare(`pragma wal_checkpoint(${mode})`).get();
+  return found as Record<'busy' | 'log' | 'checkpointed', number>;
 }

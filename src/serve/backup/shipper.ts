@@ -11,6 +11,7 @@ import {
   sealObject,
   segmentKey,
 } from './chain.ts';
+import { hashOfFile, isEndIn, keyMarkOf, takeEndedChain, writeEndedChain } from './ended-chain.ts';
 import { createLogHolder, type LogHolder } from './log-holder.ts';
 import { lastPoint } from './restoring.ts';
 import type { SecretKey } from './sealed.ts';
@@ -210,6 +211,21 @@ export function createShipper(settings: ShipperSettings) {
     await shipDuring(prune(target, clock.now() - settings.keepMs, { isServing, writtenSince }));
   }
 
+  /** Continues the chain of the service before, if that ended as ended-chain.ts says. */
+  async function resume(): Promise<boolean> {
+    const ended = takeEndedChain(path);
+    if (!ended || ended.generation !== String(generation)) return false;
+    const { chain: name, startedAt, number, previous } = ended;
+    const isOld = clock.now() - startedAt >= settings.snapshotMs || number >= SEGMENTS_MAX;
+    if (isOld || ended.keyMark !== keyMarkOf(name, secret)) return false;
+    if (!(await isEndIn(target, secret, ended))) return false;
+    holder ??= createLogHolder(path); // from now on, the log keeps what is not in the file
+    if (hashOfFile(file) !== ended.database) return false;
+    chain = { name, startedAt, number, previous, isBase: true, unsent: null };
+    [position, pending, snapshotAt] = [null, null, startedAt];
+    return true;
+  }
+
   /** Gives checkpoints what is shipped, and lets the log begin again when it is long or old. */
   function release(): void {
     if (!holder || pending) return;
@@ -250,7 +266,7 @@ export function createShipper(settings: ShipperSettings) {
         if (isTimeToLook()) await shipDuring(lookForOthers());
         if (isSuperseded) return giveUp();
         const isDue = !chain || clock.now() - chain.startedAt >= settings.snapshotMs || chain.number >= SEGMENTS_MAX;
-        if (isDue) await snapshot(true);
+        if (isDue && (chain || !(await resume()))) await snapshot(true);
         await shipAll();
         release();
       } catch (thrown) {
@@ -265,6 +281,22 @@ export function createShipper(settings: ShipperSettings) {
       if (isSuperseded) throw new TargetProblem(SUPERSEDED);
       await snapshot(false);
     },
+    /**
+     * Called once after the last tick: if the target has everything, the next start continues the
+     * chain.
+     */
+    end(): void {
+      const [ending, until] = [chain, clock.now() + END_MAX_MS];
+      const isCaptured = () => captureLog(path, position, 1) === null;
+      const isShipped = ending && holder && !ending.isBase && !ending.unsent && !pending;
+      const database = isShipped ? holder?.settle(isCaptured, () => hashOfFile(file, () => clock.now() > until)) : null;
+      if (ending && database) {
+        const { name, startedAt, number, previous } = ending;
+        const end = { chain: name, startedAt, number, previous, database, keyMark: keyMarkOf(name, secret) };
+        writeEndedChain(path, { ...end, generation: String(generation) });
+      }
+      giveUp();
+    },
     /** Lets go of a log that is too long, while a tick waits. Returns whether it was. */
     relieve(): boolean {
       if (!isTooLong()) return false;
@@ -277,6 +309,11 @@ export function createShipper(settings: ShipperSettings) {
 }
 
 const SHIPPED_AT_ONCE = 50;
+/**
+ * For about 600 MB: 256 MB took 0.8 s of CPU at 2.5 GHz. The next start of a larger database, or
+ * after a stop of a busy machine, takes a snapshot.
+ */
+const END_MAX_MS = 2_000;
 const SUPERSEDED = 'Another machine was restored from the backup of this one and is newer, so nothing was written.';
 const EMPTY = { pages: new Map<number, Buffer>() };
 const TOO_LONG =

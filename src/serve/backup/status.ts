@@ -18,7 +18,7 @@ export interface BackupStatus {
 
 const pathOf = (database: string): string => `${database}-backup`;
 
-function writeState(path: string, state: object): void {
+export function writeState(path: string, state: object): void {
   const temporary = `${path}.tmp`;
   writeFileSync(temporary, `${JSON.stringify(state)}\n`, { mode: 0o600 });
   renameSync(temporary, path);

@@ -36,17 +36,18 @@ export function scene(
   const file = openSync(path, 'r');
   const settings = { path, file, target, secret: given.secret ?? null, generation: 1n, clock, everyMs: 10 };
   const limits = { snapshotMs: given.snapshotMs ?? 3_600_000, keepMs: 2 * 86_400_000, logBytesMax: 2 ** 22 };
-  const another = () => createShipper({ ...settings, ...limits });
+  const another = (changed: object = {}) => createShipper({ ...settings, ...limits, ...changed });
   const shipper = another();
   t.after(() => {
     shipper.close();
-    for (const each of [writer, other]) each.close();
+    for (const each of [writer, other]) if (each.isOpen) each.close();
     closeSync(file);
     rmSync(folder, { recursive: true, force: true });
   });
   let count = 0;
   return {
     path,
+    open,
     target,
     plain,
     clock,
