@@ -14,6 +14,9 @@ export interface Result {
   readonly acknowledged: number;
   readonly submitted: number;
   readonly lost: number;
+  /** Restarts after a clean stop, and those after which the backup continued its chain. */
+  readonly restarts: number;
+  readonly continued: number;
   /** Seconds from the oldest write that is missing to the kill, of every round. */
   readonly secondsMissing: readonly number[];
   /** Seconds from the kill to the first answer, of every round. */
@@ -30,6 +33,8 @@ interface Write {
 
 const CLIENTS = 4;
 const LOAD_MS = 2_500;
+/** Of the rounds begin with a stop and a start, some with several. */
+const RESTARTED = 0.4;
 const WRITES_MIN = 10;
 
 /** A carrier that notes every submission, and leaves some without an answer. */
@@ -148,13 +153,22 @@ export async function runDisasters({
   const machine = await createMachine(folder, carrier.url, disk, env);
   const faults: string[] = [];
   const [secondsMissing, secondsAway]: [number[], number[]] = [[], []];
-  let [count, acknowledged, lost] = [0, 0, 0];
+  let [count, acknowledged, lost, restarts, continued] = [0, 0, 0, 0, 0];
   const shared = { next: () => ++count, ids: new Set<string>(), faults };
   let kept: Write[] = [];
   try {
     await machine.start();
     await firstSnapshot(machine, shared);
     for (let round = 1; round <= rounds && faults.length === 0; round++) {
+      const before: Write[] = [];
+      while (random.chance(RESTARTED)) {
+        const load = startLoad(machine, shared);
+        await load.isUnderWay();
+        await load.end();
+        before.push(...load.writes);
+        restarts += 1;
+        if (await machine.restart()) continued += 1;
+      }
       const load = startLoad(machine, shared);
       await load.isUnderWay();
       await machine.backUp();
@@ -166,8 +180,8 @@ export async function runDisasters({
       const stored = await machine.stored();
       await machine.start();
       secondsAway.push((Date.now() - killedAt) / 1_000);
-      const expected = [...kept, ...load.writes.filter(({ answeredAt }) => answeredAt <= killedAt)];
-      acknowledged += load.writes.length;
+      const expected = [...kept, ...before, ...load.writes.filter(({ answeredAt }) => answeredAt <= killedAt)];
+      acknowledged += before.length + load.writes.length;
       const missing = expected.filter(({ token }) => !stored.has(token));
       kept = expected.filter(({ token }) => stored.has(token));
       lost += missing.length;
@@ -189,7 +203,8 @@ export async function runDisasters({
     carrier.close();
   }
   const submitted = carrier.submissions.size;
-  return { rounds: secondsAway.length, acknowledged, submitted, lost, secondsMissing, secondsAway, faults };
+  const counts = { acknowledged, submitted, lost, restarts, continued };
+  return { rounds: secondsAway.length, ...counts, secondsMissing, secondsAway, faults };
 }
 
 /** Waits until a write can be restored, as an operator does before relying on a backup. */

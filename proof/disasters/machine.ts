@@ -15,6 +15,8 @@ export interface Machine {
   readonly contract: string;
   readonly token: string;
   start(): Promise<void>;
+  /** Stops it with a signal, and starts it. Returns whether the backup continued its chain. */
+  restart(): Promise<boolean>;
   /** Takes a backup where the service does not do that itself. */
   backUp(): Promise<void>;
   /** kill -9, and the database is gone. Returns the time of the kill. */
@@ -84,23 +86,42 @@ export async function createMachine(
   const { token } = JSON.parse(added) as { token: string };
   let service: ChildProcess | undefined;
   let log = '';
+  const lastSnapshot = async (): Promise<string | undefined> => {
+    if (!env.COLUMBA_BACKUP) return undefined;
+    const { backups } = JSON.parse(await run('backup', 'list', '--json')) as { backups: { startedAt: string }[] };
+    return backups
+      .map(({ startedAt }) => startedAt)
+      .sort()
+      .at(-1);
+  };
+
+  async function start(): Promise<void> {
+    const child = launch(['serve']);
+    service = child;
+    log = '';
+    for (const stream of [child.stdout, child.stderr]) stream.on('data', (text) => (log += text));
+    for (const until = Date.now() + START_MAX_MS; ; await sleep(20)) {
+      if (child.exitCode !== null || Date.now() > until) throw new Error(`the service does not start: ${log}`);
+      const ready = await fetch(`http://127.0.0.1:${port}/health/ready`).catch(() => null);
+      const web = ready?.ok ? await fetch(`http://127.0.0.1:${webPort}/operator/`).catch(() => null) : null;
+      if (web) return;
+    }
+  }
 
   return {
     api: (number) => `http://127.0.0.1:${webPort}/operator/v1/accounts/${usernameOf(number)}/messages`,
     userId: userIdOf,
     contract: `http://127.0.0.1:${port}/api/account.asmx`,
     token,
-    async start() {
-      const child = launch(['serve']);
-      service = child;
-      log = '';
-      for (const stream of [child.stdout, child.stderr]) stream.on('data', (text) => (log += text));
-      for (const until = Date.now() + START_MAX_MS; ; await sleep(20)) {
-        if (child.exitCode !== null || Date.now() > until) throw new Error(`the service does not start: ${log}`);
-        const ready = await fetch(`http://127.0.0.1:${port}/health/ready`).catch(() => null);
-        const web = ready?.ok ? await fetch(`http://127.0.0.1:${webPort}/operator/`).catch(() => null) : null;
-        if (web) return;
-      }
+    start,
+    async restart() {
+      const before = await lastSnapshot();
+      const child = service as ChildProcess;
+      child.kill('SIGTERM');
+      if (child.exitCode === null) await once(child, 'close');
+      if (child.exitCode !== 0) throw new Error(`the service ended with ${child.exitCode}: ${log}`);
+      await start();
+      return before !== undefined && (await lastSnapshot()) === before;
     },
     async lose() {
       const child = service as ChildProcess;

@@ -30,7 +30,7 @@ const at = (numbers: readonly number[], share: number) =>
 
 function tell(
   target: string,
-  { rounds: done, acknowledged, submitted, lost, secondsMissing, secondsAway, faults }: Result,
+  { rounds: done, acknowledged, submitted, lost, restarts, continued, secondsMissing, secondsAway, faults }: Result,
 ) {
   print(
     `${target}: ${done} disasters, ${acknowledged} writes acknowledged, ${submitted} messages submitted, twice: ${faults.filter((each) => each.includes('submitted')).length}`,
@@ -41,6 +41,7 @@ function tell(
   print(
     `  back after seconds: median ${at(secondsAway, 0.5)}, 95 % ${at(secondsAway, 0.95)}, most ${at(secondsAway, 1)}`,
   );
+  print(`  stopped and started: ${restarts} times, the backup continued after ${continued}`);
   for (const fault of faults) print(`  FAULT ${fault}`);
 }
 
