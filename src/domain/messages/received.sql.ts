@@ -36,12 +36,10 @@ export const receivedBetween = statement<Page & { to: number }, ReceivedRow>(
 const unreadJoined = `from unread_message join received
      on received.account_id = unread_message.account_id and received.message_id = unread_message.message_id
    where unread_message.account_id = :account and unread_message.generation = ${generation}`;
-export const unread = statement<Page, ReceivedRow>(
-  'inbox.unread',
-  `select ${columns} ${unreadJoined}
+const unreadUp = `${unreadJoined}
      and (unread_message.received_at, unread_message.message_id) >= (:at, :id)
-   order by unread_message.received_at, unread_message.message_id {limit :limit}`,
-);
+   order by unread_message.received_at, unread_message.message_id {limit :limit}`;
+export const unread = statement<Page, ReceivedRow>('inbox.unread', `select ${columns} ${unreadUp}`);
 export const newest = statement<Page, InboxRow>(
   'inbox.newest',
   `${messageWithState} and (received_at, message_id) <= (:at, :id) order by received_at desc, message_id desc {limit :limit}`,
@@ -69,6 +67,10 @@ export const unreadSenders = statement<Page, Pick<ReceivedRow, 'message_id' | 's
 export const unreadParties = statement<Page, Pick<ReceivedRow, 'sender'>>(
   'inbox.unreadParties',
   `select received.sender ${unreadDown}`,
+);
+export const unreadPartiesUp = statement<Page, Pick<ReceivedRow, 'sender'>>(
+  'inbox.unreadPartiesUp',
+  `select received.sender ${unreadUp}`,
 );
 /** A page of the ids from `to` down. */
 export const receivedDown = statement<{ account: AccountKey; to: bigint; limit: number }, InboxRow>(

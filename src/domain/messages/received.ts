@@ -211,6 +211,17 @@ export async function unreadSenders(
   return rows.map(({ message_id: id, sender, received_at }) => ({ id, sender, receivedAt: Number(received_at) }));
 }
 
+/** Who sent the unread messages from a position up, of which the first `limit` are read. */
+export async function unreadSendersUp(
+  queries: Queries,
+  account: AccountKey,
+  limit: number,
+  from: Cursor,
+): Promise<ReadonlySet<string>> {
+  const rows = await queries.all(sql.unreadPartiesUp, { account, ...from, limit });
+  return new Set(rows.flatMap(({ sender }) => sender ?? []));
+}
+
 /** How many of the newest unread messages each sender has sent, as it is written in them. */
 export async function unreadBySender(
   queries: Queries,

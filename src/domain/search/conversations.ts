@@ -1,9 +1,15 @@
-import { numberEnd, numberKey, sameNumber } from '../../sms/numbers.ts';
+import { endsOfAll, numberEnd, numberKey, sameNumber } from '../../sms/numbers.ts';
 import type { AccountKey } from '../../store/caller.ts';
 import { type Cursor, cursorBefore, FIRST_ID, LAST } from '../../store/cursor.ts';
 import type { Database, Queries } from '../../store/database.ts';
 import { textsOf } from '../../store/json.ts';
-import { receivedCounts, type UnreadSender, unreadBySender, unreadSenders } from '../messages/received.ts';
+import {
+  receivedCounts,
+  type UnreadSender,
+  unreadBySender,
+  unreadSenders,
+  unreadSendersUp,
+} from '../messages/received.ts';
 import { conversationNumber, type RegionOf } from './indexer.ts';
 import * as sql from './search.sql.ts';
 import { boundsOf, type FoundMessage, keyOf, load, type Position, START } from './search.ts';
@@ -57,6 +63,11 @@ const READS_MAX = 20;
  */
 const LOOKED_AT = [100, 900] as const;
 export const LOOKED_AT_MAX = LOOKED_AT[0] + LOOKED_AT[1];
+/**
+ * Earlier pages have the conversations with unread messages from the position up. So many of them,
+ * the ones next to it, are looked at in 4 ms; where there are more, a conversation may come twice.
+ */
+const LOOKED_AT_UP_MAX = 2_000;
 
 const STATEMENTS = {
   all: sql.conversationsBefore,
@@ -207,9 +218,10 @@ async function unreadNumbers(
 ): Promise<UnreadNumbers> {
   const numbers = new Map<string, Cursor>();
   let last = start;
+  const senders = start ? await unreadSendersUp(database, account, LOOKED_AT_UP_MAX, start) : new Set<string>();
   for (const count of LOOKED_AT) {
     const messages = await unreadSenders(database, account, count, last && cursorBefore(last.at, last.id));
-    const earlier = start ? await numbersUp(database, account, region, start, messages) : new Set();
+    const earlier = numbersOf(senders, messages, region);
     for (const { id, sender, receivedAt: at } of messages) {
       const number = conversationNumber(sender, region);
       if (number !== null && !numbers.has(number) && !earlier.has(number)) {
@@ -223,23 +235,17 @@ async function unreadNumbers(
   return { numbers, next: last ?? null, isCut: true };
 }
 
-/**
- * Which numbers of these messages earlier pages have: those with an unread message from the
- * position up. One statement finds them by the last digits of the numbers, and takes about 1 µs for
- * each message that these people have sent since.
- */
-async function numbersUp(
-  database: Database,
-  account: AccountKey,
-  region: string | null,
-  { at, id }: Cursor,
+/** Which numbers of these messages the senders have. Parsed are only senders that end alike. */
+function numbersOf(
+  senders: ReadonlySet<string>,
   messages: readonly UnreadSender[],
-): Promise<ReadonlySet<string>> {
-  const numbers = new Set(messages.flatMap(({ sender }) => conversationNumber(sender, region) ?? []));
-  const tokens = new Set([...numbers].flatMap((number) => sameNumber(number, region).ends.map(numberToken)));
-  const given = { account, tokens: textsOf(tokens), at, id };
-  const rows = await database.all(sql.unreadSendersUp, given);
-  return new Set(rows.flatMap(({ sender }) => conversationNumber(sender, region) ?? []));
+  region: string | null,
+): ReadonlySet<string> {
+  if (senders.size === 0) return senders;
+  const numbers = messages.flatMap(({ sender }) => conversationNumber(sender, region) ?? []);
+  const ends = endsOfAll(numbers, region);
+  const alike = [...senders].filter((sender) => ends.has(numberEnd(sender)));
+  return new Set(alike.flatMap((sender) => conversationNumber(sender, region) ?? []));
 }
 
 const KINDS = { received: 1, sent: 2, scheduled: SCHEDULED } as const;

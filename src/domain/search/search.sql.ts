@@ -55,20 +55,6 @@ export const entriesUp = statement<KindFrom, EntryRow>(
    where account_id = :account and token = :token and kind = :kind and (at, item_id) >= (:at, :id)
    order by at, item_id {limit :limit}`,
 );
-/**
- * Who sent unread messages that have one of these tokens, from a position up. `tokens` is a JSON
- * array.
- */
-export const unreadSendersUp = statement<One & { tokens: string; at: number; id: bigint }, { sender: string | null }>(
-  'search.unreadSendersUp',
-  `select sender from (select (select received.sender from unread_message join received
-       on received.account_id = unread_message.account_id and received.message_id = unread_message.message_id
-       where unread_message.account_id = :account
-         and unread_message.generation = (select generation from tally where account_id = :account)
-         and unread_message.received_at = search_entry.at and unread_message.message_id = search_entry.item_id
-     ) as sender from search_entry
-     where account_id = :account and token {amongtexts :tokens} and kind = ${RECEIVED} and (at, item_id) >= (:at, :id)) as newer where sender is not null`,
-);
 /** The next word in the order of words; `to` is where the words with a beginning end. */
 export const nextToken = statement<One & { after: string; to: string }, { token: string }>(
   'search.nextToken',

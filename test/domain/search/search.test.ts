@@ -1,12 +1,10 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { createReceived } from '../../../src/domain/messages/received.ts';
-import { type ConversationPosition, createConversations } from '../../../src/domain/search/conversations.ts';
+import type { ConversationPosition } from '../../../src/domain/search/conversations.ts';
 import { createIndexer } from '../../../src/domain/search/indexer.ts';
 import { domainOf } from '../../../src/operator/domain.ts';
 import { cursorBefore, FIRST, LAST } from '../../../src/store/cursor.ts';
 import { openActions } from '../../support/actions.ts';
-import { counting } from '../../support/counted-database.ts';
 import { type Engine, onEveryEngine } from '../../support/engines.ts';
 import { sql } from '../../support/opened-database.ts';
 
@@ -335,39 +333,6 @@ onEveryEngine('search', (engine) => {
       seen,
       [6, 5, 4, 3, 2, 1, 0].map((number) => `+2782555020${number} 2`),
     );
-  });
-
-  test('a page of unread conversations costs a few statements, and does not repeat one that hundreds of messages ago was shown', async (t) => {
-    const { id, domain, database, clock } = await practice(engine, t);
-    const inbox = createReceived(database, () => clock.now, { wake() {} });
-    const receive = async (sender: string) => {
-      clock.now += 1;
-      const message = { gatewayId: null, sender, text: 'hello', shortCode: null, receivedAt: clock.now };
-      return (await inbox.receive(id, message)).id;
-    };
-    // The same last digits as the first one of the people.
-    const [first, other, count] = ['+27825550200', '+27835550200', 120];
-    const people = Array.from({ length: count }, (_, number) => `+278255503${String(number).padStart(2, '0')}`);
-    await receive(first);
-    for (const number of [other, ...people]) await receive(number);
-    const read: bigint[] = [];
-    for (let message = 0; message < 250; message += 1) read.push(await receive(first));
-    await inbox.change(id, read, 'read');
-    await receive(first);
-    while (!(await domain.search.isComplete(id)));
-    const { database: counted, read: cost } = counting(database);
-    const conversations = createConversations(counted, async () => 'ZA');
-    const seen: string[] = [];
-    const costs: number[] = [];
-    for (let after: ConversationPosition | null | undefined; after !== null; ) {
-      cost.statements = 0;
-      const page = await conversations.list(id, 40, after, 'unread');
-      seen.push(...page.conversations.map(({ number }) => number));
-      costs.push(cost.statements);
-      after = page.next;
-    }
-    assert.deepEqual(seen, [first, ...people.reverse(), other]);
-    assert.ok(Math.max(...costs) <= 7, costs.join());
   });
 
   test('a deleted account leaves nothing in the index', async (t) => {
