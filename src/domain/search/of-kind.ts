@@ -28,7 +28,7 @@ export interface Found<R> {
 }
 
 /** The last digits of a number may be those of a hundred others, whose lists are read in turn. */
-const PAUSE_AFTER_MS = 5;
+export const PAUSE_AFTER_MS = 5;
 
 interface Source<R> {
   readonly kind: Kind;

@@ -1,3 +1,4 @@
+import { createPauses } from '../../base/event-loop.ts';
 import type { AccountKey } from '../../store/caller.ts';
 import { cursorBefore, FIRST, LAST, LAST_ID } from '../../store/cursor.ts';
 import type { Database, Queries } from '../../store/database.ts';
@@ -5,7 +6,15 @@ import { elementsOf } from '../../store/json.ts';
 import { receivedAmong } from '../messages/received.ts';
 import { sentAmong } from '../messages/sent.ts';
 import { createIndexer, type RegionOf } from './indexer.ts';
-import { foundContacts, foundReceived, foundScheduled, foundSent, foundSentWith, type WantedSent } from './of-kind.ts';
+import {
+  foundContacts,
+  foundReceived,
+  foundScheduled,
+  foundSent,
+  foundSentWith,
+  PAUSE_AFTER_MS,
+  type WantedSent,
+} from './of-kind.ts';
 import { type Lists, listsOf } from './query.ts';
 import * as sql from './search.sql.ts';
 import { folded, type Kind, RECEIVED, SCHEDULED, SENT } from './tokens.ts';
@@ -143,16 +152,17 @@ async function newestOf(
   tokens: readonly string[],
   after: Position,
   limit: number,
-): Promise<Position[]> {
-  const merged = new Map<string, Position>();
+): Promise<readonly Position[]> {
+  const pause = createPauses(PAUSE_AFTER_MS);
+  let newest: readonly Position[] = [];
   for (const token of tokens) {
+    await pause();
     const rows = await queries.all(sql.entriesBefore, { account, token, ...boundsOf(after), limit });
-    for (const row of rows) {
-      const position = { at: Number(row.at), kind: Number(row.kind), id: row.item_id };
-      merged.set(keyOf(position), position);
-    }
+    const found = rows.map(({ at, kind, item_id: id }) => ({ at: Number(at), kind: Number(kind), id }));
+    const merged = new Map([...newest, ...found].map((position) => [keyOf(position), position]));
+    newest = [...merged.values()].sort(byTime).slice(0, limit);
   }
-  return [...merged.values()].sort(byTime).slice(0, limit);
+  return newest;
 }
 
 export const keyOf = ({ kind, id }: Pick<Position, 'kind' | 'id'>): string => `${kind}/${id}`;

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { replaceTurns } from '../../../src/base/event-loop.ts';
 import { domainOf } from '../../../src/operator/domain.ts';
 import { FIRST, LAST } from '../../../src/store/cursor.ts';
 import { openActions } from '../../support/actions.ts';
@@ -29,6 +30,14 @@ onEveryEngine('beginnings that are searched', (engine) => {
       return [(await search.read('newest', LAST, 100)).rows.length, isTooShort];
     };
     assert.deepEqual(await found('1234'), [30, false]);
+    let pauses = 0;
+    const pause = () => {
+      pauses += 1;
+      return undefined;
+    };
+    const restore = replaceTurns({ afterPoll: setImmediate, pause });
+    await domain.search.messages(id, '1234').finally(restore);
+    assert.ok(pauses >= 30, 'calls are answered between the lists of the numbers');
     const people = await domain.search.contactsWith(id, '1234');
     assert.deepEqual([(await people.read('oldest', FIRST, 100)).rows.length, people.isTooShort], [30, false]);
     assert.deepEqual(await found('zb'), [1, true]);
