@@ -103,7 +103,8 @@ export const writtenKey = (text: string): string => written(text).key;
  */
 export const numberEnd = (text: string): string => endOf(written(text).key);
 
-const endOf = (key: string): string => [...key].slice(-END_LENGTH).join('');
+const endOf = (key: string): string =>
+  DIGITS.test(key) ? key.slice(-END_LENGTH) : [...key].slice(-END_LENGTH).join('');
 
 // The length that is indexed. Even a number that is dialled without its area code has at least 6
 // digits.
@@ -137,6 +138,11 @@ interface Written {
  * because it is not part of the number.
  */
 function written(text: string): Written {
+  // Nearly all are digits alone, which takes a tenth of the time below.
+  if (DIGITS.test(text)) {
+    const digits = text.startsWith('+') ? text.slice(1) : text;
+    return { key: digits, digits, sign: digits === text ? '' : '+', hasExponent: false };
+  }
   const trimmed = text.trim();
   if (trimmed.length > READ_LENGTH_MAX) return { key: keyOf(trimmed), digits: '', sign: '', hasExponent: false };
   const plain = trimmed.replace(OTHER_DIGITS, (digit) => String(digit.charCodeAt(0) % 16));
@@ -152,6 +158,9 @@ function written(text: string): Written {
 
 // Keys are indexed, and an index limits the length of a text. No existing number is longer.
 const KEY_LENGTH_MAX = 64;
+
+/** A number without punctuation, as carriers write it. */
+const DIGITS = new RegExp(`^\\+?\\d{1,${KEY_LENGTH_MAX}}$`);
 
 const keyOf = (key: string): string =>
   key.length <= KEY_LENGTH_MAX ? key : createHash('sha256').update(key, 'utf8').digest('hex');

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { accountId } from '../../src/domain/accounts/accounts.ts';
+import { createContacts } from '../../src/domain/contacts/contacts.ts';
 import { openActions, pointers } from '../support/actions.ts';
 import { onEveryEngine } from '../support/engines.ts';
 
@@ -48,6 +50,23 @@ onEveryEngine('contacts and groups', (engine) => {
     assert.deepEqual(await found({ mobile: '0027825550202' }), ['Bob']);
     assert.deepEqual(await found({ mobile: '27825550201', group: groupId }), ['Ann']);
     assert.deepEqual(await found({ mobile: '0825550209' }), []);
+  });
+
+  test('the names of many numbers are found with one question for the region of the account', async (t) => {
+    const { of, account, services } = await openActions(engine, t);
+    await account('acme', { region: 'ZA' });
+    const numbers = ['+27825550201', '+27825550202', '+27825550203'];
+    for (const mobile of numbers) await of('acme', 'contact add', { body: { mobile } });
+    let asked = 0;
+    const contacts = createContacts(services.database, async () => {
+      asked += 1;
+      return 'ZA';
+    });
+    const id = await accountId(services.database, 'acme');
+    assert.equal((await contacts.withSameNumbers(id, [...numbers, '+27825550299'])).size, 3);
+    assert.equal(asked, 1);
+    await contacts.withSameNumbers(id, ['+27825550299']);
+    assert.equal(asked, 1, 'a number that nobody has needs no region');
   });
 
   test('pages of contacts neither miss nor repeat one', async (t) => {

@@ -1,6 +1,7 @@
 import { type Html, html } from '../../base/html.ts';
 import { newestBatches, newestSingles } from '../../domain/messages/batches.ts';
 import type { HourCounts } from '../../domain/messages/hour-counts.ts';
+import type { Conversation } from '../../domain/search/conversations.ts';
 import { contactNames } from '../contacts/contact-names.ts';
 import { counted, durationSaid, grouped } from '../counts.ts';
 import { batchName, firstTextsOf } from '../messages/batch-row.ts';
@@ -40,7 +41,7 @@ const FAILED_MS = 2 * DAY_MS;
 /** The page is requested again every few seconds, so it looks only so far. */
 const MESSAGES_MAX = 100;
 const BATCHES_MAX = 20;
-const CONVERSATIONS_MAX = 50;
+export const CONVERSATIONS_MAX = 50;
 const SHOWN_BATCHES = 3;
 const UNANSWERED_MS = 30 * 60_000;
 const CREDIT_DAYS = 3;
@@ -92,9 +93,8 @@ async function failures(request: PageRequest): Promise<Html[]> {
 }
 
 /** Whoever wrote last and is not read after half an hour. */
-async function unanswered(request: PageRequest): Promise<Html[]> {
-  const { domain, account, base, now } = request;
-  const { conversations } = await domain.conversations.list(account.id, CONVERSATIONS_MAX);
+async function unanswered(request: PageRequest, conversations: readonly Conversation[]): Promise<Html[]> {
+  const { base, now } = request;
   const waiting = conversations.filter(
     ({ last, lastAt, unread }) => unread > 0 && last?.kind === 'received' && lastAt <= now - UNANSWERED_MS,
   );
@@ -122,8 +122,18 @@ function credits(free: bigint, hours: readonly HourCounts[], { base, now }: Page
   return [line('wait', 'coin', texts.credits(said), texts.creditsWhy(free, perDay), to)];
 }
 
-export async function customerNeeds(request: PageRequest, free: bigint, hours: readonly HourCounts[]): Promise<Html> {
-  const found = [...(await failures(request)), ...(await unanswered(request)), ...credits(free, hours, request)];
+/** `newest` are the newest conversations, at most CONVERSATIONS_MAX. */
+export async function customerNeeds(
+  request: PageRequest,
+  free: bigint,
+  hours: readonly HourCounts[],
+  newest: readonly Conversation[],
+): Promise<Html> {
+  const found = [
+    ...(await failures(request)),
+    ...(await unanswered(request, newest)),
+    ...credits(free, hours, request),
+  ];
   return found.length === 0
     ? html`<p class="quiet">${texts.nothing}</p>`
     : panel({ title: texts.title, content: html`<ul class="needs">${found}</ul>`, isFlush: true });

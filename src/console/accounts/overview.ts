@@ -1,17 +1,18 @@
 import { type Html, html } from '../../base/html.ts';
 import { accountRecord } from '../../domain/accounts/accounts.ts';
 import { type HourCounts, hourCountsOf } from '../../domain/messages/hour-counts.ts';
+import type { Conversation } from '../../domain/search/conversations.ts';
 import { createConnectors } from '../../domain/sending/connectors.ts';
 import { CHART_HOURS, dayChart } from '../charts.ts';
 import { contactNames } from '../contacts/contact-names.ts';
 import { counted, grouped } from '../counts.ts';
 import { type Row, table } from '../lists.ts';
-import { latestConversations } from '../messages/conversation-list.ts';
+import { conversationItems } from '../messages/conversation-list.ts';
 import { statusCell } from '../messages/status-cell.ts';
 import { get, type PageRequest, page } from '../page-request.ts';
 import { empty, head, linkButton, note, panel, person, tablePanel, tile, unreadBadge } from '../parts.ts';
 import { clamped, instantOf, localTime, time } from '../words.ts';
-import { customerNeeds } from './overview-needs.ts';
+import { CONVERSATIONS_MAX, customerNeeds } from './overview-needs.ts';
 
 /** The first screen of the customer. */
 
@@ -130,8 +131,18 @@ const hoursOf = ({ services, account, now }: PageRequest): Promise<HourCounts[]>
 const HOUR_MS = 3_600_000;
 
 /** What needs the customer, and its counts. */
-async function counts(request: PageRequest, balances: Balances, hours: readonly HourCounts[]): Promise<Html> {
-  return html`${await customerNeeds(request, balances.free, hours)}${await tiles(request, balances)}`;
+async function counts(
+  request: PageRequest,
+  balances: Balances,
+  hours: readonly HourCounts[],
+  newest: readonly Conversation[],
+): Promise<Html> {
+  return html`${await customerNeeds(request, balances.free, hours, newest)}${await tiles(request, balances)}`;
+}
+
+/** Counting what is unread takes half of it, however few are listed, so a page lists them once. */
+async function newestConversations({ domain, account }: PageRequest, count: number): Promise<readonly Conversation[]> {
+  return (await domain.conversations.list(account.id, count)).conversations;
 }
 
 const show = async (request: PageRequest) => {
@@ -141,11 +152,21 @@ const show = async (request: PageRequest) => {
   if (query.get('part') === 'counts')
     return {
       kind: 'fragment',
-      html: await counts(request, await domain.ledger.balances(account.id), await hoursOf(request)),
+      html: await counts(
+        request,
+        await domain.ledger.balances(account.id),
+        await hoursOf(request),
+        await newestConversations(request, CONVERSATIONS_MAX),
+      ),
     } as const;
-  if (query.get('part') === 'conversations')
-    return { kind: 'fragment', html: html`${await latestConversations(request, LATEST_SHOWN)}` } as const;
-  const [latest, sent] = [await latestConversations(request, LATEST_SHOWN), await lastSent(request)];
+  await domain.search.isComplete(account.id); // brings the conversations up to date
+  if (query.get('part') === 'conversations') {
+    const latest = await conversationItems(request, await newestConversations(request, LATEST_SHOWN));
+    return { kind: 'fragment', html: html`${latest}` } as const;
+  }
+  const newest = await newestConversations(request, CONVERSATIONS_MAX);
+  const latest = await conversationItems(request, newest.slice(0, LATEST_SHOWN));
+  const sent = await lastSent(request);
   const isEmpty = latest.length === 0 && sent.length === 0 && (await isNew(request));
   const steps = Object.entries(texts.steps).map(
     ([screen, [name, what]], index) =>
@@ -154,7 +175,8 @@ const show = async (request: PageRequest) => {
   const hours = await hoursOf(request);
   const balances = await domain.ledger.balances(account.id);
   // A new account needs credits before its first message.
-  const shown = isEmpty && balances.free > 0n ? await tiles(request, balances) : await counts(request, balances, hours);
+  const shown =
+    isEmpty && balances.free > 0n ? await tiles(request, balances) : await counts(request, balances, hours, newest);
   const live = isEmpty ? '' : html` data-live="${base}/?part=counts" data-mode="whole"`;
   const chart = dayChart(texts.chart, hours, request.now, request.zone);
   const main = html`${head(texts.title)}${await stopped(request)}<div class="stack"${live}>${shown}</div>

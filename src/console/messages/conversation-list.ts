@@ -113,13 +113,9 @@ export async function listPane(request: PageRequest, current: string | null): Pr
   }</div></section>`;
 }
 
-/** The newest conversations, for the overview. */
-export async function latestConversations(request: PageRequest, count: number): Promise<Html[]> {
-  const { domain, account } = request;
-  await domain.search.isComplete(account.id);
-  const { conversations } = await domain.conversations.list(account.id, count);
-  return listItems(request, conversations, null);
-}
+/** Conversations as the overview shows them. */
+export const conversationItems = (request: PageRequest, conversations: readonly Conversation[]): Promise<Html[]> =>
+  listItems(request, conversations, null);
 
 export const showList = async (request: PageRequest): Promise<View> => {
   const { query, domain, account, base } = request;
