@@ -118,7 +118,12 @@ const SETTINGS = [
   'autovacuum=off',
 ];
 
-export async function createCluster(count = 2, settings: readonly string[] = []): Promise<CitusCluster> {
+/** `portOf` is where the other nodes find a worker, if not at its own port. */
+export async function createCluster(
+  count = 2,
+  settings: readonly string[] = [],
+  portOf = async ({ port }: PostgresServer) => port,
+): Promise<CitusCluster> {
   buildCitus();
   const start = async () => {
     const server = await createPostgresServer([...SETTINGS, ...settings], undefined, binaries);
@@ -133,7 +138,7 @@ export async function createCluster(count = 2, settings: readonly string[] = [])
   for (let index = 0; index < count; index++) {
     const worker = await start();
     workers.push(worker);
-    await coordinator.query(`select citus_add_node('127.0.0.1', ${worker.port})`);
+    await coordinator.query(`select citus_add_node('127.0.0.1', ${await portOf(worker)})`);
   }
   return {
     coordinator,
