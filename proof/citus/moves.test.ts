@@ -3,6 +3,7 @@ import { after, before, test } from 'node:test';
 import { systemClock } from '../../src/base/clock.ts';
 import { distributePostgres } from '../../src/store/postgres/database.ts';
 import { type Server, serving } from '../../test/support/command.ts';
+import { KNOWN_EVERYWHERE } from '../../test/support/databases.ts';
 import { until } from '../../test/support/postgres-engines.ts';
 import type { PostgresServer } from '../../test/support/postgres-server.ts';
 import { addAccounts, type CitusCluster, createCluster, onCitus, show, userOf } from './cluster.ts';
@@ -66,6 +67,8 @@ function load(service: Server) {
 onCitus('a cluster that is changed while clients poll and mark', () => {
   let cluster: CitusCluster;
   let service: Server;
+  /** Of the last step. */
+  let askingWorker: Server | undefined;
   let standby: PostgresServer;
   let otherCoordinator: PostgresServer;
   const ask = (text: string) => cluster.coordinator.query(text, NAME);
@@ -81,7 +84,7 @@ onCitus('a cluster that is changed while clients poll and mark', () => {
     service = await serving(['--database', both, '--database-timeout-ms', '5000']);
   });
   after(async () => {
-    service?.child.kill('SIGKILL');
+    for (const each of [service, askingWorker]) each?.child.kill('SIGKILL');
     await cluster?.remove();
   });
 
@@ -89,16 +92,20 @@ onCitus('a cluster that is changed while clients poll and mark', () => {
   async function during(change: (clients: ReturnType<typeof load>) => Promise<void>): Promise<void> {
     const before = await Promise.all(Array.from({ length: CLIENTS }, (_, client) => countUnread(client)));
     const clients = load(service);
+    const ofWorker = askingWorker && load(askingWorker);
+    const more = (count: number) => Promise.all([clients.more(count), ofWorker?.more(count)]);
     try {
-      await clients.more(40);
+      await more(40);
       await change(clients);
-      await clients.more(80);
+      await more(80);
     } finally {
-      await clients.end();
+      await Promise.all([clients.end(), ofWorker?.end()]);
     }
     show(`replies by status: ${JSON.stringify(clients.statuses)}`);
-    assert.deepEqual(clients.faults, []);
-    for (const [client, ids] of clients.marked.entries()) {
+    if (ofWorker) show(`of the service that asks a worker: ${JSON.stringify(ofWorker.statuses)}`);
+    assert.deepEqual([...clients.faults, ...(ofWorker?.faults ?? [])], []);
+    const marked = clients.marked.map((ids, client) => new Set([...ids, ...(ofWorker?.marked[client] ?? [])]));
+    for (const [client, ids] of marked.entries()) {
       const unread = new Set(unreadIds(await (await call(service, client, 'Unread', `&max_count=${MESSAGES}`)).text()));
       assert.deepEqual(
         [...ids].filter((id) => unread.has(id)),
@@ -151,9 +158,12 @@ onCitus('a cluster that is changed while clients poll and mark', () => {
   });
 
   test(
-    'the coordinator is lost, and its standby takes over, at which the service finds it by itself',
+    'the coordinator is lost, and its standby takes over, at which services that ask it or a worker find it by themselves',
     LONG,
     async () => {
+      await ask(KNOWN_EVERYWHERE);
+      const [worker] = cluster.workers as [PostgresServer];
+      askingWorker = await serving(['--database', worker.url(NAME), '--database-timeout-ms', '5000']);
       await during(async () => {
         await cluster.coordinator.stop('immediate');
         assert.deepEqual(await otherCoordinator.query('select pg_promote() as done'), [{ done: true }]);
