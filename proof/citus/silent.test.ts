@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { systemClock } from '../../src/base/clock.ts';
-import { newAttemptId } from '../../src/carriers/submissions.ts';
 import { createAccount } from '../../src/domain/accounts/accounts.ts';
 import { createAccepting } from '../../src/domain/sending/accept.ts';
+import { newAttemptId } from '../../src/domain/sending/attempts.ts';
 import { createClaiming } from '../../src/domain/sending/claim.ts';
 import { distributePostgres, openPostgres } from '../../src/store/postgres/database.ts';
 import { type Server, serving } from '../../test/support/command.ts';

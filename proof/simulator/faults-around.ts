@@ -38,14 +38,14 @@ export const faultsAround: readonly PlantedFault[] = [
   fault(
     'nothing is held after a restore',
     'src/serve/adopt.ts',
-    'const held = nothingLost ? 0 : await holdAll(queries, { at, newAttemptId });',
+    'const held = nothingLost ? 0 : await holdAll(queries, at);',
     'const held = 0;',
   ),
   fault(
     'what is held when it is due goes out',
     `${SENDING}/hold.ts`,
-    'divided(messages, ({ reason }) => reason === HELD_WHEN_DUE);',
-    "divided(messages, ({ reason }) => reason === 'never');",
+    'reason === HELD_WHEN_DUE;',
+    "reason === 'never';",
     // A message has to be brought forward, and sent, between the backup and the restore.
     'test/serve/held-when-due.test.ts',
   ),

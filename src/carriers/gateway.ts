@@ -3,6 +3,7 @@ import { type Clock, within } from '../base/clock.ts';
 import { nextTurn } from '../base/event-loop.ts';
 import { randomBytes } from '../base/random.ts';
 import { createRepeat } from '../base/repeat.ts';
+import { newAttemptId } from '../domain/sending/attempts.ts';
 import { createCarrierQueries } from '../domain/sending/carrier-queries.ts';
 import { createClaiming } from '../domain/sending/claim.ts';
 import {
@@ -21,7 +22,6 @@ import { createDispatcher, type Dispatcher, type DispatcherSettings } from './di
 import { createConnector } from './kinds.ts';
 import { createQuerying, type Querying } from './queries.ts';
 import { createSettler, type Settler } from './settler.ts';
-import { newAttemptId } from './submissions.ts';
 import { NO_THROTTLE, type Throttle } from './throttle.ts';
 import { createWaysOut } from './ways-out.ts';
 

@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
 import { backOffMs, spread } from '../base/back-off.ts';
-import { randomBytes } from '../base/random.ts';
 import type { Refusal } from '../domain/outbound/choose.ts';
-import { type MessageKey, tagOf, timeOfAttempts, WHOLE } from '../domain/sending/attempts.ts';
+import { WHOLE } from '../domain/sending/attempts.ts';
 import type { ClaimedMessage } from '../domain/sending/claim.ts';
 import type { Outcome, PartResult } from '../domain/sending/settle.ts';
 import { encodePart, partHeader, splitText, WIDE_REFERENCE_SIZE, widePartHeader } from '../sms/parts.ts';
@@ -11,13 +10,6 @@ import { NOT_TOLD, type PartsAs, type Submission, type SubmitResult, WITHHELD } 
 /** Turns a claimed message into submissions of its parts, and their results into its outcome. */
 
 export const isAttemptId = (id: string): boolean => /^[0-9a-f]{32}$/.test(id);
-/**
- * 48 bits of time, so that new ids are neighbours in an index, 40 of the message, by which a
- * receipt still finds it after a restore, and 40 random bits.
- */
-export const newAttemptId = (now: number, message?: MessageKey): string =>
-  timeOfAttempts(now).slice(-12) + (message ? tagOf(message) : randomHex()) + randomHex();
-const randomHex = (): string => randomBytes(5).toString('hex');
 
 const PRIORITY_MAX = 3;
 

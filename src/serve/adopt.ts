@@ -1,7 +1,6 @@
 import type { Clock } from '../base/clock.ts';
 import { counted } from '../base/counted.ts';
 import { answersQueries } from '../carriers/kinds.ts';
-import { newAttemptId } from '../carriers/submissions.ts';
 import { endAllSessions } from '../domain/access/sessions.ts';
 import { addAuditEntry } from '../domain/accounts/audit.ts';
 import { emitEvent } from '../domain/accounts/events.ts';
@@ -9,7 +8,7 @@ import { voidClaims } from '../domain/accounts/idempotency.ts';
 import { nextGeneration, readInstallation, skipIds, writeInstallation } from '../domain/accounts/installation.ts';
 import { noteQueries } from '../domain/sending/carrier-queries.ts';
 import { createConnectors } from '../domain/sending/connectors.ts';
-import { countScheduled, holdAll, holdWhenDue } from '../domain/sending/hold.ts';
+import { holdAll, keepScheduled } from '../domain/sending/hold.ts';
 import type { Database } from '../store/database.ts';
 import { joined } from '../store/transactions.ts';
 import { newRun, writeMarks } from './installation.ts';
@@ -53,11 +52,10 @@ export async function adopt(database: Database, adoption: Adoption): Promise<Ado
       const at = clock.now();
       const before = await readInstallation(queries);
       const generation = nextGeneration(before?.generation ?? 0n, at);
-      const held = nothingLost ? 0 : await holdAll(queries, { at, newAttemptId });
-      const scheduled = nothingLost ? 0 : await countScheduled(queries, at);
+      const held = nothingLost ? 0 : await holdAll(queries, at);
+      const scheduled = nothingLost ? 0 : await keepScheduled(queries, at, holdScheduled);
       let asked = 0;
       if (!nothingLost) {
-        if (holdScheduled) await holdWhenDue(queries, at);
         const connectors = await createConnectors(joined(database, queries), clock.now).list();
         const queried = connectors.filter(({ kind, sendsReceipts }) => answersQueries(kind) && sendsReceipts);
         asked = await noteQueries(

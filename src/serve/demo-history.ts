@@ -1,8 +1,8 @@
 import { createCarrierEvents } from '../carriers/carrier-events.ts';
 import type { ReceivedReceipt } from '../carriers/connector.ts';
-import { newAttemptId } from '../carriers/submissions.ts';
 import { addToken } from '../domain/access/tokens.ts';
 import { accountId } from '../domain/accounts/accounts.ts';
+import { newAttemptId } from '../domain/sending/attempts.ts';
 import { type ClaimedMessage, createClaiming } from '../domain/sending/claim.ts';
 import { createConnectors } from '../domain/sending/connectors.ts';
 import { createSettling, type Outcome, type Settlement } from '../domain/sending/settle.ts';

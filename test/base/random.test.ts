@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { hash } from 'node:crypto';
 import { test } from 'node:test';
 import { randomBytes, randomId, randomUuid, replaceRandomness } from '../../src/base/random.ts';
-import { newAttemptId } from '../../src/carriers/submissions.ts';
 import { newUserId } from '../../src/domain/accounts/credentials.ts';
+import { newAttemptId } from '../../src/domain/sending/attempts.ts';
 import { newWebhookSecret } from '../../src/domain/webhooks/webhooks.ts';
 
 /** Bytes that follow from a seed alone. */

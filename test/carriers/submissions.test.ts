@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import type { SubmitResult } from '../../src/carriers/connector.ts';
-import { newAttemptId, outcomeOf, retryDelayMs, submissionsOf } from '../../src/carriers/submissions.ts';
+import { outcomeOf, retryDelayMs, submissionsOf } from '../../src/carriers/submissions.ts';
+import { newAttemptId } from '../../src/domain/sending/attempts.ts';
 
 const accepted: SubmitResult = { kind: 'accepted', gatewayId: null };
 const temporary: SubmitResult = { kind: 'temporary', reason: 'throttled' };

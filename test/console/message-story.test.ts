@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { newAttemptId } from '../../src/carriers/submissions.ts';
 import { stepsOf } from '../../src/console/messages/message-story.ts';
+import { newAttemptId } from '../../src/domain/sending/attempts.ts';
 import { createClaiming } from '../../src/domain/sending/claim.ts';
 import { createSettling, type Outcome } from '../../src/domain/sending/settle.ts';
 import { act, type ConsoleClient, signedIn } from '../support/console-client.ts';

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createCarrierEvents } from '../../src/carriers/carrier-events.ts';
-import { newAttemptId } from '../../src/carriers/submissions.ts';
 import { operatorNamed, ownerOfOperator } from '../../src/domain/access/operators.ts';
 import { factorState } from '../../src/domain/access/second-factor.ts';
 import { codeOf, fromBase32, stepOf } from '../../src/domain/access/totp.ts';
 import { accountId } from '../../src/domain/accounts/accounts.ts';
+import { newAttemptId } from '../../src/domain/sending/attempts.ts';
 import { createConnectors } from '../../src/domain/sending/connectors.ts';
 import { claimDeliveries } from '../../src/domain/webhooks/webhooks.ts';
 import { act, type ConsoleClient, createConsoleClient, signedIn } from '../support/console-client.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { newAttemptId } from '../../src/carriers/submissions.ts';
+import { newAttemptId } from '../../src/domain/sending/attempts.ts';
 import { createClaiming } from '../../src/domain/sending/claim.ts';
 import { openActions } from '../support/actions.ts';
 import { onOneEngine } from '../support/engines.ts';

@@ -20,8 +20,7 @@ export const RESTORE: Readonly<Record<string, string>> = {
   'installation.put': 'there is one row for the installation',
   'installation.read': 'there is one row for the installation',
   'installation.skipIds': 'a restore is of all accounts',
-  'sending.countScheduled': 'a restore is of all accounts',
-  'sending.holdWhenDue': 'a restore is of all accounts',
+  'sending.dueLater': 'a restore is of all accounts',
   'sending.mayHaveLeft': 'a restore is of all accounts',
   'sending.sendAllWhenDue': 'a restore is of all accounts',
 };

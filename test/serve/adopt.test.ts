@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { test } from 'node:test';
-import { newAttemptId } from '../../src/carriers/submissions.ts';
 import { refuseServed } from '../../src/commands/restore.ts';
 import { addSession } from '../../src/domain/access/sessions.ts';
 import { auditEntries } from '../../src/domain/accounts/audit.ts';
@@ -9,6 +8,7 @@ import { claimKey } from '../../src/domain/accounts/idempotency.ts';
 import { takeIds } from '../../src/domain/accounts/ids.ts';
 import { writeInstallation } from '../../src/domain/accounts/installation.ts';
 import { decideMany, queuedMessages } from '../../src/domain/queue/queue.ts';
+import { newAttemptId } from '../../src/domain/sending/attempts.ts';
 import { decide } from '../../src/domain/sending/decide.ts';
 import { provePart } from '../../src/domain/sending/end.ts';
 import { HELD, HELD_WITH_RECEIPT } from '../../src/domain/sending/hold.ts';

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { decideMany } from '../../src/domain/queue/queue.ts';
-import { HELD, HELD_WHEN_DUE, sendWhenDue } from '../../src/domain/sending/hold.ts';
+import { attemptsOf } from '../../src/domain/sending/attempts.ts';
+import { HELD, HELD_WHEN_DUE, HELD_WITH_RECEIPT, sendWhenDue } from '../../src/domain/sending/hold.ts';
+import { createReceipts } from '../../src/domain/sending/receipts.ts';
 import { reschedule } from '../../src/domain/sending/schedule.ts';
 import { adopt } from '../../src/serve/adopt.ts';
 import { onOneEngine } from '../support/engines.ts';
@@ -13,14 +15,28 @@ import { adoptionOf, openOf, play } from './adopted.ts';
 const DUE = START + 10 * MINUTE;
 const HOLDING = { holdScheduled: true };
 
-async function schedule(one: Sending, account: bigint, count = 1): Promise<bigint[]> {
+async function schedule(one: Sending, account: bigint, count = 1, text = 'hello'): Promise<bigint[]> {
   const to = Array.from({ length: count }, (_, index) => `+2782555020${index}`);
-  const { accepted } = await one.accept(account, message({ to, sendAt: DUE }));
+  const { accepted } = await one.accept(account, message({ to, text, sendAt: DUE }));
   return accepted.map(({ id }) => id as bigint);
 }
 
 const bringForward = ({ database, now }: Sending, account: bigint, id: bigint, at: number) =>
   reschedule(database, account, [id], { at, now: now(), quietHours: null, timeZone: null, tryForMs: MINUTE });
+
+/** In the lost time: the message is submitted before its time. Returns the id of its submission. */
+async function sendForward(one: Sending, account: bigint, id: bigint): Promise<string> {
+  await bringForward(one, account, id, START + 10_000);
+  one.clock.now = START + 10_000;
+  const claimed = await one.claim();
+  await one.settle(claimed, { kind: 'submitted' });
+  return claimed[0]?.parts[0]?.attemptId as string;
+}
+
+const delivered = ({ database, now }: Sending, attemptId: string) => {
+  const about = { connector: 'smsc', attemptId, gatewayId: null, at: START, detail: null };
+  return createReceipts(database, now).receive({ ...about, status: 'DELIVERED' });
+};
 
 onOneEngine('messages that are due later than a restore', (engine) => {
   test('a scheduled message is held when it is due, so one that was brought forward and sent after the backup is not sent again', async () => {
@@ -62,6 +78,69 @@ onOneEngine('messages that are due later than a restore', (engine) => {
           [ids[1]],
         );
         await two.checkLedger('decided');
+      },
+    });
+  });
+
+  for (const [when, holdScheduled] of [
+    ['before the message is due', true],
+    ['after the message was held', true],
+    ['before the message is due, which is not to be held', false],
+    ['after the message was refused once, which was not to be held', false],
+  ] as const) {
+    test(`a scheduled message that was sent after the backup is settled by its receipt ${when}`, async () => {
+      let [account, id, lost] = [0n, 0n, ''];
+      await play(engine, {
+        async before(one) {
+          account = await one.addAccount();
+          [id] = (await schedule(one, account)) as [bigint];
+        },
+        async lost(one) {
+          lost = await sendForward(one, account, id);
+        },
+        async after(two) {
+          await adopt(two.database, adoptionOf(two, { holdScheduled }));
+          if (when.startsWith('after')) {
+            two.clock.now = DUE;
+            const claimed = await two.claim();
+            assert.equal(claimed.length, holdScheduled ? 0 : 1);
+            await two.settle(claimed, { kind: 'waiting', dueAt: DUE + MINUTE, reason: 'busy' }, 'refused');
+          }
+          await delivered(two, lost);
+          assert.equal((await two.sent.show(account, id)).status, 'DELIVERED');
+          assert.deepEqual(await two.scheduled.soonest(account, 10), []);
+          two.clock.now = DUE + MINUTE;
+          assert.deepEqual(await two.claim(), []);
+          assert.deepEqual(await openOf(two), []);
+          assert.deepEqual(await two.ledger.balances(account), { free: 999n, held: 0n, used: 1n });
+          await two.checkLedger('settled');
+        },
+      });
+    });
+  }
+
+  test('a scheduled message of several parts is held by a receipt of one, and of another restore too', async () => {
+    let [account, id, lost] = [0n, 0n, ''];
+    await play(engine, {
+      async before(one) {
+        account = await one.addAccount();
+        [id] = (await schedule(one, account, 1, 'x'.repeat(400))) as [bigint];
+      },
+      async lost(one) {
+        lost = await sendForward(one, account, id);
+      },
+      async after(two) {
+        await adopt(two.database, adoptionOf(two));
+        two.clock.now += MINUTE;
+        await adopt(two.database, adoptionOf(two));
+        assert.equal((await attemptsOf(two.database, account, id)).length, 1);
+        await delivered(two, lost);
+        two.clock.now = DUE;
+        assert.deepEqual(await two.claim(), []);
+        assert.deepEqual(await openOf(two), [{ id, state: 'needs-decision', reason: HELD_WITH_RECEIPT }]);
+        const settings = { at: two.now(), tryForMs: MINUTE };
+        await decideMany(two.database, { account, isHeld: true, limit: 1, decision: 'submit-again' }, settings);
+        assert.equal((await two.claim()).length, 1);
       },
     });
   });

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
-import { newAttemptId } from '../../src/carriers/submissions.ts';
 import { changeAccount, createAccount, type NewAccount } from '../../src/domain/accounts/accounts.ts';
 import { createLedger } from '../../src/domain/accounts/ledger.ts';
 import { createScheduled } from '../../src/domain/messages/scheduled.ts';
 import { createSent } from '../../src/domain/messages/sent.ts';
 import { createAccepting, type NewMessages } from '../../src/domain/sending/accept.ts';
+import { newAttemptId } from '../../src/domain/sending/attempts.ts';
 import { createCancellation } from '../../src/domain/sending/cancel.ts';
 import { type ClaimedMessage, createClaiming } from '../../src/domain/sending/claim.ts';
 import { createSettling, type OnGatewayIds, type Outcome } from '../../src/domain/sending/settle.ts';

@@ -57,6 +57,25 @@ export const settle = statement<One & { rows: string }>(
      and attempt.attempt = settled.attempt and attempt.part = settled.part`,
   { affects: 'none' },
 );
+/**
+ * Stands for a submission of the time that a restore has lost, of a message that stays scheduled.
+ * It counts as refused, because the message is sent when it is due: only a receipt finds it.
+ */
+export const addLost = statement<
+  One & { id: bigint } & Pick<AttemptValues, 'part' | 'attemptId' | 'submittedAt' | 'sender'>
+>(
+  'attempts.addLost',
+  `insert into attempt (account_id, message_id, attempt, part, attempt_id, connector, state, submitted_at, sender)
+   values (:account, :id, 0, :part, :attemptId, '', 'refused', :submittedAt, :sender)
+   on conflict (account_id, message_id, attempt, part) do update set attempt_id = excluded.attempt_id, submitted_at = excluded.submitted_at`,
+  { affects: 'none' },
+);
+/** Another attempt stands for the lost time, because the messages are held. */
+export const removeLost = statement<One & { ids: string }>(
+  'attempts.removeLost',
+  'delete from attempt where account_id = :account and message_id {among :ids} and attempt.attempt = 0',
+  { affects: 'none' },
+);
 /** The submission that a late answer is about. */
 export const byAttemptId = statement<
   { attemptId: string; connector: string },

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { randomBytes } from '../../base/random.ts';
 import { PARTS_MAX } from '../../sms/parts.ts';
 import type { AccountKey } from '../../store/caller.ts';
 import type { Database, Queries } from '../../store/database.ts';
@@ -9,7 +10,7 @@ import { attemptsOf as attemptStates } from './receipts.sql.ts';
 
 /** Submissions of parts, their results, and the status of the message that follows from them. */
 
-/** What the id of an attempt has of its message: see carriers/submissions.ts. */
+/** What the id of an attempt has of its message. */
 export interface MessageKey {
   readonly account: bigint;
   readonly id: bigint;
@@ -20,6 +21,13 @@ export const tagOf = ({ account, id }: MessageKey): string =>
 /** The beginning of the ids of attempts of this time: 12 hexadecimal digits of milliseconds. */
 export const timeOfAttempts = (at: number): string => Math.max(0, at).toString(16).padStart(12, '0');
 const TAG_BEGIN = timeOfAttempts(0).length;
+/**
+ * 48 bits of time, so that new ids are neighbours in an index, 40 of the message, by which a
+ * receipt still finds it after a restore, and 40 random bits.
+ */
+export const newAttemptId = (now: number, message?: MessageKey): string =>
+  timeOfAttempts(now).slice(-TAG_BEGIN) + (message ? tagOf(message) : randomTag()) + randomTag();
+const randomTag = (): string => randomBytes(TAG_BYTES).toString('hex');
 /** The ids of attempts of another time for the same message are between these. */
 export const sameMessageAt = (attemptId: string, at: number): { readonly low: string; readonly high: string } => {
   const low = timeOfAttempts(at) + attemptId.slice(TAG_BEGIN, TAG_BEGIN + 2 * TAG_BYTES);

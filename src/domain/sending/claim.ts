@@ -249,7 +249,7 @@ async function claimOf(
   const open = await endWithoutTrying(transaction, messages, known);
   const region = effectiveRegion(row, settings.defaultRegion ?? null);
   const going = await endOptedOut(transaction, region, open);
-  const claimed = await holdDue(transaction, going, known, settings.newAttemptId);
+  const claimed = await holdDue(transaction, going, known);
   const newParts = (id: bigint, total: number) =>
     numbersOf(total, known(id).accepted, wholeTexts).map((number) => ({
       number,

@@ -201,15 +201,19 @@ export const mayHaveLeft = statement<
    where (account_id, message_id) > (:account, :message) and (state <> 'waiting' or due_at <= :now)
    order by account_id, message_id {limit :limit}`,
 );
-/** After a restore: the messages that are due later, by their own time or a new one. */
-const dueLater = `${EVERY_ACCOUNT} and state = 'waiting' and is_scheduled = 1 and due_at > :now`;
-export const countScheduled = statement<{ now: number }, { scheduled: bigint }>(
-  'sending.countScheduled',
-  `select count(*) as scheduled from dispatch where ${dueLater}`,
+/** After a restore: a page of the messages that are due later, by their own time or a new one. */
+export const dueLater = statement<
+  { account: bigint; message: bigint; now: number; limit: number },
+  Pick<DispatchRow, 'message_id' | 'parts' | 'sender'> & { account_id: bigint }
+>(
+  'sending.dueLater',
+  `select account_id, message_id, parts, sender from dispatch
+   where (account_id, message_id) > (:account, :message) and state = 'waiting' and is_scheduled = 1 and due_at > :now
+   order by account_id, message_id {limit :limit}`,
 );
-export const holdWhenDue = statement<{ now: number; reason: string }>(
+export const holdWhenDue = statement<Some & { reason: string }>(
   'sending.holdWhenDue',
-  `update dispatch set reason = :reason where ${dueLater}`,
+  'update dispatch set reason = :reason where account_id = :account and message_id {among :ids}',
   { affects: 'none' },
 );
 export const sendAllWhenDue = statement<{ reason: string }>(

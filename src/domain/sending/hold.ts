@@ -3,9 +3,9 @@ import type { Database, Queries, Transaction, TransactionQueries } from '../../s
 import { elementsOf, recordsOf } from '../../store/json.ts';
 import { readInstallation } from '../accounts/installation.ts';
 import * as attemptSql from './attempts.sql.ts';
-import { type KnownParts, knownParts, type MessageKey, provesSubmission, sameMessageAt, WHOLE } from './attempts.ts';
+import { type KnownParts, knownParts, newAttemptId, provesSubmission, sameMessageAt, WHOLE } from './attempts.ts';
 import * as sql from './dispatch.sql.ts';
-import { divided, endTaken, escalate } from './end.ts';
+import { divided, endTaken, escalate, rowInQueue } from './end.ts';
 import { leaveSchedule } from './expire.ts';
 import * as receiptSql from './receipts.sql.ts';
 
@@ -16,7 +16,8 @@ import * as receiptSql from './receipts.sql.ts';
  *
  * One of these may have been brought forward since the backup, and submitted, and the database has
  * its old time. A new time is at least FORWARD_MS ahead, so a backup that lacks less has it before
- * the message leaves. Where more was lost, an operator may have them all held when they are due.
+ * the message leaves. Where more was lost, a receipt of that submission holds the message, and an
+ * operator may have them all held when they are due.
  */
 export const FORWARD_MS = 5_000;
 
@@ -31,21 +32,26 @@ export const isHeldReason = (reason: string | null): boolean => reason === HELD 
 const PAGE = 500;
 const START = { account: -(2n ** 63n), message: -(2n ** 63n) };
 
-export interface HoldSettings {
-  readonly at: number;
-  readonly newAttemptId: (now: number, message: MessageKey) => string;
+/** Holds messages of all accounts within one transaction, and returns how many. */
+export async function holdAll(queries: TransactionQueries, at: number): Promise<number> {
+  let held = 0;
+  for await (const rows of pagesOf((after) => queries.all(sql.mayHaveLeft, { ...after, now: at, limit: PAGE }))) {
+    for (const [account, own] of Map.groupBy(rows, ({ account_id }) => account_id)) {
+      held += await holdOf({ queries, account, at }, own, at);
+    }
+  }
+  return held;
 }
 
-/** Holds messages of all accounts within one transaction, and returns how many. */
-export async function holdAll(queries: TransactionQueries, settings: HoldSettings): Promise<number> {
-  let held = 0;
+/** Pages of messages of all accounts, in the order of their keys. */
+async function* pagesOf<T extends { account_id: bigint; message_id: bigint }>(
+  page: (after: typeof START) => Promise<T[]>,
+): AsyncGenerator<T[]> {
   for (let after = START; ; ) {
-    const rows = await queries.all(sql.mayHaveLeft, { ...after, now: settings.at, limit: PAGE });
-    for (const [account, own] of Map.groupBy(rows, ({ account_id }) => account_id)) {
-      held += await holdOf({ queries, account, at: settings.at }, own, settings);
-    }
+    const rows = await page(after);
     const last = rows.at(-1);
-    if (!last || rows.length < PAGE) return held;
+    if (last) yield rows;
+    if (!last || rows.length < PAGE) return;
     after = { account: last.account_id, message: last.message_id };
   }
 }
@@ -58,7 +64,7 @@ export async function holdAll(queries: TransactionQueries, settings: HoldSetting
 async function holdOf(
   transaction: Transaction<bigint>,
   rows: readonly sql.DispatchRow[],
-  { newAttemptId }: HoldSettings,
+  restoredAt: number,
 ): Promise<number> {
   const { queries, account } = transaction;
   const ids = rows.map(({ message_id }) => message_id);
@@ -71,28 +77,30 @@ async function holdOf(
   const hasAll = (row: sql.DispatchRow) => BigInt(known(row.message_id).accepted.size) >= row.parts;
   const [taken, held] = divided<sql.DispatchRow>([...moved, ...others], hasAll);
   await endTaken(transaction, 'prove', taken);
-  await holdMessages(transaction, held, known, newAttemptId);
+  await holdMessages(transaction, held, known, restoredAt);
   await queries.run(attemptSql.setUnknownOutcome, { account, ids: elementsOf(ids) });
   return held.length;
 }
 
-type NewAttemptId = HoldSettings['newAttemptId'];
-
-/** The number of the attempt that stands for the lost time is that of the claim. */
+/**
+ * The number of the attempt that stands for the lost time is that of the claim. Its id has the time
+ * of the restore, by which receipts find it, whenever the message is held.
+ */
 async function holdMessages(
   transaction: Transaction<bigint>,
   held: readonly sql.DispatchRow[],
   known: (id: bigint) => KnownParts,
-  newAttemptId: NewAttemptId,
+  restoredAt: number,
 ): Promise<void> {
   const { queries, account, at } = transaction;
+  await queries.run(attemptSql.removeLost, { account, ids: elementsOf(held.map(({ message_id }) => message_id)) });
   const attempts = held.flatMap((row) =>
     openParts(row, known(row.message_id)).map((part) => ({
       account,
       id: row.message_id,
       attempt: Number(row.attempts),
       part,
-      attemptId: newAttemptId(at, { account, id: row.message_id }),
+      attemptId: newAttemptId(restoredAt, { account, id: row.message_id }),
       connector: row.connector ?? '',
       submittedAt: at,
       sender: row.sender,
@@ -106,13 +114,26 @@ async function holdMessages(
   );
 }
 
-/** How many messages stay scheduled after a restore. */
-export const countScheduled = async (queries: Queries, at: number): Promise<number> =>
-  Number((await queries.first(sql.countScheduled, { now: at }))?.scheduled ?? 0n);
-
-/** Has the scheduled messages of all accounts held when they are due. */
-export async function holdWhenDue(queries: Queries, at: number): Promise<void> {
-  await queries.run(sql.holdWhenDue, { now: at, reason: HELD_WHEN_DUE });
+/**
+ * Messages of all accounts that stay scheduled after a restore: an attempt stands for a submission
+ * in the lost time, which a receipt may prove. Returns how many messages there are.
+ */
+export async function keepScheduled(queries: TransactionQueries, at: number, isHeldWhenDue: boolean): Promise<number> {
+  let scheduled = 0;
+  for await (const rows of pagesOf((after) => queries.all(sql.dueLater, { ...after, now: at, limit: PAGE }))) {
+    const lost = rows.map(({ account_id: account, message_id: id, parts, sender }) => {
+      const key = { account, id };
+      return { ...key, part: wholeOf(parts), attemptId: newAttemptId(at, key), submittedAt: at, sender };
+    });
+    await queries.runAll(attemptSql.addLost, lost);
+    scheduled += rows.length;
+    if (!isHeldWhenDue) continue;
+    for (const [account, own] of Map.groupBy(rows, ({ account_id }) => account_id)) {
+      const ids = elementsOf(own.map(({ message_id }) => message_id));
+      await queries.run(sql.holdWhenDue, { account, ids, reason: HELD_WHEN_DUE });
+    }
+  }
+  return scheduled;
 }
 
 /** They are sent when they are due. Returns how many would have been held. */
@@ -121,28 +142,34 @@ export const sendWhenDue = (queries: Queries, account: bigint | null): Promise<n
     ? queries.run(sql.sendAllWhenDue, { reason: HELD_WHEN_DUE })
     : queries.run(sql.sendWhenDue, { account, reason: HELD_WHEN_DUE });
 
+const isHeldWhenDue = ({ reason }: sql.DispatchRow): boolean => reason === HELD_WHEN_DUE;
+
 /** Holds those of the claimed messages that are held when they are due. Returns the others. */
 export async function holdDue<T extends sql.DispatchRow>(
   transaction: Transaction<bigint>,
   messages: readonly T[],
   known: (id: bigint) => KnownParts,
-  newAttemptId: NewAttemptId,
 ): Promise<T[]> {
-  const [held, going] = divided(messages, ({ reason }) => reason === HELD_WHEN_DUE);
+  const [held, going] = divided(messages, isHeldWhenDue);
   if (held.length === 0) return going;
   const { queries, account } = transaction;
-  await holdMessages(transaction, held, known, newAttemptId);
+  await holdMessages(transaction, held, known, await lostUntil(transaction));
   const ids = elementsOf(held.map(({ message_id }) => message_id));
   await queries.run(attemptSql.setUnknownOutcome, { account, ids });
   return going;
 }
 
+const lostUntil = async ({ queries, at }: Transaction): Promise<number> =>
+  (await readInstallation(queries))?.restoredAt ?? at;
+
 /** The parts that no carrier is known to have; the whole text if it has none of them. */
 function openParts({ parts }: sql.DispatchRow, { accepted }: KnownParts): number[] {
-  if (accepted.size === 0) return [WHOLE];
+  if (accepted.size === 0) return [wholeOf(parts)];
   const all = Array.from({ length: Number(parts) }, (_, index) => index + 1);
   return all.filter((part) => !accepted.has(part));
 }
+
+const wholeOf = (parts: bigint): number => (parts === 1n ? 1 : WHOLE);
 
 export async function noteHeldReceipt(queries: Queries, account: AccountKey, id: bigint): Promise<void> {
   await queries.run(sql.changeReason, { account, id, from: HELD, to: HELD_WITH_RECEIPT });
@@ -169,10 +196,12 @@ interface UnknownReceipt {
  * Receipts of submissions that were made after the backup. The id of such a submission tells its
  * message. If it has one part, the attempt that stands for the lost time gets this id, so that the
  * receipt is applied to it; of a longer one it is not known whether all parts were submitted, and
- * its reason tells of the receipt. Returns whether an attempt got an id.
+ * its reason tells of the receipt. A message that was to be sent later is held first. Returns
+ * whether an attempt got an id.
  */
 export async function nameLostAttempts(
   database: Database,
+  now: () => number,
   restoredAt: RestoredAt,
   receipts: readonly UnknownReceipt[],
 ): Promise<boolean> {
@@ -188,12 +217,13 @@ export async function nameLostAttempts(
   for (const { place, account_id: account, message_id: id, attempt, part, parts } of found) {
     const { connector, attemptId } = given[Number(place)] as UnknownReceipt;
     await database.transaction(account, async (queries) => {
+      const number = attempt === 0n ? await holdLost({ queries, account, at: now() }, id, at) : attempt;
       if (parts > 1n) return noteHeldReceipt(queries, account, id);
       isNamed = true;
       return queries.run(receiptSql.replaceAttemptId, {
         account,
         id,
-        attempt,
+        attempt: number,
         part,
         connector,
         attemptId: attemptId as string,
@@ -201,4 +231,15 @@ export async function nameLostAttempts(
     });
   }
   return isNamed;
+}
+
+/**
+ * Holds a message that stayed scheduled, if nobody submits it at this moment. Returns the number of
+ * the attempt that stands for the lost time.
+ */
+async function holdLost(transaction: Transaction<bigint>, id: bigint, restoredAt: number): Promise<bigint> {
+  const row = await rowInQueue(transaction.queries, transaction.account, id);
+  if (row?.state !== 'waiting') return 0n;
+  await holdOf(transaction, [row], restoredAt);
+  return row.attempts + 1n;
 }

@@ -132,7 +132,7 @@ export const dropHeld = statement<{ before: number }>(
   'delete from held_receipt where held_at < :before',
   { affects: 'none' },
 );
-/** Attempts that a restore has made, by the beginning of their ids. */
+/** Attempts that a restore has made, by the beginning of their ids; 0 of what stays scheduled. */
 export const heldByRestore = statement<
   { rows: string },
   Pick<AttemptRow, 'account_id' | 'message_id' | 'attempt' | 'part'> & { place: bigint; parts: bigint }
@@ -140,15 +140,15 @@ export const heldByRestore = statement<
   'receipts.heldByRestore',
   `select given.place, attempt.account_id, attempt.message_id, attempt.attempt, attempt.part, dispatch.parts
    from {records :rows place bigint, low text, high text} as given cross join attempt cross join dispatch
-   where attempt.attempt_id >= given.low and attempt.attempt_id < given.high and attempt.state = 'unknown-outcome'
-     and dispatch.account_id = attempt.account_id and dispatch.message_id = attempt.message_id
-     and dispatch.state = 'needs-decision'`,
+   where attempt.attempt_id >= given.low and attempt.attempt_id < given.high
+     and (attempt.state = 'unknown-outcome' or attempt.attempt = 0)
+     and dispatch.account_id = attempt.account_id and dispatch.message_id = attempt.message_id`,
 );
 export const replaceAttemptId = statement<Named & { attemptId: string }>(
   'receipts.replaceAttemptId',
   `update attempt set attempt_id = :attemptId, connector = :connector
    where account_id = :account and message_id = :id and attempt = :attempt and part = :part
-     and state = 'unknown-outcome'`,
+     and (state = 'unknown-outcome' or attempt.attempt = 0)`,
   { affects: 'none' },
 );
 /** Deletes receipts that have more than `newer` newer ones, except those of one millisecond. */

@@ -113,7 +113,7 @@ async function apply(
   { counts, restoredAt }: { readonly counts: ReceiptCounts; readonly restoredAt: RestoredAt },
 ): Promise<Failures> {
   const first = await matchAny(database, batch);
-  const isNamed = await nameLostAttempts(database, restoredAt, first.unmatched);
+  const isNamed = await nameLostAttempts(database, now, restoredAt, first.unmatched);
   const { matched, unmatched } = isNamed ? await matchAny(database, batch) : first;
   const ended = new Map<bigint, readonly EndedPart[]>();
   const failed = await failuresOfEach(database, matched.keys(), async (queries, account) => {

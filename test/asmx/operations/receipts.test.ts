@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { createCarrierEvents } from '../../../src/carriers/carrier-events.ts';
 import type { ReceivedReceipt } from '../../../src/carriers/connector.ts';
-import { newAttemptId } from '../../../src/carriers/submissions.ts';
 import { createAccepting } from '../../../src/domain/sending/accept.ts';
+import { newAttemptId } from '../../../src/domain/sending/attempts.ts';
 import { createClaiming } from '../../../src/domain/sending/claim.ts';
 import { heldReceipts } from '../../../src/domain/sending/receipts.ts';
 import { createSettling } from '../../../src/domain/sending/settle.ts';

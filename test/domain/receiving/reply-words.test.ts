@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { newAttemptId } from '../../../src/carriers/submissions.ts';
 import { createLedger } from '../../../src/domain/accounts/ledger.ts';
 import { createIncoming } from '../../../src/domain/receiving/incoming.ts';
 import { isStopWord, replyWordOf } from '../../../src/domain/receiving/stop-words.ts';
 import { WORD_LISTS } from '../../../src/domain/receiving/word-lists.ts';
+import { newAttemptId } from '../../../src/domain/sending/attempts.ts';
 import { createClaiming } from '../../../src/domain/sending/claim.ts';
 import { type ActionBench, openActions } from '../../support/actions.ts';
 import { onEveryEngine } from '../../support/engines.ts';

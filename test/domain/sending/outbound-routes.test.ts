@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { newAttemptId } from '../../../src/carriers/submissions.ts';
 import { createOutboundRoutes, type NewOutboundRoute } from '../../../src/domain/outbound/routes.ts';
 import { createAccepting } from '../../../src/domain/sending/accept.ts';
+import { newAttemptId } from '../../../src/domain/sending/attempts.ts';
 import { createClaiming } from '../../../src/domain/sending/claim.ts';
 import { createConnectors } from '../../../src/domain/sending/connectors.ts';
 import { createSettling, type Outcome } from '../../../src/domain/sending/settle.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { newAttemptId } from '../../../src/carriers/submissions.ts';
+import { newAttemptId } from '../../../src/domain/sending/attempts.ts';
 import { createClaiming } from '../../../src/domain/sending/claim.ts';
 import { createConnectors } from '../../../src/domain/sending/connectors.ts';
 import type { Database } from '../../../src/store/database.ts';

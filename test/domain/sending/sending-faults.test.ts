@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { newAttemptId } from '../../../src/carriers/submissions.ts';
 import { setDisabledAt } from '../../../src/domain/accounts/accounts.sql.ts';
 import { createRetention } from '../../../src/domain/privacy/retention.ts';
 import { createIncoming } from '../../../src/domain/receiving/incoming.ts';
+import { newAttemptId } from '../../../src/domain/sending/attempts.ts';
 import { createClaiming } from '../../../src/domain/sending/claim.ts';
 import { createMaintenance, MAINTENANCE_EVERY_MS } from '../../../src/domain/sending/maintenance.ts';
 import { createReceipts } from '../../../src/domain/sending/receipts.ts';
