@@ -121,8 +121,8 @@ export const plantedFaults: readonly PlantedFault[] = [
   fault(
     'opt-outs are not looked at by claims',
     `${SENDING}/claim.ts`,
-    'const going = await endOptedOut(transaction, region, open);',
-    'const going = open;',
+    'const claimed = await endOptedOut(transaction, region, open);',
+    'const claimed = open;',
   ),
   fault(
     'opt-outs are not looked at before a part leaves',

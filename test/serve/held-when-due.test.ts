@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { addEntry } from '../../src/domain/contacts/blacklist.ts';
 import { decideMany } from '../../src/domain/queue/queue.ts';
 import { attemptsOf } from '../../src/domain/sending/attempts.ts';
 import { HELD, HELD_WHEN_DUE, HELD_WITH_RECEIPT, sendWhenDue } from '../../src/domain/sending/hold.ts';
+import { createMaintenance } from '../../src/domain/sending/maintenance.ts';
 import { createReceipts } from '../../src/domain/sending/receipts.ts';
 import { reschedule } from '../../src/domain/sending/schedule.ts';
 import { adopt } from '../../src/serve/adopt.ts';
@@ -36,6 +38,11 @@ async function sendForward(one: Sending, account: bigint, id: bigint): Promise<s
 const delivered = ({ database, now }: Sending, attemptId: string) => {
   const about = { connector: 'smsc', attemptId, gatewayId: null, at: START, detail: null };
   return createReceipts(database, now).receive({ ...about, status: 'DELIVERED' });
+};
+
+const maintain = ({ database, now }: Sending) => {
+  const incoming = { storeIncomplete: async () => 0, forgetOld: async () => 0 };
+  return createMaintenance(database, incoming, { now, receiptWaitMs: 72 * 60 * MINUTE }).run();
 };
 
 onOneEngine('messages that are due later than a restore', (engine) => {
@@ -179,6 +186,50 @@ onOneEngine('messages that are due later than a restore', (engine) => {
         assert.equal(await sendWhenDue(two.database, null), 2);
         two.clock.now = DUE;
         assert.equal([...(await two.claim()), ...(await two.claim())].length, 2);
+      },
+    });
+  });
+
+  for (const [how, hold] of [
+    ['claim', (two: Sending) => two.claim()],
+    ['maintenance', maintain],
+  ] as const) {
+    test(`a scheduled message whose time is over is held by the ${how} all the same, and does not expire`, async () => {
+      await play(engine, {
+        async before(one) {
+          await schedule(one, await one.addAccount());
+        },
+        async after(two) {
+          await adopt(two.database, adoptionOf(two, HOLDING));
+          two.clock.now = DUE + 10 * 24 * 60 * MINUTE;
+          await hold(two);
+          const open = await openOf(two);
+          assert.deepEqual(
+            open.map(({ state, reason }) => [state, reason]),
+            [['needs-decision', HELD]],
+          );
+          await two.checkLedger();
+        },
+      });
+    });
+  }
+
+  test('a scheduled message to a number that has opted out since is held when it is due, too', async () => {
+    let account = 0n;
+    await play(engine, {
+      async before(one) {
+        account = await one.addAccount();
+        await schedule(one, account);
+      },
+      async after(two) {
+        await adopt(two.database, adoptionOf(two, HOLDING));
+        const entry = { number: '+27825550200', sample: null, origin: 'user' } as const;
+        await two.database.transaction(account, (queries) =>
+          addEntry({ queries, account, at: two.now() }, entry, null),
+        );
+        two.clock.now = DUE;
+        assert.deepEqual(await two.claim(), []);
+        assert.equal((await openOf(two))[0]?.reason, HELD);
       },
     });
   });

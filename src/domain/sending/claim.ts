@@ -9,8 +9,8 @@ import * as attemptSql from './attempts.sql.ts';
 import { knownParts, type MessageKey, WHOLE } from './attempts.ts';
 import { forClaim } from './connectors.sql.ts';
 import * as sql from './dispatch.sql.ts';
-import { divided, escalate, NEVER, reconsider, requeue } from './end.ts';
-import { type DueMessage, endWithoutTrying, leaveSchedule } from './expire.ts';
+import { type DueMessage, divided, escalate, leaveSchedule, NEVER, reconsider, requeue } from './end.ts';
+import { endWithoutTrying } from './expire.ts';
 import { holdDue } from './hold.ts';
 import { endOptedOut, optedOutAmong } from './opt-out.ts';
 import { afterQuietHours } from './quiet-hours.ts';
@@ -246,10 +246,11 @@ async function claimOf(
   const known = await knownParts(queries, account, tried);
   const messages = rows.length > 0 ? await leaveSchedule(transaction, rows, known) : [];
   await queries.run(sql.setNextDue, { account, way, servedAt: at, never: NEVER });
-  const open = await endWithoutTrying(transaction, messages, known);
+  // First, because what may have been sent neither expires nor is refused.
+  const going = await holdDue(transaction, messages, known);
+  const open = await endWithoutTrying(transaction, going, known);
   const region = effectiveRegion(row, settings.defaultRegion ?? null);
-  const going = await endOptedOut(transaction, region, open);
-  const claimed = await holdDue(transaction, going, known);
+  const claimed = await endOptedOut(transaction, region, open);
   const newParts = (id: bigint, total: number) =>
     numbersOf(total, known(id).accepted, wholeTexts).map((number) => ({
       number,

@@ -4,9 +4,10 @@ import { accountRecordsOf, elementsOf } from '../../store/json.ts';
 import { emitStatuses } from '../accounts/events.ts';
 import { move, releaseHeld } from '../accounts/ledger.ts';
 import { addUsed } from '../messages/batches.ts';
-import { setStatusOf } from '../messages/sent.ts';
+import { takeScheduled } from '../messages/scheduled.ts';
+import { addQueued, sentTexts, setStatusOf } from '../messages/sent.ts';
 import * as attemptSql from './attempts.sql.ts';
-import { knownParts, statusesByReceipts } from './attempts.ts';
+import { type KnownParts, knownParts, statusesByReceipts } from './attempts.ts';
 import * as sql from './dispatch.sql.ts';
 import { type End, type Requeue, requireTransition, storedAfter } from './states.ts';
 
@@ -118,6 +119,42 @@ async function settleCredits(
     .filter(({ held, captured }) => held > captured)
     .map(({ id, held, captured }) => ({ message_id: id, held_parts: held - captured }));
   if (rest.length > 0) await releaseHeld(transaction, rest, reason);
+}
+
+export interface DueMessage extends sql.DispatchRow {
+  readonly recipient: string;
+  readonly text: string;
+}
+
+/**
+ * Moves messages from the schedule to the sent messages, and reads the recipient and text of all. A
+ * missing message was deleted by the client, so it is not submitted. A scheduled message with the
+ * id of a sent one was imported: another server has sent it.
+ */
+export async function leaveSchedule(
+  transaction: Transaction<bigint>,
+  rows: readonly sql.DispatchRow[],
+  known: (id: bigint) => KnownParts,
+): Promise<DueMessage[]> {
+  const { queries, account } = transaction;
+  const ids = rows.map(({ message_id }) => message_id);
+  const taken = await takeScheduled(queries, account, ids);
+  const present = await sentTexts(queries, account, ids);
+  const isPresent = new Set(present.map(({ id }) => id));
+  const moved = taken.filter(({ id }) => !isPresent.has(id));
+  await addQueued(transaction, moved);
+  const sentElsewhere = new Set(taken.map(({ id }) => id).filter((id) => isPresent.has(id)));
+  const texts = new Map([...present, ...moved].map((each) => [each.id, each]));
+  const going: DueMessage[] = [];
+  const gone: EndedMessage[] = [];
+  for (const row of rows) {
+    const id = row.message_id;
+    const { recipient = null, text = null } = texts.get(id) ?? {};
+    if (recipient !== null && text !== null && !sentElsewhere.has(id)) going.push({ ...row, recipient, text });
+    else gone.push({ row, captured: creditsFor(row, known(id).accepted.size), detail: null });
+  }
+  await end(transaction, 'forget', null, gone);
+  return going;
 }
 
 export interface RefusedMessage {

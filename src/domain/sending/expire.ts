@@ -1,10 +1,9 @@
 import type { Database, Transaction } from '../../store/database.ts';
 import { elementsOf } from '../../store/json.ts';
-import { takeScheduled } from '../messages/scheduled.ts';
-import { addQueued, sentTexts } from '../messages/sent.ts';
 import { type KnownParts, knownParts } from './attempts.ts';
 import * as sql from './dispatch.sql.ts';
-import { creditsFor, divided, type EndedMessage, end, endRefused, endTaken } from './end.ts';
+import { type DueMessage, divided, endRefused, endTaken, leaveSchedule } from './end.ts';
+import { holdUnclaimed } from './hold.ts';
 
 /**
  * A claim ends messages that have expired. But messages are not claimed while the connector is
@@ -36,7 +35,8 @@ export function createExpiry(
       async (queries) => {
         const at = now();
         const rows = await queries.all(sql.expired, { account, now: at, ids: elementsOf(ids) });
-        await endExpired({ queries, account, at }, rows);
+        const transaction = { queries, account, at };
+        await endExpired(transaction, await holdUnclaimed(transaction, rows));
       },
       LOCK_WAIT_MS,
     );
@@ -63,11 +63,6 @@ export function createExpiry(
   };
 }
 
-export interface DueMessage extends sql.DispatchRow {
-  readonly recipient: string;
-  readonly text: string;
-}
-
 /** Ends the messages that have expired, inside a transaction of the account. */
 async function endExpired(transaction: Transaction<bigint>, rows: readonly sql.DispatchRow[]): Promise<void> {
   if (rows.length === 0) return;
@@ -91,36 +86,5 @@ export async function endWithoutTrying(
     'expire',
     expired.map((row) => ({ row, reason: row.reason })),
   );
-  return going;
-}
-
-/**
- * Moves messages from the schedule to the sent messages, and reads the recipient and text of all. A
- * missing message was deleted by the client, so it is not submitted. A scheduled message with the
- * id of a sent one was imported: another server has sent it.
- */
-export async function leaveSchedule(
-  transaction: Transaction<bigint>,
-  rows: readonly sql.DispatchRow[],
-  known: (id: bigint) => KnownParts,
-): Promise<DueMessage[]> {
-  const { queries, account } = transaction;
-  const ids = rows.map(({ message_id }) => message_id);
-  const taken = await takeScheduled(queries, account, ids);
-  const present = await sentTexts(queries, account, ids);
-  const isPresent = new Set(present.map(({ id }) => id));
-  const moved = taken.filter(({ id }) => !isPresent.has(id));
-  await addQueued(transaction, moved);
-  const sentElsewhere = new Set(taken.map(({ id }) => id).filter((id) => isPresent.has(id)));
-  const texts = new Map([...present, ...moved].map((each) => [each.id, each]));
-  const going: DueMessage[] = [];
-  const gone: EndedMessage[] = [];
-  for (const row of rows) {
-    const id = row.message_id;
-    const { recipient = null, text = null } = texts.get(id) ?? {};
-    if (recipient !== null && text !== null && !sentElsewhere.has(id)) going.push({ ...row, recipient, text });
-    else gone.push({ row, captured: creditsFor(row, known(id).accepted.size), detail: null });
-  }
-  await end(transaction, 'forget', null, gone);
   return going;
 }

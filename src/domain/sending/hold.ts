@@ -5,8 +5,7 @@ import { readInstallation } from '../accounts/installation.ts';
 import * as attemptSql from './attempts.sql.ts';
 import { type KnownParts, knownParts, newAttemptId, provesSubmission, sameMessageAt, WHOLE } from './attempts.ts';
 import * as sql from './dispatch.sql.ts';
-import { divided, endTaken, escalate, rowInQueue } from './end.ts';
-import { leaveSchedule } from './expire.ts';
+import { divided, endTaken, escalate, leaveSchedule, rowInQueue } from './end.ts';
 import * as receiptSql from './receipts.sql.ts';
 
 /**
@@ -157,6 +156,16 @@ export async function holdDue<T extends sql.DispatchRow>(
   const ids = elementsOf(held.map(({ message_id }) => message_id));
   await queries.run(attemptSql.setUnknownOutcome, { account, ids });
   return going;
+}
+
+/** Holds those that nobody has claimed, and that would expire. Returns the others. */
+export async function holdUnclaimed(
+  transaction: Transaction<bigint>,
+  rows: readonly sql.DispatchRow[],
+): Promise<sql.DispatchRow[]> {
+  const [held, others] = divided(rows, isHeldWhenDue);
+  if (held.length > 0) await holdOf(transaction, held, await lostUntil(transaction));
+  return others;
 }
 
 const lostUntil = async ({ queries, at }: Transaction): Promise<number> =>
