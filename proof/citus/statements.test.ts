@@ -64,11 +64,11 @@ const ALL_SHARDS: Readonly<Record<string, string>> = {
   'sending.dueAccounts': CLAIM,
   'sending.dueLater': RESTORE,
   'sending.dueOfWay': 'a way out that is down',
+  'sending.firstHeldThen': RESTORE,
   'sending.levels': CLAIM,
   'sending.mayHaveLeft': RESTORE,
   'sending.nextDue': CLAIM,
   'sending.openAfter': MAINTENANCE,
-  'sending.sendAllWhenDue': RESTORE,
 };
 /** It is below the span of the call that has emptied an inbox, which does not wait for it. */
 const NOT_AWAITED = ['purge.next'];

@@ -21,8 +21,8 @@ export const RESTORE: Readonly<Record<string, string>> = {
   'installation.read': 'there is one row for the installation',
   'installation.skipIds': 'a restore is of all accounts',
   'sending.dueLater': 'a restore is of all accounts',
+  'sending.firstHeldThen': 'a restore is of all accounts',
   'sending.mayHaveLeft': 'a restore is of all accounts',
-  'sending.sendAllWhenDue': 'a restore is of all accounts',
 };
 /** Counts and stages of a migration; a user_id names the account of a call. */
 export const MIGRATION = Object.fromEntries(

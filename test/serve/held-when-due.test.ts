@@ -163,7 +163,8 @@ onOneEngine('messages that are due later than a restore', (engine) => {
       },
       async after(two) {
         await adopt(two.database, adoptionOf(two, HOLDING));
-        assert.equal(await sendWhenDue(two.database, account), 1);
+        const decided = await sendWhenDue(two.database, { account, limit: 10 });
+        assert.deepEqual(decided, { decided: 1, isMoreLeft: false });
         two.clock.now = DUE;
         const claimed = [...(await two.claim()), ...(await two.claim())];
         assert.deepEqual(
@@ -178,14 +179,16 @@ onOneEngine('messages that are due later than a restore', (engine) => {
     });
     await play(engine, {
       async before(one) {
-        await schedule(one, await one.addAccount());
+        await schedule(one, await one.addAccount(), 2);
         await schedule(one, await one.addAccount());
       },
       async after(two) {
         await adopt(two.database, adoptionOf(two, HOLDING));
-        assert.equal(await sendWhenDue(two.database, null), 2);
+        const some = { account: null, limit: 2 };
+        assert.deepEqual(await sendWhenDue(two.database, some), { decided: 2, isMoreLeft: true });
+        assert.deepEqual(await sendWhenDue(two.database, some), { decided: 1, isMoreLeft: false });
         two.clock.now = DUE;
-        assert.equal([...(await two.claim()), ...(await two.claim())].length, 2);
+        assert.equal([...(await two.claim()), ...(await two.claim())].length, 3);
       },
     });
   });

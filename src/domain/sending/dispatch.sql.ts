@@ -1,6 +1,6 @@
 import type { AccountKey } from '../../store/caller.ts';
 import { defineColumns, type RowOf } from '../../store/columns.ts';
-import { EVERY_ACCOUNT, statement } from '../../store/statement.ts';
+import { statement } from '../../store/statement.ts';
 
 /** Messages on their way out: see schema/sending.ts. Every writer holds the account's lock. */
 export type DispatchState = 'held' | 'waiting' | 'submitting' | 'unknown-outcome' | 'needs-decision';
@@ -182,9 +182,10 @@ export const expired = statement<One & { now: number; ids: string }, DispatchRow
   `select ${columns} from dispatch
    where account_id = :account and message_id {among :ids} and coalesce(state, '') in ('waiting', 'held') and expires_at <= :now`,
 );
+type After = { account: bigint; message: bigint; limit: number };
 /** A page of the open messages of all accounts. */
 export const openAfter = statement<
-  { account: bigint; message: bigint; limit: number },
+  After,
   { account_id: bigint; message_id: bigint; state: string; expires_at: bigint }
 >(
   'sending.openAfter',
@@ -192,10 +193,7 @@ export const openAfter = statement<
    where (account_id, message_id) > (:account, :message) order by account_id, message_id {limit :limit}`,
 );
 /** After a restore: a page of the messages that may have been submitted since the backup. */
-export const mayHaveLeft = statement<
-  { account: bigint; message: bigint; now: number; limit: number },
-  DispatchRow & { account_id: bigint }
->(
+export const mayHaveLeft = statement<After & { now: number }, DispatchRow & { account_id: bigint }>(
   'sending.mayHaveLeft',
   `select account_id, ${columns} from dispatch
    where (account_id, message_id) > (:account, :message) and (state <> 'waiting' or due_at <= :now)
@@ -203,12 +201,12 @@ export const mayHaveLeft = statement<
 );
 /** After a restore: a page of the messages that are due later, by their own time or a new one. */
 export const dueLater = statement<
-  { account: bigint; message: bigint; now: number; limit: number },
+  After & { now: number },
   Pick<DispatchRow, 'message_id' | 'parts' | 'sender'> & { account_id: bigint }
 >(
   'sending.dueLater',
   `select account_id, message_id, parts, sender from dispatch
-   where (account_id, message_id) > (:account, :message) and state = 'waiting' and is_scheduled = 1 and due_at > :now
+   where (account_id, message_id) > (:account, :message) and coalesce(state, '') = 'waiting' and is_scheduled = 1 and due_at > :now
    order by account_id, message_id {limit :limit}`,
 );
 export const holdWhenDue = statement<Some & { reason: string }>(
@@ -216,14 +214,19 @@ export const holdWhenDue = statement<Some & { reason: string }>(
   'update dispatch set reason = :reason where account_id = :account and message_id {among :ids}',
   { affects: 'none' },
 );
-export const sendAllWhenDue = statement<{ reason: string }>(
-  'sending.sendAllWhenDue',
-  `update dispatch set reason = null where ${EVERY_ACCOUNT} and is_scheduled = 1 and reason = :reason`,
-  { affects: 'none' },
+const heldThen = "is_scheduled = 1 and state = 'waiting' and reason = :reason";
+/** The first of those that are held when they are due, of the accounts from `from` to `to`. */
+export const firstHeldThen = statement<
+  { from: bigint; to: bigint; reason: string; limit: number },
+  { account_id: bigint; message_id: bigint }
+>(
+  'sending.firstHeldThen',
+  `select account_id, message_id from dispatch where account_id >= :from and account_id <= :to and ${heldThen}
+   order by account_id, message_id {limit :limit}`,
 );
-export const sendWhenDue = statement<One & { reason: string }>(
+export const sendWhenDue = statement<Some & { reason: string }>(
   'sending.sendWhenDue',
-  'update dispatch set reason = null where account_id = :account and is_scheduled = 1 and reason = :reason',
+  `update dispatch set reason = null where account_id = :account and message_id {among :ids} and ${heldThen}`,
   { affects: 'none' },
 );
 /** After a restore: no earlier claim is valid, and one attempt may have been made since. */

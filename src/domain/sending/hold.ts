@@ -29,12 +29,15 @@ export const HELD_WHEN_DUE = `is held when it is due: ${HELD}`;
 export const isHeldReason = (reason: string | null): boolean => reason === HELD || reason === HELD_WITH_RECEIPT;
 
 const PAGE = 500;
+/** Of messages that stay scheduled, of which little is read and written. */
+const LATER_PAGE = 5_000;
 const START = { account: -(2n ** 63n), message: -(2n ** 63n) };
+const LAST_ACCOUNT = 2n ** 63n - 1n;
 
 /** Holds messages of all accounts within one transaction, and returns how many. */
 export async function holdAll(queries: TransactionQueries, at: number): Promise<number> {
   let held = 0;
-  for await (const rows of pagesOf((after) => queries.all(sql.mayHaveLeft, { ...after, now: at, limit: PAGE }))) {
+  for await (const rows of pagesOf(PAGE, (after) => queries.all(sql.mayHaveLeft, { ...after, now: at, limit: PAGE }))) {
     for (const [account, own] of Map.groupBy(rows, ({ account_id }) => account_id)) {
       held += await holdOf({ queries, account, at }, own, at);
     }
@@ -44,13 +47,14 @@ export async function holdAll(queries: TransactionQueries, at: number): Promise<
 
 /** Pages of messages of all accounts, in the order of their keys. */
 async function* pagesOf<T extends { account_id: bigint; message_id: bigint }>(
+  size: number,
   page: (after: typeof START) => Promise<T[]>,
 ): AsyncGenerator<T[]> {
   for (let after = START; ; ) {
     const rows = await page(after);
     const last = rows.at(-1);
     if (last) yield rows;
-    if (!last || rows.length < PAGE) return;
+    if (!last || rows.length < size) return;
     after = { account: last.account_id, message: last.message_id };
   }
 }
@@ -119,7 +123,8 @@ async function holdMessages(
  */
 export async function keepScheduled(queries: TransactionQueries, at: number, isHeldWhenDue: boolean): Promise<number> {
   let scheduled = 0;
-  for await (const rows of pagesOf((after) => queries.all(sql.dueLater, { ...after, now: at, limit: PAGE }))) {
+  const page = (after: typeof START) => queries.all(sql.dueLater, { ...after, now: at, limit: LATER_PAGE });
+  for await (const rows of pagesOf(LATER_PAGE, page)) {
     const lost = rows.map(({ account_id: account, message_id: id, parts, sender }) => {
       const key = { account, id };
       return { ...key, part: wholeOf(parts), attemptId: newAttemptId(at, key), submittedAt: at, sender };
@@ -135,11 +140,23 @@ export async function keepScheduled(queries: TransactionQueries, at: number, isH
   return scheduled;
 }
 
-/** They are sent when they are due. Returns how many would have been held. */
-export const sendWhenDue = (queries: Queries, account: bigint | null): Promise<number> =>
-  account === null
-    ? queries.run(sql.sendAllWhenDue, { reason: HELD_WHEN_DUE })
-    : queries.run(sql.sendWhenDue, { account, reason: HELD_WHEN_DUE });
+/**
+ * At most `limit` of them are sent when they are due, of one account or of all. Returns how many
+ * would have been held, and whether more would be.
+ */
+export async function sendWhenDue(
+  queries: Queries,
+  { account, limit }: { readonly account: bigint | null; readonly limit: number },
+): Promise<{ decided: number; isMoreLeft: boolean }> {
+  const accounts = { from: account ?? START.account, to: account ?? LAST_ACCOUNT };
+  const rows = await queries.all(sql.firstHeldThen, { ...accounts, reason: HELD_WHEN_DUE, limit: limit + 1 });
+  let decided = 0;
+  for (const [of, own] of Map.groupBy(rows.slice(0, limit), ({ account_id }) => account_id)) {
+    const ids = elementsOf(own.map(({ message_id }) => message_id));
+    decided += await queries.run(sql.sendWhenDue, { account: of, ids, reason: HELD_WHEN_DUE });
+  }
+  return { decided, isMoreLeft: rows.length > limit };
+}
 
 const isHeldWhenDue = ({ reason }: sql.DispatchRow): boolean => reason === HELD_WHEN_DUE;
 
