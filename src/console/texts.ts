@@ -145,6 +145,13 @@ export const listTexts = {
   optional: '(optional)',
 } as const;
 
+/** A message that is DELETED because a receipt says so. */
+export const deletedByCarrier = {
+  words: 'Deleted by the carrier',
+  hint: 'The carrier has deleted it. Send it again if it still matters.',
+  look: ['bad', 'cross'],
+} as const;
+
 /**
  * Delivery statuses in plain words, what to do about them, and their colour and icon. The type
  * requires every one.

@@ -95,12 +95,12 @@ async function lastSent(request: PageRequest): Promise<Row[]> {
     request,
     messages.map(({ recipient }) => recipient),
   );
-  return messages.map(({ id, recipient, text, status, sentAt }) => ({
+  return messages.map(({ id, recipient, text, status, isDeletedByCarrier, sentAt }) => ({
     key: id.toString(),
     cells: [
       person(recipient, names(recipient), `${request.base}/messages/${id}`),
       clamped(text, 160),
-      statusCell(status),
+      statusCell(status, isDeletedByCarrier),
       time(sentAt, request.zone),
     ],
   }));

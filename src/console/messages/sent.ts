@@ -93,9 +93,9 @@ type IsWanted = ((message: SentMessage) => boolean) | undefined;
 function inState({ state }: MessageFilter): IsWanted {
   if (state === '') return undefined;
   if (state === 'unseen') return ({ marked }) => !marked;
-  if (state === 'failed') return ({ status }) => isFailed(status);
+  if (state === 'failed') return ({ status, isDeletedByCarrier }) => isFailed(status) || isDeletedByCarrier === true;
   if (state === 'moving') return ({ status }) => !isResting(status);
-  return ({ status }) => status === state;
+  return ({ status, isDeletedByCarrier }) => status === state && !isDeletedByCarrier;
 }
 
 /**
@@ -186,7 +186,7 @@ async function rowsOf(request: PageRequest, messages: readonly SentMessage[]): P
     request,
     messages.map(({ recipient }) => recipient),
   );
-  return messages.map(({ id, recipient, text, status, reference, sentAt, marked }) => {
+  return messages.map(({ id, recipient, text, status, isDeletedByCarrier, reference, sentAt, marked }) => {
     const name = names(recipient);
     return {
       key: id.toString(),
@@ -194,7 +194,7 @@ async function rowsOf(request: PageRequest, messages: readonly SentMessage[]): P
       cells: [
         person(recipient, name, `${base}/messages/${id}`),
         textCell(text, reference),
-        statusCell(status),
+        statusCell(status, isDeletedByCarrier),
         num(partsOf(text ?? '')),
         time(sentAt, zone),
       ],

@@ -1,7 +1,7 @@
 import { isFinal, isUndelivered } from '../../domain/messages/statuses.ts';
 import type { IconName } from '../icons.ts';
 import { chip } from '../parts.ts';
-import { statuses } from '../texts.ts';
+import { deletedByCarrier, statuses } from '../texts.ts';
 import type { Cell, Tone } from '../words.ts';
 
 /** Delivery statuses in words, and what they mean for lists. */
@@ -23,9 +23,9 @@ const wordsOf = (status: string): StatusWords =>
 const NONE: Cell = { html: '<span class="quiet">–</span>', kind: 'chip' };
 
 /** A delivery status: its icon, its words and its colour. Its code is in the title. */
-export function statusCell(status: string | null): Cell {
+export function statusCell(status: string | null, isDeletedByCarrier = false): Cell {
   if (status === null) return NONE;
-  const { words, hint, look } = wordsOf(status);
+  const { words, hint, look } = isDeletedByCarrier ? deletedByCarrier : wordsOf(status);
   return chip(look[0], look[1], words, `${status}. ${hint}`);
 }
 

@@ -108,12 +108,14 @@ export interface MemberRow {
   sent_at: bigint;
   updated_at: bigint;
   is_marked: bigint;
+  deleted_by_carrier: bigint;
   resent_as: bigint | null;
 }
 /** A page of the sent messages of a batch that have one status, from the message `from` on. */
 export const members = statement<Batch & { status: string; from: bigint; limit: number }, MemberRow>(
   'batches.members',
-  `select message_id, reference, recipient, text, status, sent_at, updated_at, is_marked, resent_as from sent
+  `select message_id, reference, recipient, text, status, sent_at, updated_at, is_marked, deleted_by_carrier, resent_as
+   from sent
    where account_id = :account and batch_id = :batch and status = :status and message_id >= :from
    order by message_id {limit :limit}`,
 );
@@ -135,7 +137,8 @@ export const scheduledMembers = statement<
 /** Sent messages that were not accepted together with others, newest first. */
 export const newestSingle = statement<Page, MemberRow>(
   'batches.newestSingle',
-  `select message_id, reference, recipient, text, status, sent_at, updated_at, is_marked, resent_as from sent
+  `select message_id, reference, recipient, text, status, sent_at, updated_at, is_marked, deleted_by_carrier, resent_as
+   from sent
    where account_id = :account and batch_id is null and (sent_at, message_id) <= (:at, :id)
    order by sent_at desc, message_id desc {limit :limit}`,
 );

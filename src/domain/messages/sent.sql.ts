@@ -12,6 +12,7 @@ const fields = {
   sentAt: 'number',
   updatedAt: 'number',
   isMarked: 'long',
+  deletedByCarrier: 'long',
 } as const;
 export type SentRow = RowOf<typeof fields>;
 type One = { account: AccountKey };
@@ -38,8 +39,9 @@ export const newestSent = statement<TimePage, SentRow>(
   'outbox.newestSent',
   `${sent} and (sent_at, message_id) <= (:at, :id) order by sent_at desc, message_id desc {limit :limit}`,
 );
-/** Messages that may have reached nobody: the statuses of UNDELIVERED_STATUSES. */
-const undelivered = "status in ('EXPIRED', 'UNDELIVERABLE', 'REJECTED', 'UNKNOWN')";
+/** Messages that may have reached nobody: UNDELIVERED_STATUSES, and what a carrier deleted. */
+const undelivered =
+  "(status in ('EXPIRED', 'UNDELIVERABLE', 'REJECTED', 'UNKNOWN') or (status = 'DELETED' and deleted_by_carrier = 1))";
 export const undeliveredSent = statement<TimePage, SentRow>(
   'outbox.undeliveredSent',
   `${sent} and ${undelivered}
@@ -122,10 +124,11 @@ export const setStatus = statement<Message & { status: string; updatedAt: number
   `update sent set status = :status, updated_at = :updatedAt, is_marked = 0
    where account_id = :account and message_id = :id`,
 );
-/** Sets the statuses of many messages with one statement. */
+/** Sets the statuses of many messages by receipts, with one statement. */
 export const setStatuses = statement<One & { rows: string }>(
   'outbox.setStatuses',
-  `update sent set status = changed.status, updated_at = changed.updated_at, is_marked = 0
+  `update sent set status = changed.status, updated_at = changed.updated_at, is_marked = 0,
+     deleted_by_carrier = case when changed.status = 'DELETED' then 1 else 0 end
    from {records :rows account_id bigint, message_id bigint, status text, updated_at bigint} as changed
    where {joined sent.account_id :account} and sent.account_id = changed.account_id and sent.message_id = changed.message_id`,
 );

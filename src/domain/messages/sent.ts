@@ -17,6 +17,8 @@ export interface SentMessage {
   readonly recipient: string | null;
   readonly text: string | null;
   readonly status: string;
+  /** Whether DELETED comes from a receipt, and not from a cancellation. */
+  readonly isDeletedByCarrier?: true;
   readonly sentAt: number;
   readonly updatedAt: number;
   /** Whether the latest status has been marked since it changed. */
@@ -204,7 +206,12 @@ export async function putSent(
 
 const rowOf =
   (account: bigint) =>
-  ({ marked, ...message }: SentMessage) => ({ account, ...message, isMarked: marked ? 1 : 0, batch: null });
+  ({ marked, isDeletedByCarrier: _, ...message }: SentMessage) => ({
+    account,
+    ...message,
+    isMarked: marked ? 1 : 0,
+    batch: null,
+  });
 
 // Rows of one page of all messages.
 const PAGE = 1_000;
@@ -290,7 +297,8 @@ export async function setStatuses(
   );
   if (lines.length > 0) await queries.run(sql.appendHistory, { account, rows: recordsOf(lines) });
   const changed = statuses.map(({ id: messageId, status }) => ({ messageId, status }));
-  await countMessages(transaction, { statuses: statuses.map(({ status }) => status) });
+  const ended = statuses.map(({ status }) => (status === 'DELETED' ? 'UNDELIVERABLE' : status)); // by the carrier
+  await countMessages(transaction, { statuses: ended });
   await emitStatuses(transaction, 'message.status', changed);
 }
 
@@ -310,6 +318,7 @@ export const toSent = (row: sql.SentRow): SentMessage => ({
   recipient: row.recipient,
   text: row.text,
   status: row.status,
+  ...(row.status === 'DELETED' && row.deleted_by_carrier === 1n ? { isDeletedByCarrier: true } : {}),
   sentAt: Number(row.sent_at),
   updatedAt: Number(row.updated_at),
   marked: row.is_marked === 1n,

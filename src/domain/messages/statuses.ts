@@ -15,7 +15,7 @@ export const DELIVERY_STATUSES = ['QUEUED', 'SUBMITTED', ...RECEIPT_STATUSES] as
 
 /**
  * The message may have reached nobody. UNKNOWN is one of them until a late receipt says more.
- * DELETED is none: the customer cancelled it.
+ * DELETED is none if the customer cancelled it: sent.deleted_by_carrier is 1 after a receipt.
  */
 export const UNDELIVERED_STATUSES: readonly string[] = ['EXPIRED', 'UNDELIVERABLE', 'REJECTED', 'UNKNOWN'];
 

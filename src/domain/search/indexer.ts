@@ -3,7 +3,6 @@ import type { AccountKey } from '../../store/caller.ts';
 import { LAST, LAST_ID } from '../../store/cursor.ts';
 import type { Database, Queries, TransactionQueries } from '../../store/database.ts';
 import { elementsOf } from '../../store/json.ts';
-import { isUndelivered } from '../messages/statuses.ts';
 import * as sql from './search.sql.ts';
 import { CONTACT, type Indexed, type Kind, numberToken, RECEIVED, SCHEDULED, SENT, tokensOf } from './tokens.ts';
 
@@ -174,14 +173,14 @@ async function removeBefore(
 
 const documentOf =
   (kind: Kind) =>
-  ({ item_id, at, number, text, reference, status }: sql.DocumentRow): Indexed => ({
+  ({ item_id, at, number, text, reference, is_failed }: sql.DocumentRow): Indexed => ({
     kind,
     id: item_id,
     at: Number(at),
     number,
     text,
     reference,
-    isFailed: status !== null && isUndelivered(status),
+    isFailed: Number(is_failed) === 1,
   });
 
 const wasOf = (kind: Kind, row: sql.ChangeRow): Indexed[] =>

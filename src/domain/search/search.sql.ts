@@ -17,8 +17,8 @@ export interface DocumentRow {
   number: string | null;
   text: string | null;
   reference: string | null;
-  /** The delivery status of a sent message. */
-  status: string | null;
+  /** Whether a sent message may have reached nobody. */
+  is_failed: bigint;
 }
 
 const none = { affects: 'none' } as const;
@@ -153,23 +153,25 @@ interface Source {
 }
 const SOURCES: Readonly<Record<Kind, Source>> = {
   [RECEIVED]: {
-    columns: 'message_id as item_id, received_at as at, sender as number, text, null as reference, null as status',
+    columns: 'message_id as item_id, received_at as at, sender as number, text, null as reference, 0 as is_failed',
     table: 'received',
     id: 'message_id',
   },
   [SENT]: {
-    columns: 'message_id as item_id, sent_at as at, recipient as number, text, reference, status',
+    columns: `message_id as item_id, sent_at as at, recipient as number, text, reference,
+      case when status in ('EXPIRED', 'UNDELIVERABLE', 'REJECTED', 'UNKNOWN') or (status = 'DELETED' and deleted_by_carrier = 1)
+        then 1 else 0 end as is_failed`,
     table: 'sent',
     id: 'message_id',
   },
   [SCHEDULED]: {
-    columns: 'message_id as item_id, scheduled_at as at, recipient as number, text, reference, null as status',
+    columns: 'message_id as item_id, scheduled_at as at, recipient as number, text, reference, 0 as is_failed',
     table: 'scheduled',
     id: 'message_id',
   },
   [CONTACT]: {
     columns:
-      "contact_id as item_id, 0 as at, mobile as number, coalesce(name, '') || ' ' || coalesce(surname, '') as text, null as reference, null as status",
+      "contact_id as item_id, 0 as at, mobile as number, coalesce(name, '') || ' ' || coalesce(surname, '') as text, null as reference, 0 as is_failed",
     table: 'contact',
     id: 'contact_id',
   },

@@ -22,12 +22,15 @@ import { resourceTables } from './resources.ts';
 import {
   postgresSearch,
   postgresSearchByKind,
+  postgresSearchWithCarriersDeleted,
   postgresSearchWithoutDeleted,
   searchByKind,
   searchTables,
+  searchWithCarriersDeleted,
   searchWithoutDeleted,
   sqliteSearch,
   sqliteSearchByKind,
+  sqliteSearchWithCarriersDeleted,
   sqliteSearchWithoutDeleted,
 } from './search.ts';
 import { draftTable, optOutColumns, postgresSending, sendingTables, sqliteSending } from './sending.ts';
@@ -306,6 +309,12 @@ export const migrations: readonly Migration[] = [
     name: 'cancelled messages are no failures',
     sql: searchWithoutDeleted,
     own: { sqlite: sqliteSearchWithoutDeleted, postgres: postgresSearchWithoutDeleted },
+  },
+  {
+    version: 46,
+    name: 'messages that the carrier deleted are failures',
+    sql: searchWithCarriersDeleted,
+    own: { sqlite: sqliteSearchWithCarriersDeleted, postgres: postgresSearchWithCarriersDeleted },
   },
 ];
 

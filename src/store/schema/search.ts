@@ -183,8 +183,9 @@ export const NOTE_LOCKED = 'on conflict (account_id, kind, item_id) do update se
 /** Statuses of messages that may have reached nobody, as in domain/messages/statuses.ts. */
 const UNDELIVERED = "('EXPIRED', 'UNDELIVERABLE', 'REJECTED', 'UNKNOWN')";
 const UNDELIVERED_OR_DELETED = "('EXPIRED', 'DELETED', 'UNDELIVERABLE', 'REJECTED', 'UNKNOWN')";
-const undeliveredIndex = (statuses: string) =>
-  `create index sent_undelivered on sent (account_id, sent_at, message_id) where status in ${statuses};`;
+const undeliveredWhere = (condition: string) =>
+  `create index sent_undelivered on sent (account_id, sent_at, message_id) where ${condition};`;
+const undeliveredIndex = (statuses: string) => undeliveredWhere(`status in ${statuses}`);
 
 /**
  * Entries in the order of their kinds, so that a search in received messages alone reads no others.
@@ -215,34 +216,37 @@ export const searchByKind = `
 `;
 
 const SENT = SOURCES[1] as Source;
-const isIn = (row: string, statuses: string): string => `${row}.status in ${statuses}`;
+const isIn =
+  (statuses: string) =>
+  (row: string): string =>
+    `${row}.status in ${statuses}`;
 const DELETE_OF_ACCOUNT = ['search_change', 'search_entry']
   .map((table) => `delete from ${table} where account_id = old.account_id;`)
   .join(' ');
 
 /** A message that has arrived or failed is noted, because its conversation may end with it. */
-const sqliteSentUpdate = (statuses: string) => `
+const sqliteSentUpdate = (isUndelivered: (row: string) => string) => `
   drop trigger search_sent_update;
   create trigger search_sent_update after update of ${SENT.columns.join(', ')}, status on sent
     when ${SENT.columns.map((column) => `old.${column} is not new.${column}`).join(' or ')}
-      or (${isIn('old', statuses)}) <> (${isIn('new', statuses)}) begin
+      or (${isUndelivered('old')}) <> (${isUndelivered('new')}) begin
     ${WAS} values (${wasOf(SENT, 'old')}) ${KEPT};
   end;`;
-const postgresSentUpdate = (statuses: string) => `
+const postgresSentUpdate = (isUndelivered: (row: string) => string) => `
   drop trigger search_sent_update on sent;
   create trigger search_sent_update after update of ${SENT.columns.join(', ')}, status on sent for each row
-    when ((${SENT.columns.map((column) => `old.${column}`).join(', ')}, ${isIn('old', statuses)}) is distinct from
-      (${SENT.columns.map((column) => `new.${column}`).join(', ')}, ${isIn('new', statuses)}))
+    when ((${SENT.columns.map((column) => `old.${column}`).join(', ')}, ${isUndelivered('old')}) is distinct from
+      (${SENT.columns.map((column) => `new.${column}`).join(', ')}, ${isUndelivered('new')}))
     execute function search_sent_update();`;
 
 export const sqliteSearchByKind = `
-  ${sqliteSentUpdate(UNDELIVERED_OR_DELETED)}
+  ${sqliteSentUpdate(isIn(UNDELIVERED_OR_DELETED))}
   drop trigger search_account_delete;
   create trigger search_account_delete after delete on account begin ${DELETE_OF_ACCOUNT} end;
 `;
 
 export const postgresSearchByKind = `
-  ${postgresSentUpdate(UNDELIVERED_OR_DELETED)}
+  ${postgresSentUpdate(isIn(UNDELIVERED_OR_DELETED))}
   create or replace function search_account_delete() returns trigger language plpgsql as
     $$ begin ${DELETE_OF_ACCOUNT} return null; end $$;
   ${notes(NOTE_LOCKED).map(functionOf).join('')}
@@ -258,5 +262,25 @@ export const searchWithoutDeleted = `
   update conversation set is_failed = 0 where is_failed = 1 and last_kind = ${SENT.kind} and exists (select 1 from sent
     where sent.account_id = conversation.account_id and sent.message_id = conversation.last_id and sent.status = 'DELETED');
 `;
-export const sqliteSearchWithoutDeleted = sqliteSentUpdate(UNDELIVERED);
-export const postgresSearchWithoutDeleted = postgresSentUpdate(UNDELIVERED);
+export const sqliteSearchWithoutDeleted = sqliteSentUpdate(isIn(UNDELIVERED));
+export const postgresSearchWithoutDeleted = postgresSentUpdate(isIn(UNDELIVERED));
+
+/**
+ * DELETED is also what a receipt says of a message that the carrier deleted. It cost its credits
+ * and reached nobody, so it is a failure. Nodes of the previous version do not set the column.
+ */
+const undelivered = (row: string): string =>
+  `(${row}status in ${UNDELIVERED} or (${row}status = 'DELETED' and ${row}deleted_by_carrier = 1))`;
+const isUndelivered = (row: string): string => undelivered(`${row}.`);
+export const searchWithCarriersDeleted = `
+  alter table sent add column deleted_by_carrier bigint not null default 0;
+  drop index sent_undelivered;
+  ${undeliveredWhere(undelivered(''))}
+  update sent set deleted_by_carrier = 1 where status = 'DELETED' and exists (select 1 from attempt
+    where attempt.account_id = sent.account_id and attempt.message_id = sent.message_id and attempt.status = 'DELETED');
+  update conversation set is_failed = 1 where is_failed = 0 and last_kind = ${SENT.kind} and exists (select 1 from sent
+    where sent.account_id = conversation.account_id and sent.message_id = conversation.last_id
+      and sent.status = 'DELETED' and sent.deleted_by_carrier = 1);
+`;
+export const sqliteSearchWithCarriersDeleted = sqliteSentUpdate(isUndelivered);
+export const postgresSearchWithCarriersDeleted = postgresSentUpdate(isUndelivered);

@@ -27,7 +27,7 @@ const VERSION_43 = `
 const regionOf = async () => 'ZA';
 
 onEveryEngine('the migration after which a cancelled message is no failure', (engine) => {
-  test('cancelled messages are neither listed as failures nor end a failed conversation', async (t) => {
+  test('cancelled messages are neither listed as failures nor end a failed conversation, unlike those that the carrier deleted', async (t) => {
     const setting = await engine.fresh('none');
     const outside = await openOutside(setting);
     await outside.migrate(migrations.slice(0, 44));
@@ -37,11 +37,14 @@ onEveryEngine('the migration after which a cancelled message is no failure', (en
     const ended = [
       ['+27825550201', 'DELETED'],
       ['+27825550202', 'UNKNOWN'],
+      ['+27825550203', 'DELETED'],
     ] as const;
     const messages = ended.map(([recipient, status], number) => {
       return { account_id: 1, message_id: 10 + number, recipient, status, sent_at: 5, updated_at: 5, is_marked: 0 };
     });
     await outside.insert('sent', messages);
+    const attempt = { account_id: 1, message_id: 12, attempt: 1, part: 1, attempt_id: 'a', connector: 'loopback' };
+    await outside.insert('attempt', [{ ...attempt, state: 'accepted', submitted_at: 5, status: 'DELETED' }]);
     await outside.insert(
       'conversation',
       messages.map(({ recipient: number, message_id: last_id }) => {
@@ -59,10 +62,13 @@ onEveryEngine('the migration after which a cancelled message is no failure', (en
       (await sent.undelivered(1n, 9)).map(({ id }) => id),
       (await conversations.list(1n, 9, undefined, 'failed')).conversations.map(({ number }) => number),
     ];
-    assert.deepEqual(await failed(), [[11n], ['+27825550202']]);
+    assert.deepEqual(await failed(), [
+      [12n, 11n],
+      ['+27825550203', '+27825550202'],
+    ]);
     await sent.recordStatus(1n, 11n, { status: 'DELETED', at: 6, detail: null });
     await createIndexer(database, regionOf).run(async () => {});
-    assert.deepEqual(await failed(), [[], []]);
+    assert.deepEqual(await failed(), [[12n], ['+27825550203']]);
   });
 });
 
