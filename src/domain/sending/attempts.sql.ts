@@ -124,10 +124,12 @@ export const setNotTaken = statement<One & { id: bigint }>(
    where account_id = :account and message_id = :id and state in ('unknown-outcome', 'submitting')`,
   { affects: 'none' },
 );
+/** Without those that stand for a time that a restore has lost, unless a receipt has named them. */
 export const ofMessage = statement<One & { id: bigint }, RowOf<typeof ATTEMPT_FIELDS>>(
   'attempts.ofMessage',
   `select ${attemptColumns.namesOf('attempt')} from attempt
-   where account_id = :account and message_id = :id order by attempt.attempt, part`,
+   where account_id = :account and message_id = :id and (attempt.attempt > 0 or connector <> '')
+   order by attempt.attempt, part`,
 );
 /** Deletes attempts of deleted messages that are not on their way: no receipt matters any more. */
 export const removeUseless = statement<One & { ids: string }>(
