@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { stepsOf } from '../../src/console/messages/message-story.ts';
 import { newAttemptId } from '../../src/domain/sending/attempts.ts';
 import { createClaiming } from '../../src/domain/sending/claim.ts';
+import { createReceipts } from '../../src/domain/sending/receipts.ts';
 import { createSettling, type Outcome } from '../../src/domain/sending/settle.ts';
 import { act, type ConsoleClient, signedIn } from '../support/console-client.ts';
 import { onEveryEngine } from '../support/engines.ts';
@@ -90,6 +91,16 @@ onEveryEngine('the story of a message', (engine) => {
     assert.match(blocked, /Why it did not arrive Ended by Columba\. Columba did not hand it to a carrier\./);
     assert.match(blocked, /Our reason: the recipient is on the blacklist/);
     assert.doesNotMatch(blocked, /The carrier’s words/);
+  });
+
+  test('a message that the carrier deleted is not called cancelled', async (t) => {
+    const { api, answer, page } = await opened(t);
+    await answer({ kind: 'submitted' });
+    const now = () => api.clock.now;
+    const about = { connector: 'loopback', attemptId: null, gatewayId: 'a81-5530c2', at: now(), detail: null };
+    await createReceipts(api.services.database, now).receive({ ...about, status: 'DELETED' });
+    const said = await page();
+    assert.match(said, /Why it did not arrive Deleted by the carrier\./);
   });
 
   test('an unknown outcome says that nobody knows, and when the settings of the account decide', async (t) => {

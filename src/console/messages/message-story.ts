@@ -8,6 +8,7 @@ import type { IconName } from '../icons.ts';
 import { icon } from '../icons.ts';
 import { type Row, table } from '../lists.ts';
 import { note, panel, tablePanel } from '../parts.ts';
+import { deletedByCarrier } from '../texts.ts';
 import { stepTime, type Tone, time } from '../words.ts';
 import { isFailed, statusHint, statusLook, statusWords } from './status-cell.ts';
 
@@ -81,6 +82,11 @@ function quoted(base: string, { text, isOurs }: Words): Html {
   return html`<p class="said">${isOurs ? texts.our : texts.carrier} ${isOurs ? shown : html`<code>${shown}</code>`}</p>`;
 }
 
+/** A message is DELETED by its cancellation, or because a receipt says so. */
+export const isDeletedByCarrier = (status: string | null, { events }: Story): boolean =>
+  status === 'DELETED' &&
+  events.some((event) => event.kind === 'attempt' && event.parts.some((part) => part.status === status));
+
 /** What needs to be known first: why, and what to do or what happens next. */
 export function whySaid(status: string | null, story: Story, base: string, zone: string): Html {
   if (story.queued) return nextSaid(story.queued, base, zone);
@@ -93,10 +99,12 @@ export function whySaid(status: string | null, story: Story, base: string, zone:
     (event) => event.kind !== 'accepted' && event.words !== null && linkedMessage(event.words.text) === null,
   );
   const words = last && last.kind !== 'accepted' ? last.words : null;
+  const byCarrier = isDeletedByCarrier(status, story);
+  const what = words?.isOurs ? texts.ended : byCarrier ? deletedByCarrier.words : statusWords(status);
   const who = words === null ? '' : words.isOurs ? texts.ownRefusal : texts.carrierRefusal;
   return note(
-    status === 'UNKNOWN' ? 'wait' : status === 'DELETED' ? '' : 'bad',
-    html`<h2>${texts.why}</h2><p>${words?.isOurs ? texts.ended : statusWords(status)}. ${who}</p>${words === null ? '' : quoted(base, words)}<p><strong>${texts.doNow}</strong> ${words?.isOurs && status !== 'UNKNOWN' ? texts.ourAct : (texts.acts[status] ?? statusHint(status))}</p>`,
+    status === 'UNKNOWN' ? 'wait' : status === 'DELETED' && !byCarrier ? '' : 'bad',
+    html`<h2>${texts.why}</h2><p>${what}. ${who}</p>${words === null ? '' : quoted(base, words)}<p><strong>${texts.doNow}</strong> ${words?.isOurs && status !== 'UNKNOWN' ? texts.ourAct : (texts.acts[status] ?? statusHint(status))}</p>`,
   );
 }
 

@@ -13,7 +13,7 @@ import { asking, noticeOf } from '../lists.ts';
 import { get, noticed, type PageRequest, page, post, type View } from '../page-request.ts';
 import { backLink, button, fact, facts, head, linkButton, note, panel, question } from '../parts.ts';
 import { messageText, telephone, time } from '../words.ts';
-import { partTable, timeline, whySaid } from './message-story.ts';
+import { isDeletedByCarrier, partTable, timeline, whySaid } from './message-story.ts';
 import { isResting, statusCell } from './status-cell.ts';
 
 /** One message that was sent or is scheduled, with everything that happened to it. */
@@ -74,7 +74,7 @@ const show = async (request: PageRequest): Promise<View> => {
   });
   const name = (await contactNames(request, [message.recipient]))(message.recipient);
   const { zone, base, query } = request;
-  const why = html`${title(request, message, name)}${whySaid(message.status, told, base, zone)}`;
+  const why = html`${title(request, message, told, name)}${whySaid(message.status, told, base, zone)}`;
   if (query.get('part') === 'why') return { kind: 'fragment', html: why };
   const story = storyShown(request, message, told);
   if (query.get('part') === 'rows') return { kind: 'fragment', html: story };
@@ -90,6 +90,7 @@ const show = async (request: PageRequest): Promise<View> => {
 function title(
   { zone }: PageRequest,
   { recipient, state, status, scheduledAt, sentAt }: Message,
+  told: Story,
   name: string | null,
 ): Html {
   const number = recipient === null ? texts.unknown : telephone(recipient);
@@ -97,7 +98,7 @@ function title(
     state === 'scheduled'
       ? html`${texts.scheduledAt} ${time(scheduledAt, zone)}`
       : html`${texts.sentAt} ${time(sentAt, zone)}`;
-  const chip = state === 'scheduled' ? '' : statusCell(status);
+  const chip = state === 'scheduled' ? '' : statusCell(status, isDeletedByCarrier(status, told));
   return head(
     html`${texts.to} ${name === null ? number : html`<bdi>${name}</bdi>`}`,
     html`${name === null ? '' : html`${number} · `}${when}`,
