@@ -25,7 +25,7 @@ export function strayings({ text }: StatementText, tables: readonly string[]): s
  * the account is a value, and asks all nodes otherwise.
  */
 export const unnamedIn = ({ text }: StatementText, tables: readonly string[]): string[] =>
-  blocksOf(plainText(text).replace(/^insert into \w+ ?\([^)]*\)/, ''))
+  blocksOf(plainText(text).replace(/(^insert into \w+|\bon conflict) ?\([^)]*\)/g, ''))
     .slice(0, -1)
     .flatMap((block) => (/\baccount_id = :account\b/.test(block) ? [] : readIn(block, tables)));
 
