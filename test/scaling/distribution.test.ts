@@ -147,6 +147,8 @@ test('a worker of Citus makes no tables: the start of a newer version names the 
     refuseWorker(node([ACCOUNT], { isWorker: true })),
     /Run with the URL of the coordinator: columba/,
   );
+  const newer = { isWorker: true, version: migrations.length + 1 };
+  await assert.rejects(refuseWorker(node([ACCOUNT], newer)), /Run the newer version of Columba that wrote it\./);
 });
 
 test('every table says how it is stored on a distributed database', () => {

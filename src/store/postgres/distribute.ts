@@ -19,7 +19,7 @@ import {
   tableFacts,
   triggerFacts,
 } from '../schema/distribution-facts.ts';
-import { currentVersion, migrations } from '../schema/migrations.ts';
+import { currentVersion, migrations, refuseNewer } from '../schema/migrations.ts';
 
 /** A connection whose SQL may be that of a schema. */
 interface Distributable extends Queries {
@@ -48,16 +48,19 @@ export async function readUndistributed(connection: Queries): Promise<string[]> 
     .map(({ name }) => name);
 }
 
+const versionOf = async (connection: Queries): Promise<number> =>
+  Number((await connection.first(currentVersion, {}))?.version ?? 0n);
+
 /** Whether nothing has to be made. Tables that other programs have added are none of ours. */
 export async function isStoredAsDeclared(connection: Queries): Promise<boolean> {
-  const version = Number((await connection.first(currentVersion, {}))?.version ?? 0n);
-  if (version !== migrations.length) return false;
+  if ((await versionOf(connection)) !== migrations.length) return false;
   return (await readUndistributed(connection)).every((table) => distribution[table] === undefined);
 }
 
 /** Citus makes tables on the coordinator only. */
 export async function refuseWorker(connection: Queries): Promise<void> {
   if (!(await connection.first(localNode, {}))?.is_worker) return;
+  refuseNewer(await versionOf(connection));
   throw new Problem(
     'bad-argument',
     'The database does not have the tables of this version, and a worker of Citus cannot make them. Run with the URL of the coordinator: columba check',

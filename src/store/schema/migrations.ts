@@ -348,18 +348,21 @@ export async function migrate(
   );
   const done = Number((await connection.first(currentVersion, {}))?.version ?? 0n);
   const known = steps.length;
-  if (done > known) {
-    throw new Problem(
-      'bad-argument',
-      `The database has schema version ${done}, but this program knows versions only up to ${known}. Run the newer version of Columba that wrote it.`,
-    );
-  }
+  refuseNewer(done, known);
   if (done > 0 && done < known) await before?.(done);
   for (const { version, name, sql, own } of steps.slice(done)) {
     await connection.exec(render(sql, [], dialect));
     if (own) await connection.exec(own[dialect.engine]);
     await connection.run(recordVersion, { version, name, appliedAt: now() });
   }
+}
+
+export function refuseNewer(version: number, known = migrations.length): void {
+  if (version <= known) return;
+  throw new Problem(
+    'bad-argument',
+    `The database has schema version ${version}, but this program knows versions only up to ${known}. Run the newer version of Columba that wrote it.`,
+  );
 }
 
 export const currentVersion = statement<Record<string, never>, { version: bigint | null }>(
