@@ -175,8 +175,8 @@ const operator: readonly PlantedFault[] = [
   ),
   fault(
     'operator/actions/messages/many-messages.ts',
-    'if (sendAt <= now()) throw',
-    'if (sendAt < now() - 1e12) throw',
+    'if (sendAt <= at) throw',
+    'if (sendAt < at - 1e12) throw',
     'operator/sending',
   ),
   fault(

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { faults } from './faults.ts';
+import { faults } from '../../proof/mutations/faults.ts';
 
 /** `npm run proof mutations` plants them; here it is seen that each can be planted. */
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
