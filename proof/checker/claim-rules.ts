@@ -35,18 +35,24 @@ const nameOf = ({ submission: { token, part } }: Left): string => `${token}, par
 
 /**
  * The claim looks at its own time, so a jump of the clock after it changes nothing. A message that
- * was due by the clock of one node, and of which a part has left, goes on at a node whose clock is
- * slower.
+ * was claimed when it was due by the clock of one node goes on at a node whose clock is slower.
  */
 export function notEarly({ events, ...history }: History): string[] {
-  const wereDue = new Set<string>();
   return partsThatLeft({ events, ...history })
     .filter(({ claim, claimOrder, asked }) => {
-      if (claim.nodeAt >= Math.min(...timesOf(events.slice(0, claimOrder), asked))) wereDue.add(asked.token);
-      return !wereDue.has(asked.token);
+      const isDue = (each: Event, order: number) =>
+        each.kind === 'claimed' &&
+        each.account === claim.account &&
+        messageOf(each) === messageOf(claim) &&
+        each.nodeAt >= Math.min(...timesOf(events.slice(0, order), asked));
+      return !isDue(claim, claimOrder) && !events.slice(0, claimOrder).some(isDue);
     })
     .map((left) => `${nameOf(left)} was submitted before its time`);
 }
+
+/** The id of an attempt has ten digits of its message: see domain/sending/attempts.ts. */
+const messageOf = ({ attemptId }: Claim): string =>
+  /^[0-9a-f]{32}$/.test(attemptId) ? attemptId.slice(12, 22) : attemptId;
 
 /**
  * The times that a message may have. A new time that was acknowledged takes the place of those that

@@ -60,6 +60,12 @@ export const seeds: readonly Kept[] = [
     story: 'a lease began by a slow clock after an attempt by a fast one: the rule compared it with the wrong attempt',
   },
   {
+    seed: 223300152,
+    hours: 4,
+    story:
+      'a message that a node with a fast clock had claimed before it died was submitted again by one with a slow clock: the rule saw only claims whose message had left',
+  },
+  {
     seed: 7100042,
     hours: 2,
     story: 'a node that had not heard of another default connector looked 50 times a second for what it may not claim',

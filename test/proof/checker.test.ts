@@ -59,16 +59,25 @@ describe('the checker finds each planted fault', () => {
       /^b, part 1, was submitted after its cancel/,
     ));
 
-  test('the checker finds a message that is submitted before its time, but not the rest of one that was due by a faster clock', () => {
-    const part = (number: number, nodeAt: number): Event[] => [
-      { kind: 'claimed', account: 'acme', attemptId: `c${number}`, nodeAt },
-      { kind: 'submitted', token: 'c', part: number, attemptId: `c${number}`, taken: 'no', answered: true },
-    ];
+  test('the checker finds a message that is submitted before its time, but not one that was claimed in time by a faster clock', () => {
+    const claim = (number: number, nodeAt: number, message = 'c'): Event & { readonly attemptId: string } => ({
+      kind: 'claimed',
+      account: 'acme',
+      attemptId: `${'0'.repeat(12)}${message.repeat(10)}${String(number).padStart(10, '0')}`,
+      nodeAt,
+    });
+    const part = (number: number, nodeAt: number): Event[] => {
+      const claimed = claim(number, nodeAt);
+      const rest = { part: number, taken: 'no', answered: true } as const;
+      return [claimed, { kind: 'submitted', token: 'c', attemptId: claimed.attemptId, ...rest }];
+    };
     const asked: Event = { kind: 'send-asked', token: 'c', account: 'acme', parts: 2, sendAt: 1_000 };
     const early = (...events: Event[]) =>
       checked([...RIGHT, asked, accepted('c'), ...events]).filter((text) => text.includes('before its time'));
     found(early(...part(1, 999)), /^c, part 1, was submitted before its time$/);
+    found(early(claim(1, 1_000, 'd'), ...part(2, 999)), /^c, part 2, was submitted before its time$/);
     assert.deepEqual(early(...part(2, 1_000), ...part(1, 700)), []);
+    assert.deepEqual(early(claim(1, 1_000), ...part(2, 700)), [], 'the node that claimed it has died');
   });
 
   test('the checker finds a message that is submitted after the opt-out of its number was acknowledged', () => {

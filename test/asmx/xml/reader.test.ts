@@ -76,6 +76,7 @@ const LENIENCIES: readonly { readonly clause: string; readonly pattern: RegExp }
     clause: 'XML 1.0, production 16: after its target an instruction has a blank or ends',
     pattern: /<\?[^\s?]+\?[^>]/,
   },
+  { clause: 'XML 1.0, appendix F: a byte order mark is of the encoding, and removed with it', pattern: /^\uFEFF/ },
 ];
 const isLeniency = (text: string) => LENIENCIES.some(({ pattern }) => pattern.test(text));
 
