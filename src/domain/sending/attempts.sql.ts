@@ -73,7 +73,7 @@ export const addLost = statement<
 /** Another attempt stands for the lost time, because the messages are held. */
 export const removeLost = statement<One & { ids: string }>(
   'attempts.removeLost',
-  'delete from attempt where account_id = :account and message_id {among :ids} and attempt.attempt = 0',
+  'delete from attempt where account_id = :account and message_id {among :ids} and coalesce(attempt.attempt, 0) = 0',
   { affects: 'none' },
 );
 /** The submission that a late answer is about. */

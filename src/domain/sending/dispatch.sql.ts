@@ -214,7 +214,7 @@ export const holdWhenDue = statement<Some & { reason: string }>(
   'update dispatch set reason = :reason where account_id = :account and message_id {among :ids}',
   { affects: 'none' },
 );
-const heldThen = "is_scheduled = 1 and state = 'waiting' and reason = :reason";
+const heldThen = "is_scheduled = 1 and coalesce(state, '') = 'waiting' and reason = :reason";
 /** The first of those that are held when they are due, of the accounts from `from` to `to`. */
 export const firstHeldThen = statement<
   { from: bigint; to: bigint; reason: string; limit: number },
