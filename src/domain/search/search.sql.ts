@@ -1,5 +1,6 @@
 import type { AccountKey } from '../../store/caller.ts';
 import { statement } from '../../store/statement.ts';
+import { UNDELIVERED_STATUSES } from '../messages/statuses.ts';
 import { CONTACT, type Kind, RECEIVED, SCHEDULED, SENT } from './tokens.ts';
 
 /** The index of messages and contacts: see store/schema/search.ts. */
@@ -159,7 +160,7 @@ const SOURCES: Readonly<Record<Kind, Source>> = {
   },
   [SENT]: {
     columns: `message_id as item_id, sent_at as at, recipient as number, text, reference,
-      case when status in ('EXPIRED', 'UNDELIVERABLE', 'REJECTED', 'UNKNOWN') or (status = 'DELETED' and deleted_by_carrier = 1)
+      case when status in (${UNDELIVERED_STATUSES.map((each) => `'${each}'`).join(', ')}) or (status = 'DELETED' and deleted_by_carrier = 1)
         then 1 else 0 end as is_failed`,
     table: 'sent',
     id: 'message_id',
