@@ -78,6 +78,7 @@ export const proofs: Readonly<Record<string, Proof>> = {
     proves:
       'An installation is distributed over a coordinator and workers of Citus with its data, every statement is taken there and asks as many nodes as it should, a call costs the same with more workers and accounts, shards move and a worker dies while clients mark, and the suites pass there.',
     slice: ['proof/citus'],
+    campaign: 'proof/citus/run.ts',
   },
   commands: {
     proves: 'The commands work at a terminal and in shells, and say what is wrong with a database.',

@@ -1,6 +1,6 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { pino } from 'pino';
 import { childrenOf } from '../../bench/proc.ts';
@@ -41,7 +41,7 @@ const isInstalled = (): boolean =>
   binaries !== undefined && existsSync(join(configOf('--sharedir'), 'extension', 'citus.control'));
 
 /** Why nothing of this can run here; undefined where it can. */
-function whyNot(): string | undefined {
+export function whyNot(): string | undefined {
   if (!binaries) return 'the Debian package postgresql is not installed';
   if (isInstalled()) return undefined;
   const source = process.env.CITUS_SOURCE;
@@ -86,20 +86,21 @@ export function pidsOf(server: PostgresServer): number[] {
   return [first, ...childrenOf(first)];
 }
 
-/** Takes some minutes, once. */
+const STEPS = './configure --without-libcurl && make -j2 with_llvm=no && make with_llvm=no install';
+
+/** Takes some minutes, once: of the files that run side by side, one builds it and the others wait. */
 export function buildCitus(): void {
-  if (isInstalled()) return;
-  const cwd = process.env.CITUS_SOURCE as string;
-  const env = { ...process.env, PATH: `${dirname(join(binaries as string, 'pg_config'))}:${process.env.PATH}` };
-  const steps = [
-    ['./configure', '--without-libcurl'],
-    ['make', '-j2', 'with_llvm=no'],
-    ['make', 'with_llvm=no', 'install'],
-  ] as const;
-  for (const [command, ...args] of steps) {
-    const { status, stderr } = spawnSync(command, args, { cwd, env, encoding: 'utf8', maxBuffer: 2 ** 28 });
-    if (status !== 0) throw new Error(`${command} ${args.join(' ')} in ${cwd}: ${stderr.slice(-2_000)}`);
-  }
+  const source = process.env.CITUS_SOURCE;
+  if (!source || !existsSync(source)) return; // it is installed: see whyNot
+  if (!isInstalled()) show(`Citus is built in ${source}, which takes some minutes.`);
+  const env = { ...process.env, PATH: `${configOf('--bindir')}:${process.env.PATH}` };
+  const control = join(configOf('--sharedir'), 'extension', 'citus.control');
+  const { status, stderr } = spawnSync(
+    'flock',
+    [source, 'sh', '-c', `test -e "$1" || { cd "$2" && ${STEPS}; }`, 'build', control, source],
+    { env, encoding: 'utf8', stdio: ['ignore', 'ignore', 'pipe'], maxBuffer: 2 ** 28 },
+  );
+  if (status !== 0) throw new Error(`${STEPS} in ${source}: ${stderr.slice(-2_000)}`);
 }
 
 const SETTINGS = [
