@@ -31,6 +31,10 @@ onCitus('an installation that is distributed', () => {
   test('the export is the same before and after, and the ledger adds up', async () => {
     await run('import', SAMPLE);
     assert.match(await run('check'), /Citus: installed, and all tables are on one node/);
+    await cluster.coordinator.query(
+      'create table visit (account_id bigint references account); insert into visit select account_id from account limit 3',
+      'installation',
+    );
     const exported = await run('export', '--ndjson');
     assert.match(await run('citus', 'distribute', '--dry-run'), /select create_distributed_table\('account'/);
     assert.match(await run('check'), /Citus: installed, and all tables are on one node/);
@@ -51,6 +55,17 @@ onCitus('an installation that is distributed', () => {
     await (await openPostgres(settings(), systemClock)).close();
     assert.deepEqual((await readDistribution(settings(), systemClock)).undistributed, []);
     assert.equal(await distributePostgres(settings(), systemClock), 0);
+  });
+
+  test('a table of another program is named by the check and is no fault, and keeps its rows without its key', async () => {
+    assert.match(await run('check'), /^Tables that are not of Columba, and stay as they are: visit$/m);
+    const ask = (text: string) => cluster.coordinator.query(text, 'installation');
+    assert.equal((await ask('select from visit')).length, 3);
+    assert.deepEqual(
+      await ask("select conname from pg_constraint where conrelid = 'visit'::regclass and contype = 'f'"),
+      [],
+    );
+    await ask('drop table visit');
   });
 
   test('the way back of an upgrade is refused, which would fill tables of one node', async () => {

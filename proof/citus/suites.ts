@@ -9,10 +9,10 @@ import { createCluster } from './cluster.ts';
 export type AskedNode = 'coordinator' | 'worker';
 
 /** Files and folders of `test` that use a database. */
-export const SUITES = [
-  ...['asmx', 'interop', 'http', 'domain', 'carriers', 'store', 'scaling', 'transfer', 'migration'],
-  ...['operator', 'console', 'web', 'commands', 'serve', 'monitoring'],
-];
+export const SUITES =
+  'asmx interop http domain carriers store scaling transfer migration operator console web commands serve monitoring'.split(
+    ' ',
+  );
 
 /** Every database has a process on each node that looks for deadlocks and transactions to finish, over connections of its own. */
 const QUIET = [

@@ -47,7 +47,7 @@ const NOTHING = { faults: [], lines: [] };
 export async function checkDistribution(config: Config): Promise<{ faults: string[]; lines: string[] }> {
   if (sqlitePath(config) !== undefined) return NOTHING;
   const { readDistribution } = await import('../store/postgres/database.ts');
-  const { state, undistributed, workers } = await readDistribution(settingsOf(config), systemClock);
+  const { state, undistributed, ofOthers, workers } = await readDistribution(settingsOf(config), systemClock);
   if (state === 'none') return NOTHING;
   if (state === 'ready')
     return {
@@ -58,6 +58,9 @@ export async function checkDistribution(config: Config): Promise<{ faults: strin
     faults: undistributed.map(
       (table) => `The table ${table} is not distributed as this version needs it. Run: columba citus distribute`,
     ),
-    lines: [`Citus: the accounts are spread over ${counted(workers, 'worker node')}`],
+    lines: [
+      `Citus: the accounts are spread over ${counted(workers, 'worker node')}`,
+      ...(ofOthers.length > 0 ? [`Tables that are not of Columba, and stay as they are: ${ofOthers.join(', ')}`] : []),
+    ],
   };
 }

@@ -4,7 +4,7 @@ import pg from 'pg';
 import { isUnavailable } from '../../src/base/problem.ts';
 import { removeAccount } from '../../src/domain/accounts/accounts.sql.ts';
 import { dueAccounts } from '../../src/domain/sending/dispatch.sql.ts';
-import { isStoredAsDeclared, refuseWorker } from '../../src/store/postgres/distribute.ts';
+import { isStoredAsDeclared, readStoredTables, refuseWorker } from '../../src/store/postgres/distribute.ts';
 import { askReachableNodes } from '../../src/store/postgres/reachable-nodes.ts';
 import { renderedOf } from '../../src/store/postgres/statement-forms.ts';
 import { apartIfUnavailable, createVersionQuestions } from '../../src/store/postgres/version-questions.ts';
@@ -139,6 +139,12 @@ test('a service that asks a worker starts beside a table that another program ha
   assert.equal(await isStoredAsDeclared(node([ACCOUNT, others])), true);
   assert.equal(await isStoredAsDeclared(node([ACCOUNT, { name: 'batch', method: null }])), false);
   assert.equal(await isStoredAsDeclared(node([ACCOUNT], { version: migrations.length - 1 })), false);
+});
+
+test('a table that another program has added is not called undistributed: nothing could distribute it', async () => {
+  const visit = { name: 'visit', method: null };
+  const stored = await readStoredTables(node([ACCOUNT, visit, { name: 'batch', method: null }]));
+  assert.deepEqual(stored, { undistributed: ['batch'], ofOthers: ['visit'] });
 });
 
 test('a worker of Citus makes no tables: the start of a newer version names the coordinator', async () => {

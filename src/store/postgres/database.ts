@@ -18,8 +18,9 @@ import {
   isStoredAsDeclared,
   readCitusState,
   readDistributionSteps,
-  readUndistributed,
+  readStoredTables,
   refuseWorker,
+  type StoredTables,
 } from './distribute.ts';
 import { DistributedConnection } from './distributed-connection.ts';
 import { postgresFault, type SettingNames } from './faults.ts';
@@ -127,12 +128,10 @@ export async function distributePostgres(settings: PostgresSettings, clock: Cloc
   }
 }
 
-export interface DistributionState {
+export interface DistributionState extends StoredTables {
   readonly state: CitusState;
   /** What remains to be executed. Throws where Citus is not ready. */
   readonly steps: () => Promise<string[]>;
-  /** Tables that are not stored as the schema says. */
-  readonly undistributed: readonly string[];
   readonly otherSessions: number;
   readonly workers: number;
 }
@@ -151,7 +150,7 @@ export async function readDistribution(settings: PostgresSettings, clock: Clock)
       return {
         state,
         steps,
-        undistributed: await readUndistributed(connection),
+        ...(await readStoredTables(connection)),
         otherSessions: await countOtherSessions(connection, clock),
         workers: state === 'none' ? 0 : await countWorkers(connection),
       };

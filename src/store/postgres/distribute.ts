@@ -35,26 +35,36 @@ export async function readCitusState(connection: Queries): Promise<CitusState> {
   return tables.some(({ name, method }) => name === 'account' && method !== null) ? 'distributed' : 'ready';
 }
 
-/** Tables of the schema that are not stored as it says. Empty where Citus is not there. */
-export async function readUndistributed(connection: Queries): Promise<string[]> {
-  if ((await readCitusState(connection)) === 'none') return [];
+const WANTED = { account: 'h', reference: 'n', local: null };
+
+/** Where Citus is not there, nothing is wrong with a table. */
+export interface StoredTables {
+  /** Tables of the schema that are not stored as it says. */
+  readonly undistributed: string[];
+  /** Tables that the schema does not have. They stay as they are. */
+  readonly ofOthers: string[];
+}
+
+export async function readStoredTables(connection: Queries): Promise<StoredTables> {
+  if ((await readCitusState(connection)) === 'none') return { undistributed: [], ofOthers: [] };
   const tables = await connection.all(tableFacts, {});
-  const wanted = { account: 'h', reference: 'n', local: null };
-  return tables
-    .filter(({ name, method }) => {
-      const declared = distribution[name];
-      return declared === undefined || method !== wanted[declared];
-    })
-    .map(({ name }) => name);
+  const undistributed: string[] = [];
+  const ofOthers: string[] = [];
+  for (const { name, method } of tables) {
+    const declared = distribution[name];
+    if (declared === undefined) ofOthers.push(name);
+    else if (method !== WANTED[declared]) undistributed.push(name);
+  }
+  return { undistributed, ofOthers };
 }
 
 const versionOf = async (connection: Queries): Promise<number> =>
   Number((await connection.first(currentVersion, {}))?.version ?? 0n);
 
-/** Whether nothing has to be made. Tables that other programs have added are none of ours. */
+/** Whether nothing has to be made. */
 export async function isStoredAsDeclared(connection: Queries): Promise<boolean> {
   if ((await versionOf(connection)) !== migrations.length) return false;
-  return (await readUndistributed(connection)).every((table) => distribution[table] === undefined);
+  return (await readStoredTables(connection)).undistributed.length === 0;
 }
 
 /** Citus makes tables on the coordinator only. */
