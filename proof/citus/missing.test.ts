@@ -6,7 +6,8 @@ import { openSendingOn, type Sending } from '../../test/support/sending.ts';
 import { type CitusCluster, createCluster, onCitus } from './cluster.ts';
 
 const NAME = 'missing';
-const ACCOUNTS = 8;
+/** Their ids are random: with so many, both workers have some. */
+const ACCOUNTS = 16;
 const SHARE = { connector: 'loopback', isDefault: true };
 
 onCitus('a cluster with a missing worker', () => {

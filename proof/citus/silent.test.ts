@@ -9,11 +9,12 @@ import { distributePostgres, openPostgres } from '../../src/store/postgres/datab
 import { type Server, serving } from '../../test/support/command.ts';
 import { until } from '../../test/support/postgres-engines.ts';
 import { message } from '../../test/support/sending.ts';
-import { createNetwork, type Network } from '../postgres/network.ts';
 import { addAccounts, type CitusCluster, createCluster, onCitus, show, userOf } from './cluster.ts';
+import { createLossyNetwork, type LossyNetwork } from './packet-loss.ts';
 
 const NAME = 'silent';
-const CLIENTS = 8;
+/** Their ids are random: with so many, both workers have some. */
+const CLIENTS = 16;
 const MESSAGES = 1_000;
 /** Longer than citus.node_connection_timeout. */
 const TIMEOUT_MS = 4_000;
@@ -30,16 +31,17 @@ interface Reply {
 
 onCitus('a worker whose network loses everything', () => {
   let cluster: CitusCluster;
-  let network: Network;
+  let network: LossyNetwork;
   let service: Server;
   let away: Set<number>;
   before(async () => {
-    const networks: Network[] = [];
+    const networks: LossyNetwork[] = [];
     cluster = await createCluster(2, [], async ({ port }) => {
-      networks.push(await createNetwork(port));
-      return (networks.at(-1) as Network).port;
+      networks.push(await createLossyNetwork(port));
+      return (networks.at(-1) as LossyNetwork).port;
     });
-    network = networks[0] as Network;
+    network = networks[0] as LossyNetwork;
+    show(`the network to a worker is ${network.kind}`);
     after(() => Promise.all(networks.map((each) => each.close())));
     const database = await cluster.database(NAME);
     await addAccounts(database, CLIENTS, MESSAGES);

@@ -89,7 +89,7 @@ onCitus('the nodes that a statement asks', () => {
     cluster = await createCluster();
     database = await cluster.database(NAME);
     await importSample(database);
-    await addAccounts(database, 8);
+    await addAccounts(database, 16); // their ids are random: both workers have some
     await distributePostgres({ url: database, connectionsMax: 1, timeoutMs: 60_000 }, systemClock);
     client = new pg.Client({ connectionString: database });
     await client.connect();
