@@ -32,7 +32,7 @@ onCitus('an installation that is distributed', () => {
     await run('import', SAMPLE);
     assert.match(await run('check'), /Citus: installed, and all tables are on one node/);
     await cluster.coordinator.query(
-      'create table visit (account_id bigint references account); insert into visit select account_id from account limit 3',
+      'create table visit (account_id bigint references account); insert into visit select account_id from account',
       'installation',
     );
     const exported = await run('export', '--ndjson');
@@ -60,7 +60,7 @@ onCitus('an installation that is distributed', () => {
   test('a table of another program is named by the check and is no fault, and keeps its rows without its key', async () => {
     assert.match(await run('check'), /^Tables that are not of Columba, and stay as they are: visit$/m);
     const ask = (text: string) => cluster.coordinator.query(text, 'installation');
-    assert.equal((await ask('select from visit')).length, 3);
+    assert.equal((await ask('select from visit')).length, 2);
     assert.deepEqual(
       await ask("select conname from pg_constraint where conrelid = 'visit'::regclass and contype = 'f'"),
       [],

@@ -2,8 +2,10 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { systemClock } from '../../src/base/clock.ts';
 import { distributePostgres } from '../../src/store/postgres/database.ts';
-import { type Server, serving } from '../../test/support/command.ts';
+import { columba, type Server, serving } from '../../test/support/command.ts';
 import { KNOWN_EVERYWHERE } from '../../test/support/databases.ts';
+import { freePort } from '../../test/support/free-port.ts';
+import { callAt } from '../../test/support/operator-api.ts';
 import { until } from '../../test/support/postgres-engines.ts';
 import type { PostgresServer } from '../../test/support/postgres-server.ts';
 import { addAccounts, type CitusCluster, createCluster, onCitus, show, userOf } from './cluster.ts';
@@ -14,6 +16,8 @@ const MESSAGES = 1_000;
 /** Slow enough that nobody runs out of unread messages. */
 const PAUSE_MS = 100;
 const LONG = { timeout: 900_000 };
+/** Has no user_id: what sends for it is a token, which the coordinator has. */
+const SENDER = 'sender';
 
 const call = (service: Server, client: number, operation: string, query = '') =>
   fetch(`${service.address}/api/inbox.asmx/${operation}?user_id=${encodeURIComponent(userOf(client))}${query}`);
@@ -60,6 +64,46 @@ function load(service: Server) {
     async end() {
       isCalling = false;
       await Promise.allSettled(work);
+    },
+  };
+}
+
+/** Sends one message after the other through the operator's API, each with a key, again and again until it is accepted. */
+function sender(address: string, token: string, name: string) {
+  const statuses: Record<string, number> = {};
+  const faults: string[] = [];
+  let isSending = true;
+  let accepted = 0;
+  async function sendOnce(text: string): Promise<boolean> {
+    const body = { recipients: ['+27825550201'], text };
+    const headers = { 'Idempotency-Key': text };
+    const answer = await callAt(address, 'POST', `/accounts/${SENDER}/messages`, { token, body, headers });
+    statuses[answer.status] = (statuses[answer.status] ?? 0) + 1;
+    // 409: the first of two requests with the same key may still be at work.
+    const isRefused = (answer.status === 503 || answer.status === 409) && answer.headers.has('retry-after');
+    if (answer.status !== 202 && !isRefused) faults.push(`${answer.status} ${answer.text}`);
+    if (isRefused) await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+    return answer.status === 202;
+  }
+  const work = (async () => {
+    while (isSending) {
+      while (!(await sendOnce(`${name}-${accepted + 1}`)) && faults.length === 0);
+      if (faults.length > 0) return;
+      accepted += 1;
+      await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+    }
+  })();
+  return {
+    statuses,
+    faults,
+    accepted: () => accepted,
+    more: (count: number) => {
+      const target = accepted + count;
+      return until(async () => accepted >= target || faults.length > 0);
+    },
+    async end() {
+      isSending = false;
+      await work;
     },
   };
 }
@@ -163,14 +207,31 @@ onCitus('a cluster that is changed while clients poll and mark', () => {
     async () => {
       await ask(KNOWN_EVERYWHERE);
       const [worker] = cluster.workers as [PostgresServer];
-      askingWorker = await serving(['--database', worker.url(NAME), '--database-timeout-ms', '5000']);
+      const database = ['--database', cluster.coordinator.url(NAME)];
+      await columba(['account', 'add', SENDER, '--credits', '100000', ...database]);
+      const added = await columba(['token', 'add', 'sender', '--scopes', 'messages:send', '--json', ...database]);
+      const { token } = JSON.parse(added.stdout);
+      const webPort = String(await freePort());
+      const ofWorker = ['--database', worker.url(NAME), '--database-timeout-ms', '5000', '--web-port', webPort];
+      askingWorker = await serving(ofWorker);
+      const sending = sender(`http://127.0.0.1:${webPort}`, token, 'message-through-worker');
       await during(async () => {
+        await sending.more(10);
         await cluster.coordinator.stop('immediate');
         assert.deepEqual(await otherCoordinator.query('select pg_promote() as done'), [{ done: true }]);
         await otherCoordinator.query('alter system reset synchronous_standby_names');
         await otherCoordinator.query('select pg_reload_conf()');
         await otherCoordinator.query(`select citus_set_coordinator_host('127.0.0.1', ${otherCoordinator.port})`, NAME);
+        await sending.more(10);
       });
+      await sending.end();
+      show(`sending through the operator's API of the service that asks a worker: ${JSON.stringify(sending.statuses)}`);
+      assert.deepEqual(sending.faults, []);
+      const [{ total } = {}] = await standby.query(
+        "select count(*)::int as total from sent where text like 'message-through-worker-%'",
+        NAME,
+      );
+      assert.equal(total, sending.accepted());
       // Workers reach it too, for what they have to ask it.
       const asked = `select success, result from run_command_on_coordinator('select inet_server_port()')`;
       assert.deepEqual(await standby.query(asked, NAME), [{ success: true, result: String(otherCoordinator.port) }]);
