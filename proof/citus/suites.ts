@@ -24,8 +24,8 @@ const SHOWN_MAX = 8_000;
 /** What the tests of a suite must not inherit: servers of their own are those of every `npm test`. */
 const OF_THIS_RUN = ['NODE_TEST_CONTEXT', 'TEST_TEMPLATES', 'TEST_SKIPPED', 'TEST_PROOF', 'TEST_POSTGRES_BIN'];
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-/** The last line of progress, and what was left out. */
-const COUNTED = /^\d+:\d\d {2}\d+ tests|^not run:/;
+const PROGRESS = /^\d+:\d\d {2}\d+ tests/;
+const LEFT_OUT = /^not run:/;
 
 /** Runs a suite of `npm test` on a cluster of its own, each test with a distributed database of its own. */
 export async function runSuite(path: string, asked: AskedNode): Promise<{ code: number; remark: string }> {
@@ -42,7 +42,12 @@ export async function runSuite(path: string, asked: AskedNode): Promise<{ code: 
       const failed = lines.filter((line) => /✖/.test(line));
       process.stdout.write(`${failed.join('\n')}\n${output.slice(0, SHOWN_MAX)}\n`);
     }
-    return { code, remark: lines.filter((line) => COUNTED.test(line)).join(', ') };
+    return {
+      code,
+      remark: [lines.findLast((line) => PROGRESS.test(line)), ...lines.filter((line) => LEFT_OUT.test(line))].join(
+        ', ',
+      ),
+    };
   } finally {
     await cluster.remove();
   }
