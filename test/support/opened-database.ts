@@ -29,9 +29,10 @@ export async function contentOf(setting: string): Promise<string> {
   const client = new pg.Client({ connectionString: setting });
   await client.connect();
   try {
-    const content: unknown[] = [];
+    const content: string[][] = [];
     for (const table of [...TABLES, 'schema_version']) {
-      content.push((await client.query(`select * from ${table} order by 1, 2`)).rows);
+      const { rows } = await client.query(`select * from ${table}`);
+      content.push(rows.map((row) => JSON.stringify(row)).sort());
     }
     return JSON.stringify(content);
   } finally {
