@@ -93,14 +93,19 @@ onEveryEngine('the story of a message', (engine) => {
     assert.doesNotMatch(blocked, /The carrier’s words/);
   });
 
-  test('a message that the carrier deleted is not called cancelled', async (t) => {
-    const { api, answer, page } = await opened(t);
+  test('a message that the carrier deleted is not called cancelled, on its page, in conversations and in the search', async (t) => {
+    const { api, client, answer, page } = await opened(t);
     await answer({ kind: 'submitted' });
     const now = () => api.clock.now;
     const about = { connector: 'loopback', attemptId: null, gatewayId: 'a81-5530c2', at: now(), detail: null };
     await createReceipts(api.services.database, now).receive({ ...about, status: 'DELETED' });
     const said = await page();
     assert.match(said, /Why it did not arrive Deleted by the carrier\./);
+    for (const path of ['conversation?with=%2B27825550201', 'conversations', 'search?q=Hello', 'sent']) {
+      const { text } = await client.get(`/console/${path}`);
+      assert.match(text, /Deleted by the carrier/, path);
+      assert.doesNotMatch(text, /<span[^>]*>(<svg.*?<\/svg>)?Cancelled/, path);
+    }
   });
 
   test('an unknown outcome says that nobody knows, and when the settings of the account decide', async (t) => {

@@ -65,9 +65,9 @@ function linkOf({ username, message: { kind, id, number } }: FoundEverywhere): s
     : `${base}/messages/${id}`;
 }
 
-function stateOf({ message: { kind, status } }: FoundEverywhere): Cell {
+function stateOf({ message: { kind, status, isDeletedByCarrier } }: FoundEverywhere): Cell {
   if (kind === 'received') return chip('', 'chat', texts.received);
-  return kind === 'scheduled' ? chip('wait', 'calendar', texts.scheduled) : statusCell(status);
+  return kind === 'scheduled' ? chip('wait', 'calendar', texts.scheduled) : statusCell(status, isDeletedByCarrier);
 }
 
 async function messageTable(request: PageRequest, found: readonly FoundEverywhere[]): Promise<Html> {

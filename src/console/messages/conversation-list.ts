@@ -60,11 +60,11 @@ async function listItems(
   return conversations.map(({ number, lastAt, last, unread }) => {
     const name = names(number);
     const status = last?.kind === 'sent' ? (last.status ?? '') : null;
-    const [tone, shape] = statusLook(status ?? '');
+    const [tone, shape] = statusLook(status ?? '', last?.isDeletedByCarrier);
     const state =
       status === null
         ? ''
-        : html`<span class="${tone === 'bad' ? 'bad' : ''}">${icon(shape)}<span class="unseen">${statusWords(status)}: </span></span>`;
+        : html`<span class="${tone === 'bad' ? 'bad' : ''}">${icon(shape)}<span class="unseen">${statusWords(status, last?.isDeletedByCarrier)}: </span></span>`;
     return html`<li data-key="${number}"><a href="${addressWith({ path: `${base}/conversation`, query }, { with: number, list: null, until: null, template: null })}"${unread > 0 ? html` class="fresh"` : ''}${number === current ? html` aria-current="true"` : ''}>${face(name)}<span class="name">${nameOr(name, number)}</span>${listTime(lastAt, zone, now)}<span class="text">${state}<span class="one" dir="auto">${messageText(last?.text ?? null, 80)}</span></span><span class="end">${unreadBadge(BigInt(unread))}</span></a></li>`;
   });
 }

@@ -91,14 +91,14 @@ const DAY_FORMAT = new Intl.DateTimeFormat('en-GB', {
 });
 
 function bubble({ base, zone }: PageRequest, name: string, message: FoundMessage): Html {
-  const { kind, id, text, at, status } = message;
+  const { kind, id, text, at, status, isDeletedByCarrier } = message;
   if (kind === 'received') {
     return html`<li class="msg" data-key="in${id.toString()}"><span class="unseen">${texts.them(name)}</span><p class="bubble">${messageText(text)}</p><p class="meta">${clockTime(at, zone)}</p></li>`;
   }
-  const [tone, shape] = statusLook(status ?? '');
-  const failed = isFailed(status ?? '');
+  const [tone, shape] = statusLook(status ?? '', isDeletedByCarrier);
+  const failed = isFailed(status ?? '') || isDeletedByCarrier === true;
   const href = `${base}/messages/${id}`;
-  const state = html`<a href="${href}"${tone === '' ? '' : html` class="${tone}"`}>${icon(shape)}${statusWords(status ?? '')}${failed ? html`. ${texts.why}` : ''}</a>`;
+  const state = html`<a href="${href}"${tone === '' ? '' : html` class="${tone}"`}>${icon(shape)}${statusWords(status ?? '', isDeletedByCarrier)}${failed ? html`. ${texts.why}` : ''}</a>`;
   return html`<li class="msg out${failed ? ' failed' : ''}" data-key="out${id.toString()}"><span class="unseen">${texts.you}</span><p class="bubble">${messageText(text)}</p><p class="meta">${clockTime(at, zone)} ${state}</p></li>`;
 }
 

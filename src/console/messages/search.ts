@@ -58,10 +58,13 @@ function placeOf(base: string, { kind, id, at, number }: FoundMessage): string |
   return `${conversationWith(base, number)}&until=${writePosition({ at, kind: KINDS[kind], id })}`;
 }
 
-function stateOf({ kind, status, isUnread, id }: FoundMessage, base: string): Cell {
+function stateOf({ kind, status, isDeletedByCarrier, isUnread, id }: FoundMessage, base: string): Cell {
   if (kind === 'received') return chip('', 'chat', isUnread ? texts.unread : texts.received);
   if (kind === 'scheduled') return chip('wait', 'calendar', texts.scheduled);
-  return { ...html`<a href="${base}/messages/${id.toString()}">${statusCell(status)}</a>`, kind: 'chip' };
+  return {
+    ...html`<a href="${base}/messages/${id.toString()}">${statusCell(status, isDeletedByCarrier)}</a>`,
+    kind: 'chip',
+  };
 }
 
 function peopleOf({ base }: PageRequest, contacts: readonly FoundContact[]): Html {

@@ -15,20 +15,23 @@ interface StatusWords {
   readonly look: readonly [Tone, IconName];
 }
 
-const wordsOf = (status: string): StatusWords =>
-  Object.hasOwn(statuses, status)
-    ? statuses[status as keyof typeof statuses]
-    : { words: status, hint: '', look: ['off', 'question'] };
+function wordsOf(status: string, isDeletedByCarrier = false): StatusWords {
+  if (isDeletedByCarrier) return deletedByCarrier;
+  if (Object.hasOwn(statuses, status)) return statuses[status as keyof typeof statuses];
+  return { words: status, hint: '', look: ['off', 'question'] };
+}
 
 const NONE: Cell = { html: '<span class="quiet">–</span>', kind: 'chip' };
 
 /** A delivery status: its icon, its words and its colour. Its code is in the title. */
-export function statusCell(status: string | null, isDeletedByCarrier = false): Cell {
+export function statusCell(status: string | null, isDeletedByCarrier?: boolean): Cell {
   if (status === null) return NONE;
-  const { words, hint, look } = isDeletedByCarrier ? deletedByCarrier : wordsOf(status);
+  const { words, hint, look } = wordsOf(status, isDeletedByCarrier);
   return chip(look[0], look[1], words, `${status}. ${hint}`);
 }
 
-export const statusLook = (status: string): readonly [Tone, IconName] => wordsOf(status).look;
-export const statusWords = (status: string): string => wordsOf(status).words;
+export const statusLook = (status: string, isDeletedByCarrier?: boolean): readonly [Tone, IconName] =>
+  wordsOf(status, isDeletedByCarrier).look;
+export const statusWords = (status: string, isDeletedByCarrier?: boolean): string =>
+  wordsOf(status, isDeletedByCarrier).words;
 export const statusHint = (status: string | null): string => (status === null ? '' : wordsOf(status).hint);

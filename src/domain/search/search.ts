@@ -29,6 +29,8 @@ export interface FoundMessage {
   readonly reference: string | null;
   /** The delivery status of a sent message. */
   readonly status: string | null;
+  /** Of a sent message with the status DELETED. */
+  readonly isDeletedByCarrier?: true;
   /** Whether a received message is unread. */
   readonly isUnread: boolean;
 }
@@ -182,9 +184,10 @@ export async function load(
     found.set(keyOf({ kind: RECEIVED, id }), { kind: 'received', ...common, isUnread: !read });
   }
   for (const each of sent.length > 0 ? await sentAmong(queries, account, sent) : []) {
-    const { id, sentAt, recipient, text, reference, status } = each;
+    const { id, sentAt, recipient, text, reference, status, isDeletedByCarrier } = each;
     const common = { id, at: sentAt, number: recipient, text, reference, status };
-    found.set(keyOf({ kind: SENT, id }), { kind: 'sent', ...common, isUnread: false });
+    const deleted = isDeletedByCarrier ? { isDeletedByCarrier } : {};
+    found.set(keyOf({ kind: SENT, id }), { kind: 'sent', ...common, ...deleted, isUnread: false });
   }
   const ids = elementsOf(scheduled);
   for (const row of scheduled.length > 0 ? await queries.all(sql.documentsAmong[SCHEDULED], { account, ids }) : []) {
