@@ -106,7 +106,7 @@ export function createQuerying(parts: QueryingParts): Querying {
     while (mayAsk() && !isStopping()) {
       const { ratePerSecond } = record;
       if (ratePerSecond !== null && (await connectors.takePermits(connector.name, ratePerSecond, 1)) === 0) return;
-      const asked = await queries.take();
+      const asked = await queries.take(isStopping);
       if (!asked || isStopping()) return;
       const answer = await connector.query?.(asked, stopping.signal);
       if (!answer || (isStopping() && answer.kind !== 'told')) return;

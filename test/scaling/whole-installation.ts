@@ -94,7 +94,7 @@ export const CONNECTORS: Readonly<Record<string, string>> = {
 };
 /** What a restore has lost is of all accounts; a row of carrier_query names an attempt, not an account. */
 export const QUERIES = Object.fromEntries(
-  'waitingForReceipts addQueries clearQueries nextQueryAt takeQuery withGatewayId putOffQuery removeQuery removeQueriesOf'
+  'waitingForReceipts addQueries clearQueries nextQueryAt takeQuery withGatewayId removeSharing putOffQuery removeQuery removeQueriesOf'
     .split(' ')
     .map((name) => [`receipts.${name}`, 'a restore is of all accounts']),
 );

@@ -49,6 +49,11 @@ export async function noteQueries(queries: Queries, connectors: readonly string[
 const TAKEN_MS = 5 * 60_000;
 // Receipts may have come for many of them meanwhile.
 const LOOKED_MAX = 100;
+/**
+ * An id that more parts share is one that the carrier, or a gateway before it, gives to every part.
+ * No question reads more of them.
+ */
+const SHARING_MAX = 1_000;
 /** A carrier that still tries to deliver is asked again after these times. */
 const AGAIN_MS = [10 * 60_000, 3_600_000, 6 * 3_600_000, 24 * 3_600_000];
 
@@ -58,14 +63,14 @@ export type CarrierQueries = ReturnType<typeof createCarrierQueries>;
 export function createCarrierQueries(database: Database, connector: string, now: () => number) {
   /**
    * A receipt may have come, or the message was erased. A carrier that used an id again tells about
-   * the newest submission with it.
+   * the newest submission with it. An answer about an id that it gives to every part tells nothing.
    */
-  async function isWorthAsking(attemptId: string, gatewayId: string): Promise<boolean> {
-    if (attemptId < timeOfAttempts(now() - OLDEST_MS)) return false;
-    const sharing = await database.all(sql.withGatewayId, { connector, gatewayId });
-    const own = sharing.find(({ attempt_id }) => attempt_id === attemptId);
-    if (!own || Number(own.is_waiting) === 0) return false;
-    return sharing.every(({ submitted_at }) => submitted_at <= own.submitted_at);
+  async function worthOf(attemptId: string, gatewayId: string): Promise<'ask' | 'skip' | 'skip-id'> {
+    if (attemptId < timeOfAttempts(now() - OLDEST_MS)) return 'skip';
+    const limit = SHARING_MAX + 1;
+    const shared = await database.first(sql.withGatewayId, { connector, gatewayId, attemptId, limit });
+    if (shared && shared.sharing > SHARING_MAX) return 'skip-id';
+    return shared && shared.own_at !== null && shared.own_at === shared.newest_at ? 'ask' : 'skip';
   }
 
   return {
@@ -74,15 +79,20 @@ export function createCarrierQueries(database: Database, connector: string, now:
       const next = await database.first(sql.nextQueryAt, { connector });
       return next ? Number(next.due_at) : null;
     },
-    /** Takes one part to ask about now, so that no other process does. Null if none is due. */
-    async take(): Promise<Asked | null> {
-      for (let looked = 0; looked < LOOKED_MAX; looked++) {
+    /**
+     * Takes one part to ask about now, so that no other process does. Null if none is due, if none
+     * of many is worth a question, or at a stop.
+     */
+    async take(isStopping: () => boolean = () => false): Promise<Asked | null> {
+      for (let looked = 0; looked < LOOKED_MAX && !isStopping(); looked++) {
         const row = await database.first(sql.takeQuery, { connector, now: now(), until: now() + TAKEN_MS });
         if (!row) return null;
         const { attemptId, gatewayId, sender } = sql.queryColumns.read(row);
-        if (await isWorthAsking(attemptId, gatewayId))
-          return { attemptId, gatewayId, sender, asked: Number(row.asked) };
+        const worth = await worthOf(attemptId, gatewayId);
+        if (worth === 'ask') return { attemptId, gatewayId, sender, asked: Number(row.asked) };
         await database.run(sql.removeQuery, { attemptId });
+        if (worth === 'skip-id')
+          await database.run(sql.removeSharing, { connector, gatewayId, now: now(), limit: PAGE });
       }
       return null;
     },

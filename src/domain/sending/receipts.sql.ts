@@ -254,14 +254,29 @@ export const takeQuery = statement<{ connector: string; now: number; until: numb
    returning ${queryColumns.names}, asked`,
   { affects: 'none' },
 );
-/** The attempts to which the carrier gave this id, and whether they still wait for a receipt. */
+/**
+ * How many attempts share this id of the carrier, counted up to `limit`, and when the newest of
+ * these was submitted. `own_at` is null if this attempt does not wait for a receipt any more.
+ */
 export const withGatewayId = statement<
-  { connector: string; gatewayId: string },
-  Pick<AttemptRow, 'attempt_id' | 'submitted_at'> & { is_waiting: bigint | number }
+  { connector: string; gatewayId: string; attemptId: string; limit: number },
+  { sharing: bigint; newest_at: bigint | null; own_at: bigint | null }
 >(
   'receipts.withGatewayId',
-  `select attempt_id, submitted_at, case when ${IS_WAITING} then 1 else 0 end as is_waiting
-   from attempt where connector = :connector and gateway_id = :gatewayId and gateway_id is not null`,
+  `select count(*) as sharing, max(submitted_at) as newest_at, max(own_at) as own_at from (
+     select submitted_at, case when attempt_id = :attemptId and ${IS_WAITING} then submitted_at end as own_at
+     from attempt where connector = :connector and gateway_id = :gatewayId and gateway_id is not null {limit :limit}) as shared`,
+);
+/**
+ * Removes those about this id from the next ones that are due. With the id outside of the page,
+ * PostgreSQL compared every row about it with every row of the page.
+ */
+export const removeSharing = statement<{ connector: string; gatewayId: string; now: number; limit: number }>(
+  'receipts.removeSharing',
+  `delete from carrier_query where attempt_id in (select attempt_id from (select attempt_id, gateway_id from carrier_query
+     where connector = :connector and due_at <= :now order by due_at, attempt_id desc {limit :limit}) as due
+   where gateway_id = :gatewayId)`,
+  { affects: 'none' },
 );
 export const putOffQuery = statement<{ attemptId: string; dueAt: number; asked: number }>(
   'receipts.putOffQuery',

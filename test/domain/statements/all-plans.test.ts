@@ -120,6 +120,14 @@ onOneServer('plans of all statements on PostgreSQL', () => {
     // PostgreSQL 15 reads a table that nobody has analyzed in the order of its key: it expects few rows.
     assert.match(await own(receipts.attemptsOf), /Index Cond: \(\(account_id = .*\) AND \(message_id = ANY/);
   });
+  test('questions about one id are removed by their keys: each is not compared with a page of others', async () => {
+    await ask('truncate carrier_query');
+    await ask(
+      "insert into carrier_query select 'part ' || n, 'carrier', 'id ' || n, null, 0, 0 from generate_series(1, 50000) n",
+    );
+    await ask('analyze carrier_query');
+    assert.match(await own(receipts.removeSharing), /Index Scan using carrier_query_pkey .*\n *Index Cond: /);
+  });
   test('with filled tables, no cost comes from a way that is switched off', () => holds('filled tables'));
   test('with empty tables that are analyzed, no cost comes from a way that is switched off', async () => {
     const tables = await ask(
