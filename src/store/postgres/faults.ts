@@ -79,8 +79,14 @@ const TOLD: readonly [RegExp, (place: Place) => string][] = [
   [/SSL|TLS|certificate/, TLS],
 ];
 
+/** Citus passes on what one node says of another. */
+const BETWEEN_NODES = /connection to the remote node (\S+?)@(\S+) failed/;
+
 export function postgresFault(urls: readonly string[], cause: unknown, names: SettingNames): string {
   const { code = '', message = '' } = (cause ?? {}) as { code?: string; message?: string };
+  const [, user, node] = BETWEEN_NODES.exec(message) ?? [];
+  if (node !== undefined)
+    return `PostgreSQL at ${placeOf(urls).at} cannot reach the node ${node} of Citus as user ${user}. Start that node, or check its pg_hba.conf, and .pgpass and citus.node_conninfo on the other nodes. The service continues when it is back.`;
   const fault = FAULTS[code] ?? TOLD.find(([pattern]) => pattern.test(message))?.[1] ?? LOST;
   return fault({ ...names, ...placeOf(urls) });
 }

@@ -167,6 +167,9 @@ const INT8 = 20;
 const typeParser = ((oid: number, format?: 'text') =>
   oid === INT8 ? BigInt : pg.types.getTypeParser(oid, format)) as typeof pg.types.getTypeParser;
 
+/** Our sessions keep their name: by it commands that need the service to be stopped find them. */
+const NAMES_OF_SESSIONS = ['application_name', 'fallback_application_name'];
+
 /** One URL for each host, and whether the server has to take writes. */
 export function splitHosts(url: string): { urls: string[]; writable: boolean } {
   const match = /^(postgres(?:ql)?:\/\/(?:[^@/]*@)?)([^/?]*)(\/[^?]*)?(?:\?(.*))?$/.exec(url);
@@ -174,7 +177,7 @@ export function splitHosts(url: string): { urls: string[]; writable: boolean } {
   const [, start, hosts = '', path = '', query = ''] = match;
   const parameters = new URLSearchParams(query);
   const writable = ['read-write', 'primary'].includes(parameters.get('target_session_attrs') ?? '');
-  parameters.delete('target_session_attrs');
+  for (const name of ['target_session_attrs', ...NAMES_OF_SESSIONS]) parameters.delete(name);
   const rest = parameters.size > 0 ? `?${parameters}` : '';
   return { urls: hosts.split(',').map((host) => `${start}${host}${path}${rest}`), writable };
 }
