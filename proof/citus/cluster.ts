@@ -8,7 +8,7 @@ import { systemClock } from '../../src/base/clock.ts';
 import { readConfig } from '../../src/config/settings.ts';
 import { createApp } from '../../src/serve/compose/contract.ts';
 import { adopt } from '../../test/support/contract-client.ts';
-import { createDatabase } from '../../test/support/databases.ts';
+import { createDatabase, joinCluster } from '../../test/support/databases.ts';
 import { createStandby, until } from '../../test/support/postgres-engines.ts';
 import {
   createPostgresServer,
@@ -27,6 +27,10 @@ export interface CitusCluster {
   readonly workers: readonly PostgresServer[];
   /** A database on all nodes, with the extension, as a setting. */
   database(name: string): Promise<string>;
+  /** A database of one server so far, as a setting. It belongs to a role that has no other rights, as in most installations. */
+  ownDatabase(role: string, name: string): Promise<string>;
+  /** Makes it one of the cluster, with the extension on all nodes. */
+  join(name: string): Promise<void>;
   /** Starts one more worker, and makes it known to a database. */
   addWorker(name: string): Promise<PostgresServer>;
   /** A synchronous standby of a node, which is stopped for the copy. */
@@ -145,6 +149,12 @@ export async function createCluster(
     coordinator,
     workers,
     database: (name) => createDatabase(coordinator.url(), name),
+    async ownDatabase(role, name) {
+      await coordinator.query(`create role ${role} login`); // the workers get it too
+      for (const node of [coordinator, ...workers]) await node.query(`create database ${name} owner ${role}`);
+      return `postgres://${role}@127.0.0.1:${coordinator.port}/${name}`;
+    },
+    join: (name) => joinCluster(coordinator.url(), name),
     async addWorker(name) {
       const worker = await start();
       workers.push(worker);

@@ -8,6 +8,7 @@ import { type Distribution, distribution } from '../../src/store/schema/distribu
 import { type Migration, migrations } from '../../src/store/schema/migrations.ts';
 import { columba } from '../../test/support/command.ts';
 import { KNOWN_EVERYWHERE } from '../../test/support/databases.ts';
+import { sql } from '../../test/support/opened-database.ts';
 import { allStatements } from '../../test/support/statement-plans.ts';
 import { SAMPLE } from '../../test/support/templates.ts';
 import { type CitusCluster, createCluster, onCitus } from './cluster.ts';
@@ -21,21 +22,33 @@ onCitus('an installation that is distributed', () => {
     assert.equal(code, 0, stderr);
     return stdout;
   };
+  const ask = (text: string) => cluster.coordinator.query(text, 'installation');
+  /** Tables of which the coordinator has rows that no query finds. */
+  const oldRows = (name = 'installation') =>
+    cluster.coordinator.query(
+      `select logicalrelid::text from pg_dist_partition
+         where (partmethod, repmodel) <> ('n', 's') and pg_relation_size(logicalrelid) > 0`,
+      name,
+    );
   const settings = () => ({ url: database, connectionsMax: 2, timeoutMs: 60_000 });
   before(async () => {
     cluster = await createCluster();
-    database = await cluster.database('installation');
+    database = await cluster.ownDatabase('app', 'installation');
   });
   after(() => cluster?.remove());
 
   test('the export is the same before and after, and the ledger adds up', async () => {
     await run('import', SAMPLE);
+    await cluster.join('installation');
     assert.match(await run('check'), /Citus: installed, and all tables are on one node/);
-    await cluster.coordinator.query(
-      'create table visit (account_id bigint references account); insert into visit select account_id from account',
-      'installation',
-    );
+    await ask('create table visit (account_id bigint references account)');
+    await ask('insert into visit select account_id from account');
     const exported = await run('export', '--ndjson');
+    await assert.rejects(
+      run('citus', 'distribute', '--dry-run'),
+      /visit_account_id_fkey of visit refers to account.*alter table visit drop constraint visit_account_id_fkey/,
+    );
+    await ask('alter table visit drop constraint visit_account_id_fkey');
     assert.match(await run('citus', 'distribute', '--dry-run'), /select create_distributed_table\('account'/);
     assert.match(await run('check'), /Citus: installed, and all tables are on one node/);
     assert.match(await run('citus', 'distribute'), /distributed, with \d+ statements/);
@@ -44,6 +57,7 @@ onCitus('an installation that is distributed', () => {
     assert.match(checked, /Citus: the accounts are spread over 2 worker nodes/);
     assert.match(checked, /all add up/);
     assert.equal(await run('export', '--ndjson'), exported);
+    assert.deepEqual(await oldRows(), []);
   });
 
   test('a table that is not distributed is named, and the next start distributes it', async () => {
@@ -57,15 +71,56 @@ onCitus('an installation that is distributed', () => {
     assert.equal(await distributePostgres(settings(), systemClock), 0);
   });
 
-  test('a table of another program is named by the check and is no fault, and keeps its rows without its key', async () => {
+  test('a table of another program is named by the check and is no fault, and keeps its rows', async () => {
     assert.match(await run('check'), /^Tables that are not of Columba, and stay as they are: visit$/m);
-    const ask = (text: string) => cluster.coordinator.query(text, 'installation');
     assert.equal((await ask('select from visit')).length, 2);
-    assert.deepEqual(
-      await ask("select conname from pg_constraint where conrelid = 'visit'::regclass and contype = 'f'"),
-      [],
-    );
     await ask('drop table visit');
+  });
+
+  test('rows from before the distribution, which an earlier version left on the coordinator, are removed by the next start', async () => {
+    const earlier = await cluster.ownDatabase('earlier', 'earlier');
+    await columba(['import', SAMPLE, '--database', earlier]);
+    await cluster.join('earlier');
+    const { steps } = await readDistribution({ ...settings(), url: earlier }, systemClock);
+    const client = new pg.Client({ connectionString: earlier });
+    await client.connect();
+    const kept = (await steps()).filter((step) => !step.includes('truncate_local_data'));
+    for (const step of ['begin', ...kept, 'commit']) await client.query(step);
+    await client.end();
+    assert.ok((await oldRows('earlier')).length > 10);
+    const { code, stderr } = await columba(['check', '--database', earlier]);
+    assert.equal(code, 0, stderr);
+    assert.deepEqual(await oldRows('earlier'), []);
+  });
+
+  test('the time-outs of a role end no statement over all accounts on the workers', async () => {
+    await ask("alter role app set statement_timeout = '500ms'");
+    const opened = await openPostgres(settings(), systemClock);
+    const slow = sql<Record<string, never>, { total: bigint }>('select count(pg_sleep(1)) as total from account');
+    assert.equal((await opened.transaction(null, (queries) => queries.first(slow, {})))?.total, 2n);
+    await opened.close();
+    await ask('alter role app reset statement_timeout');
+  });
+
+  test('a superuser does not distribute the tables of another role, which then could not use them', async () => {
+    const ofSuperuser = cluster.coordinator.url('installation');
+    const { code, stderr } = await columba(['citus', 'distribute', '--database', ofSuperuser]);
+    assert.equal(code, 1);
+    assert.match(
+      stderr,
+      /The tables belong to the role app, and new ones would belong to columba\. Run this command with a URL that names app\./,
+    );
+  });
+
+  test('a worker that does not know the tables of the coordinator says so', async () => {
+    const [worker] = cluster.workers;
+    const { code, stderr } = await columba([
+      'check',
+      '--database',
+      `postgres://app@127.0.0.1:${worker?.port}/installation`,
+    ]);
+    assert.equal(code, 1);
+    assert.match(stderr, /a worker of Citus that does not know the tables of the coordinator/);
   });
 
   test('the way back of an upgrade is refused, which would fill tables of one node', async () => {
@@ -113,7 +168,6 @@ onCitus('an installation that is distributed', () => {
     await (await openPostgres(settings(), systemClock)).close();
     const { undistributed } = await readDistribution(settings(), systemClock);
     assert.deepEqual(undistributed, []);
-    const ask = (text: string) => cluster.coordinator.query(text, 'installation');
     const stored = await ask(`select logicalrelid::text as name, partmethod::text as method from pg_dist_partition
       where logicalrelid::text in ('reminder', 'holiday', 'closing') order by 1`);
     assert.deepEqual(stored, [

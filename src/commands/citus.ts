@@ -14,22 +14,25 @@ export async function runDistribute(config: Config, isDryRun: boolean, asJson: b
       'bad-argument',
       'SQLite is one file. Move the accounts to PostgreSQL first: see docs/SCALING.md.',
     );
-  const { distributePostgres, readDistribution, readSchemaState } = await import('../store/postgres/database.ts');
+  const { countSessions, distributePostgres, readDistribution, readSchemaState } = await import(
+    '../store/postgres/database.ts'
+  );
   const settings = settingsOf(config);
   const { version } = await readSchemaState(settings, systemClock);
   if (pendingMigrations(version).length > 0)
     throw new Problem('bad-argument', 'The database needs the tables of this version first. Run: columba check');
-  const { steps, otherSessions } = await readDistribution(settings, systemClock);
+  const { steps } = await readDistribution(settings, systemClock);
   const pending = await steps();
   const sql = pending.length > 0 ? ['begin', ...pending, 'commit'].map((step) => step.replace(/\n\s+/g, '\n  ')) : [];
   tell({ database: databaseName(config), isDryRun, sql });
   if (pending.length === 0) tell({}, `${databaseName(config)}: every table is distributed already.`);
   else if (isDryRun) tell({}, ...sql.map((step) => `${step};`));
   if (pending.length === 0 || isDryRun) return end();
-  if (otherSessions > 0)
+  const sessions = await countSessions(settings, systemClock);
+  if (sessions > 0)
     throw new Problem(
       'conflict',
-      `The service has ${counted(otherSessions, 'connection')} to the database. Stop it first, on every machine.`,
+      `The service has ${counted(sessions, 'connection')} to the database. Stop it first, on every machine.`,
     );
   const done = await distributePostgres(settings, systemClock);
   tell(

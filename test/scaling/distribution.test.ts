@@ -109,9 +109,9 @@ test('while a node is missing, the others are asked for their own shards, with t
 
 test('a new table of the coordinator becomes known to the workers where they know the others', () => {
   const facts = (isKnown: boolean) => [
-    { name: 'account', method: 'h', is_known: true },
-    { name: 'audit', method: null, is_known: isKnown },
-    { name: 'session', method: null, is_known: false },
+    { name: 'account', method: 'h', is_known: true, has_old_rows: false },
+    { name: 'audit', method: null, is_known: isKnown, has_old_rows: false },
+    { name: 'session', method: null, is_known: false, has_old_rows: false },
   ];
   assert.deepEqual(distributionSteps(facts(false), [], []), []);
   assert.match(
@@ -121,11 +121,16 @@ test('a new table of the coordinator becomes known to the workers where they kno
 });
 
 /** What a node of Citus says about itself and its tables. */
-const node = (tables: readonly { name: string; method: string | null }[], given = {}) => {
+interface Stored {
+  readonly name: string;
+  readonly method: string | null;
+  readonly has_old_rows?: boolean;
+}
+const node = (tables: readonly Stored[], given = {}) => {
   const { version = migrations.length, isWorker = false } = given as { version?: number; isWorker?: boolean };
   const answers: Record<string, object[]> = {
     'citus.state': [{ is_there: true }],
-    'citus.tables': [...tables],
+    'citus.tables': [...tables, ...(version === 0 ? [] : [VERSIONS])],
     'citus.localNode': [{ is_worker: isWorker }],
     'schema.currentVersion': [{ version: BigInt(version) }],
   };
@@ -133,6 +138,7 @@ const node = (tables: readonly { name: string; method: string | null }[], given 
   return { all, first: async (asked: { name: string }) => (await all(asked))[0] } as never;
 };
 const ACCOUNT = { name: 'account', method: 'h' };
+const VERSIONS = { name: 'schema_version', method: null };
 
 test('a service that asks a worker starts beside a table that another program has added', async () => {
   const others = { name: 'report_of_another_program', method: null };
@@ -144,7 +150,28 @@ test('a service that asks a worker starts beside a table that another program ha
 test('a table that another program has added is not called undistributed: nothing could distribute it', async () => {
   const visit = { name: 'visit', method: null };
   const stored = await readStoredTables(node([ACCOUNT, visit, { name: 'batch', method: null }]));
-  assert.deepEqual(stored, { undistributed: ['batch'], ofOthers: ['visit'] });
+  assert.deepEqual(stored, { undistributed: ['batch'], withOldRows: [], ofOthers: ['visit'] });
+});
+
+test('a database whose coordinator has rows from before the distribution is not stored as declared', async () => {
+  assert.equal(await isStoredAsDeclared(node([{ ...ACCOUNT, has_old_rows: true }])), false);
+  const facts = { name: 'account', method: 'h', is_known: true, has_old_rows: true };
+  assert.deepEqual(distributionSteps([facts, { ...facts, name: 'visit' }], [], []), [
+    "select truncate_local_data_after_distributing_table('account')",
+  ]);
+});
+
+test('a worker that does not know the tables of the coordinator is told from one with an older version', async () => {
+  await assert.rejects(
+    isStoredAsDeclared(node([ACCOUNT], { version: 0 })),
+    /does not know the tables of the coordinator/,
+  );
+});
+
+test('a foreign key of another program to a table that is distributed is refused by its name', () => {
+  const account = { name: 'account', method: null, is_known: false, has_old_rows: false };
+  const key = { name: 'invoice_key', of: 'invoice', to: 'account', definition: '' };
+  assert.throws(() => distributionSteps([account], [key], []), /alter table invoice drop constraint invoice_key/);
 });
 
 test('a worker of Citus makes no tables: the start of a newer version names the coordinator', async () => {

@@ -90,6 +90,11 @@ async function joinNodes(cluster: Cluster, name: string): Promise<void> {
   }
 }
 
+/** Makes a database that all nodes have one of the cluster. */
+export async function joinCluster(server: string, name: string): Promise<void> {
+  await joinNodes((await clusterOf(server)) as Cluster, name);
+}
+
 async function join(cluster: Cluster, name: string): Promise<void> {
   for (const node of serversOf(cluster)) await runSql(addressOf(node, name), 'create extension citus');
   const { hostname, port } = new URL(cluster.coordinator);

@@ -22,7 +22,7 @@ import {
   refuseWorker,
   type StoredTables,
 } from './distribute.ts';
-import { DistributedConnection } from './distributed-connection.ts';
+import { DistributedConnection, PASSED_ON } from './distributed-connection.ts';
 import { postgresFault, type SettingNames } from './faults.ts';
 import { createFailoverPool, type FailoverPool, lockTimeoutOf, type PostgresSettings } from './pool.ts';
 import { DriverChanged, type Execute, executeFast, executePlain } from './prepared-query.ts';
@@ -43,7 +43,7 @@ export async function openPostgres(settings: PostgresSettings, clock: Clock): Pr
     await tryDriver();
     await withConnection((connection) =>
       connection.within(
-        [...NO_TIMEOUTS, MIGRATION_LOCK],
+        [PASSED_ON, ...NO_TIMEOUTS, MIGRATION_LOCK],
         async () => {
           await requireUtf8(connection);
           isDistributed = await migrateWhereStored(connection, clock.now);
@@ -121,7 +121,7 @@ export async function distributePostgres(settings: PostgresSettings, clock: Cloc
   const { withConnection } = createConnections(pool, clock, settings.settingNames ?? UNNAMED_SETTINGS);
   try {
     return await withConnection((connection) =>
-      connection.within([...NO_TIMEOUTS, MIGRATION_LOCK], () => distribute(connection), NO_TIMEOUT_MS),
+      connection.within([PASSED_ON, ...NO_TIMEOUTS, MIGRATION_LOCK], () => distribute(connection), NO_TIMEOUT_MS),
     );
   } finally {
     await pool.close();
@@ -132,7 +132,6 @@ export interface DistributionState extends StoredTables {
   readonly state: CitusState;
   /** What remains to be executed. Throws where Citus is not ready. */
   readonly steps: () => Promise<string[]>;
-  readonly otherSessions: number;
   readonly workers: number;
 }
 
@@ -151,7 +150,6 @@ export async function readDistribution(settings: PostgresSettings, clock: Clock)
         state,
         steps,
         ...(await readStoredTables(connection)),
-        otherSessions: await countOtherSessions(connection, clock),
         workers: state === 'none' ? 0 : await countWorkers(connection),
       };
     });

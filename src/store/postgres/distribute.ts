@@ -11,6 +11,7 @@ import {
 import { distribution } from '../schema/distribution.ts';
 import {
   citusState,
+  distributable,
   keyFacts,
   localNode,
   nodeFacts,
@@ -41,21 +42,27 @@ const WANTED = { account: 'h', reference: 'n', local: null };
 export interface StoredTables {
   /** Tables of the schema that are not stored as it says. */
   readonly undistributed: string[];
+  /** Tables whose rows from before the distribution are still on the disk of the coordinator. */
+  readonly withOldRows: string[];
   /** Tables that the schema does not have. They stay as they are. */
   readonly ofOthers: string[];
 }
 
+const NOTHING_STORED: StoredTables = { undistributed: [], withOldRows: [], ofOthers: [] };
+
 export async function readStoredTables(connection: Queries): Promise<StoredTables> {
-  if ((await readCitusState(connection)) === 'none') return { undistributed: [], ofOthers: [] };
+  if ((await readCitusState(connection)) === 'none') return NOTHING_STORED;
   const tables = await connection.all(tableFacts, {});
   const undistributed: string[] = [];
+  const withOldRows: string[] = [];
   const ofOthers: string[] = [];
-  for (const { name, method } of tables) {
+  for (const { name, method, has_old_rows } of tables) {
     const declared = distribution[name];
     if (declared === undefined) ofOthers.push(name);
     else if (method !== WANTED[declared]) undistributed.push(name);
+    else if (has_old_rows) withOldRows.push(name);
   }
-  return { undistributed, ofOthers };
+  return { undistributed, withOldRows, ofOthers };
 }
 
 const versionOf = async (connection: Queries): Promise<number> =>
@@ -63,8 +70,19 @@ const versionOf = async (connection: Queries): Promise<number> =>
 
 /** Whether nothing has to be made. */
 export async function isStoredAsDeclared(connection: Queries): Promise<boolean> {
+  await refuseUnknowing(connection);
   if ((await versionOf(connection)) !== migrations.length) return false;
-  return (await readStoredTables(connection)).undistributed.length === 0;
+  const { undistributed, withOldRows } = await readStoredTables(connection);
+  return undistributed.length === 0 && withOldRows.length === 0;
+}
+
+/** A worker has the tables of the coordinator only after somebody has made them known. */
+async function refuseUnknowing(connection: Queries): Promise<void> {
+  if ((await connection.all(tableFacts, {})).some(({ name }) => name === 'schema_version')) return;
+  throw new Problem(
+    'bad-argument',
+    'This server is a worker of Citus that does not know the tables of the coordinator. Use the URL of the coordinator, or make the tables known: see "Ask any node" in docs/SCALING.md.',
+  );
 }
 
 /** Citus makes tables on the coordinator only. */
@@ -115,11 +133,34 @@ export async function readDistributionSteps(connection: Queries): Promise<string
       'bad-argument',
       "Citus has no worker node. Run on the coordinator, for each: select citus_add_node('HOST', PORT)",
     );
+  await refuseUnfit(connection);
   return distributionSteps(
     await connection.all(tableFacts, {}),
     await connection.all(keyFacts, {}),
     await connection.all(triggerFacts, {}),
   );
+}
+
+/** Each of these would fail in the middle, or later when calls are served. */
+async function refuseUnfit(connection: Queries): Promise<void> {
+  const found = await connection.first(distributable, {});
+  if (!found) return;
+  const { user, owner, schema, are_triggers_allowed } = found;
+  if (schema !== 'public')
+    throw new Problem(
+      'bad-argument',
+      `The tables are in the schema ${schema}. On Citus they must be in the schema public: an export and an import move them there.`,
+    );
+  if (user !== owner)
+    throw new Problem(
+      'bad-argument',
+      `The tables belong to the role ${owner}, and new ones would belong to ${user}. Run this command with a URL that names ${owner}.`,
+    );
+  if (!are_triggers_allowed)
+    throw new Problem(
+      'bad-argument',
+      'Citus does not allow triggers here. Set citus.enable_unsafe_triggers = on in the postgresql.conf of every node, and reload.',
+    );
 }
 
 /** Runs in a transaction. Returns how many statements it has executed. */

@@ -15,7 +15,7 @@ import { askReachableNodes, isNodeMissing } from './reachable-nodes.ts';
  * nothing: a statement that waits there ends by its own time-out here, which looks like a node that
  * does not answer. What a transaction sets after this, its nodes set too.
  */
-const PASSED_ON: pg.QueryConfig = { text: "set local citus.propagate_set_commands = 'local'" };
+export const PASSED_ON: pg.QueryConfig = { text: "set local citus.propagate_set_commands = 'local'" };
 /**
  * A transaction over all accounts asks their shards over one connection to each node. After it has
  * asked over several at once, Citus refuses to change a table that every node has.
@@ -64,7 +64,7 @@ export class DistributedConnection extends Connection {
     if (account instanceof Caller && account.id === undefined) await this.identify(account);
     this.#isInTransaction = true;
     // Work with a time-out of its own is about all accounts, and may wait for as long as it takes.
-    const begun = timeoutMs === undefined ? [PASSED_ON, this.#lockTimeout] : [ONE_BY_ONE];
+    const begun = timeoutMs === undefined ? [PASSED_ON, this.#lockTimeout] : [PASSED_ON, ONE_BY_ONE];
     return super.within([...begun, ...first], work, timeoutMs, account).finally(() => {
       this.#isInTransaction = false;
     });

@@ -1,3 +1,4 @@
+import { Problem } from '../../base/problem.ts';
 import { batchCounts, countedByBatch } from './batches.ts';
 import { type Distribution, distribution } from './distribution.ts';
 import { NOTE_LOCKED } from './search.ts';
@@ -182,6 +183,8 @@ export interface TableFact {
   readonly method: string | null;
   /** Whether other nodes know of it, as they do of each that is distributed. */
   readonly is_known: boolean;
+  /** Whether the coordinator still has rows from before the table was distributed. */
+  readonly has_old_rows: boolean;
 }
 export interface KeyFact {
   readonly name: string;
@@ -193,6 +196,8 @@ export interface TriggerFact {
   readonly name: string;
   readonly of: string;
   readonly definition: string;
+  readonly function: string;
+  readonly function_definition: string;
 }
 
 /**
@@ -211,8 +216,12 @@ export function distributionSteps(
   const spread = (table: string) => distribution[table] !== 'local' && distribution[table] !== undefined;
   const fresh = [...tablesOf('reference'), ...tablesOf('account')].filter(isNew);
   const known = knownEverywhere(tables);
-  if (fresh.length === 0) return known;
+  const old = tables
+    .filter(({ name, has_old_rows }) => has_old_rows && distribution[name] !== undefined)
+    .map(({ name }) => name);
+  if (fresh.length === 0) return [...known, ...old.map(removeOldRows)];
   const moved = keys.filter(({ of, to }) => (spread(of) || spread(to)) && (fresh.includes(of) || fresh.includes(to)));
+  for (const key of moved) refuseKeyOfOthers(key);
   const fired = triggers.filter(({ of }) => fresh.includes(of));
   const isByAccount = (table: string) => distribution[table] === 'account';
   return [
@@ -220,6 +229,8 @@ export function distributionSteps(
     ...moved.map(({ name, of }) => `alter table ${of} drop constraint ${name}`),
     // They would fire for the rows that are copied to the nodes, and count them again.
     ...fired.map(({ name, of }) => `drop trigger ${name} on ${of}`),
+    // A role that is not a superuser can distribute only what uses functions of this transaction.
+    ...new Set(fired.filter((each) => !isReplaced(each)).map((each) => each.function_definition)),
     ...distributedFunctions,
     ...(fresh.includes('account') ? distributedDirectory : []),
     ...fresh.map(distributeTable),
@@ -227,8 +238,23 @@ export function distributionSteps(
       .filter(({ of, to }) => isByAccount(of) && isByAccount(to))
       .map(({ name, of, definition }) => `alter table ${of} add constraint ${name} ${definition}`),
     ...fired.filter(({ of }) => isByAccount(of)).map(({ definition }) => definition),
+    ...[...fresh, ...(fresh.includes('account') ? ['account_directory'] : []), ...old].map(removeOldRows),
     ...known,
   ];
+}
+
+const isReplaced = (trigger: TriggerFact): boolean =>
+  distributedFunctions.some((each) => each.includes(`function ${trigger.function}(`));
+
+/** Citus keeps the rows that it has copied, unseen: they would outlive an erasure. */
+const removeOldRows = (table: string): string => `select truncate_local_data_after_distributing_table('${table}')`;
+
+function refuseKeyOfOthers({ name, of, to }: KeyFact): void {
+  if (distribution[of] !== undefined && distribution[to] !== undefined) return;
+  throw new Problem(
+    'conflict',
+    `The foreign key ${name} of ${of} refers to ${to}, which Citus does not keep, and one of the two is a table of another program. Remove the key first: alter table ${of} drop constraint ${name}`,
+  );
 }
 
 /**

@@ -12,20 +12,22 @@ export const tableFacts = statement<Nothing, TableFact>(
   'citus.tables',
   // A table of the coordinator that other nodes may ask for has the method n and the model s.
   `select relname::text as name, case when partmethod = 'n' and repmodel = 's' then null else partmethod end::text as method,
-     partmethod is not null as is_known
+     partmethod is not null as is_known,
+     partmethod is not null and (partmethod, repmodel) <> ('n', 's') and pg_relation_size(pg_class.oid) > 0 as has_old_rows
    from pg_class
      left join pg_dist_partition on logicalrelid = pg_class.oid
    where relnamespace = current_schema()::regnamespace and relkind in ('r', 'p') order by relname`,
 );
 export const keyFacts = statement<Nothing, KeyFact>(
   'citus.keys',
-  `select conname::text as name, conrelid::regclass::text as of, confrelid::regclass::text as to,
+  `select quote_ident(conname) as name, conrelid::regclass::text as of, confrelid::regclass::text as to,
      pg_get_constraintdef(oid) as definition
    from pg_constraint where contype = 'f' and connamespace = current_schema()::regnamespace order by conname`,
 );
 export const triggerFacts = statement<Nothing, TriggerFact>(
   'citus.triggers',
-  `select tgname::text as name, tgrelid::regclass::text as of, pg_get_triggerdef(pg_trigger.oid) as definition
+  `select quote_ident(tgname) as name, tgrelid::regclass::text as of, pg_get_triggerdef(pg_trigger.oid) as definition,
+     tgfoid::regproc::text as function, pg_get_functiondef(tgfoid) as function_definition
    from pg_trigger join pg_class on pg_class.oid = tgrelid
    where not tgisinternal and relnamespace = current_schema()::regnamespace order by tgname`,
 );
@@ -62,6 +64,16 @@ export const partialAnswers = statement<{ table: string; shard: string }, { resu
        from pg_dist_shard join pg_dist_shard_placement using (shardid)
        where logicalrelid = cast(cast(:table as text) as regclass) group by nodename, nodeport) as node) as asked
      cross join lateral master_run_on_worker(names, ports, questions, true) where success`,
+);
+/** What an installation must be like before its tables can be distributed. */
+export const distributable = statement<
+  Nothing,
+  { user: string; owner: string; schema: string; are_triggers_allowed: boolean }
+>(
+  'citus.distributable',
+  `select current_user::text as user, relowner::regrole::text as owner, current_schema()::text as schema,
+     current_setting('citus.enable_unsafe_triggers')::boolean as are_triggers_allowed
+   from pg_class where oid = 'account'::regclass`,
 );
 export const localNode = statement<Nothing, { is_worker: boolean }>(
   'citus.localNode',
