@@ -145,13 +145,13 @@ export async function readDistributionSteps(connection: Queries): Promise<string
 async function refuseUnfit(connection: Queries): Promise<void> {
   const found = await connection.first(distributable, {});
   if (!found) return;
-  const { user, owner, schema, are_triggers_allowed } = found;
+  const { user, owner, is_owner, schema, are_triggers_allowed } = found;
   if (schema !== 'public')
     throw new Problem(
       'bad-argument',
       `The tables are in the schema ${schema}. On Citus they must be in the schema public: an export and an import move them there.`,
     );
-  if (user !== owner)
+  if (!is_owner)
     throw new Problem(
       'bad-argument',
       `The tables belong to the role ${owner}, and new ones would belong to ${user}. Run this command with a URL that names ${owner}.`,

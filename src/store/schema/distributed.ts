@@ -197,7 +197,8 @@ export interface TriggerFact {
   readonly of: string;
   readonly definition: string;
   readonly function: string;
-  readonly function_definition: string;
+  /** Null for a function of another role or program. */
+  readonly function_definition: string | null;
 }
 
 /**
@@ -230,7 +231,7 @@ export function distributionSteps(
     // They would fire for the rows that are copied to the nodes, and count them again.
     ...fired.map(({ name, of }) => `drop trigger ${name} on ${of}`),
     // A role that is not a superuser can distribute only what uses functions of this transaction.
-    ...new Set(fired.filter((each) => !isReplaced(each)).map((each) => each.function_definition)),
+    ...new Set(fired.flatMap((each) => (isReplaced(each) ? [] : (each.function_definition ?? [])))),
     ...distributedFunctions,
     ...(fresh.includes('account') ? distributedDirectory : []),
     ...fresh.map(distributeTable),

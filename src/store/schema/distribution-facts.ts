@@ -27,8 +27,10 @@ export const keyFacts = statement<Nothing, KeyFact>(
 export const triggerFacts = statement<Nothing, TriggerFact>(
   'citus.triggers',
   `select quote_ident(tgname) as name, tgrelid::regclass::text as of, pg_get_triggerdef(pg_trigger.oid) as definition,
-     tgfoid::regproc::text as function, pg_get_functiondef(tgfoid) as function_definition
-   from pg_trigger join pg_class on pg_class.oid = tgrelid
+     proname::text as function,
+     case when pronamespace = relnamespace and pg_has_role(proowner, 'usage') then pg_get_functiondef(pg_proc.oid) end
+       as function_definition
+   from pg_trigger join pg_class on pg_class.oid = tgrelid join pg_proc on pg_proc.oid = tgfoid
    where not tgisinternal and relnamespace = current_schema()::regnamespace order by tgname`,
 );
 /** Sessions of the service or its commands on all nodes, besides this one. */
@@ -68,12 +70,15 @@ export const partialAnswers = statement<{ table: string; shard: string }, { resu
 /** What an installation must be like before its tables can be distributed. */
 export const distributable = statement<
   Nothing,
-  { user: string; owner: string; schema: string; are_triggers_allowed: boolean }
+  { user: string; owner: string; is_owner: boolean; schema: string; are_triggers_allowed: boolean }
 >(
   'citus.distributable',
-  `select current_user::text as user, relowner::regrole::text as owner, current_schema()::text as schema,
-     current_setting('citus.enable_unsafe_triggers')::boolean as are_triggers_allowed
-   from pg_class where oid = 'account'::regclass`,
+  `select current_user::text as user, relowner::regrole::text as owner,
+     rolname = current_user or (pg_has_role(relowner, 'usage') and not is_superuser) as is_owner,
+     current_schema()::text as schema, current_setting('citus.enable_unsafe_triggers')::boolean as are_triggers_allowed
+   from pg_class join pg_roles on pg_roles.oid = relowner
+     cross join (select current_setting('is_superuser')::boolean as is_superuser) as session
+   where pg_class.oid = 'account'::regclass`,
 );
 export const localNode = statement<Nothing, { is_worker: boolean }>(
   'citus.localNode',
