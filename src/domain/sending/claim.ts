@@ -193,7 +193,7 @@ async function levelsOf(database: Database, { connector, isDefault }: ConnectorS
   const levels: Level[] = [];
   for (const key of isDefault ? [connector, ''] : [connector]) {
     // Each node of a cluster answers with its own while one is missing.
-    const priorities = new Set((await database.all(sql.levels, { key })).map(({ priority }) => priority));
+    const priorities = new Set((await database.all(sql.levels, { key, never: NEVER })).map(({ priority }) => priority));
     for (const priority of priorities) levels.push({ key, priority });
   }
   return levels.sort((a, b) => Number(b.priority - a.priority));
