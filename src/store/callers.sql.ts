@@ -30,6 +30,19 @@ export const identify = statement<{ hash: string }, IdentityRow>(
   // The node that is asked knows who calls. The version is on the node of the account.
   { distributed: { text: `${CALLER}` } },
 );
+/**
+ * For a distributed database: whether the node of the account admits the caller, and the version of
+ * the account at the same moment. The commit of a change, such as a user_id that is revoked, reaches
+ * each node on its own. So another node may still admit the caller when the account has its new
+ * version, and answers that were cached with this version would be given for ever.
+ */
+export const admitted = statement<{ account: AccountKey; hash: string }, Omit<Required<IdentityRow>, 'account_id'>>(
+  'accounts.admitted',
+  `select version, allowed_networks from tally, account_directory
+   where tally.account_id = :account and account_directory.account_id = :account and disabled_at is null
+     and exists (select 1 from credential
+       where user_id_hash = :hash and credential.account_id = :account and revoked_at is null)`,
+);
 /** See schema/account-version.ts. */
 export const version = statement<{ account: AccountKey }, { version: bigint }>(
   'accounts.version',

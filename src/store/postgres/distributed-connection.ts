@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { denied } from '../../base/problem.ts';
 import { Caller, isAdmitted } from '../caller.ts';
-import { addDeletion, identify, version } from '../callers.sql.ts';
+import { addDeletion, admitted, identify } from '../callers.sql.ts';
 import type { TransactionQueries } from '../database.ts';
 import { deletionOf } from '../deletion.ts';
 import type { Statement, Value } from '../statement.ts';
@@ -48,11 +48,20 @@ export class DistributedConnection extends Connection {
 
   /** The version is read before the answer, so an answer is never older than its version. */
   override async identify(account: Caller): Promise<void> {
+    const { id, networks } = await this.#accountOf(account);
+    if (networks === null) {
+      const row = await this.first(admitted, { account: id, hash: account.userIdHash });
+      if (!row || !isAdmitted(account.admits, row.allowed_networks)) throw denied();
+      if (row.allowed_networks === null) account.version = Number(row.version);
+    }
+    account.id = id;
+  }
+
+  /** As the node that is asked knows it. Enough for a write, whose answer is not cached. */
+  async #accountOf(account: Caller): Promise<{ id: bigint; networks: string | null }> {
     const row = await this.first(identify, { hash: account.userIdHash });
     if (!isAdmitted(account.admits, row?.allowed_networks) || !row) throw denied();
-    account.id = row.account_id;
-    if (row.allowed_networks !== null) return;
-    account.version = Number((await this.first(version, { account: row.account_id }))?.version);
+    return { id: row.account_id, networks: row.allowed_networks };
   }
 
   override async within<T>(
@@ -61,7 +70,7 @@ export class DistributedConnection extends Connection {
     timeoutMs?: number,
     account?: bigint | Caller,
   ): Promise<T> {
-    if (account instanceof Caller && account.id === undefined) await this.identify(account);
+    if (account instanceof Caller && account.id === undefined) account.id = (await this.#accountOf(account)).id;
     this.#isInTransaction = true;
     // Work with a time-out of its own is about all accounts, and may wait for as long as it takes.
     const begun = timeoutMs === undefined ? [PASSED_ON, this.#lockTimeout] : [PASSED_ON, ONE_BY_ONE];
@@ -75,7 +84,8 @@ export class DistributedConnection extends Connection {
     parameters: P,
   ): Promise<PreparedResult> {
     const caller = unidentifiedCaller(parameters);
-    if (caller) await this.identify(caller);
+    if (caller && statement.writes) caller.id = (await this.#accountOf(caller)).id;
+    else if (caller) await this.identify(caller);
     const deletion = deletionOf(statement, parameters);
     const { everywhere = [], eachOf, found, answeredInPart } = statement.distributed ?? {};
     if (answeredInPart) return this.#executeInPart(statement, parameters, answeredInPart);
