@@ -3,8 +3,10 @@ import { after, before, test } from 'node:test';
 import pg from 'pg';
 import { cpuByPid, cpuSince } from '../../bench/proc.ts';
 import { systemClock } from '../../src/base/clock.ts';
+import { createAccount } from '../../src/domain/accounts/accounts.ts';
+import { addUserId } from '../../src/domain/accounts/user-ids.ts';
 import { VERSIONS } from '../../src/store/postgres/connection.ts';
-import { distributePostgres } from '../../src/store/postgres/database.ts';
+import { distributePostgres, openPostgres } from '../../src/store/postgres/database.ts';
 import { SESSION } from '../../src/store/postgres/pool.ts';
 import type { Statement } from '../../src/store/statement.ts';
 import { exchanges } from '../../test/support/cases.ts';
@@ -14,7 +16,7 @@ import { exchangeBytes } from '../../test/support/socket.ts';
 import { allStatements } from '../../test/support/statement-plans.ts';
 import { type Span, startCollector } from '../../test/support/telemetry-output.ts';
 import { addAccounts, type CitusCluster, createCluster, onCitus, pidsOf, show } from './cluster.ts';
-import { prepareTrial } from './prepared.ts';
+import { prepareTrial, type Trial } from './prepared.ts';
 
 /**
  * How many nodes a statement asks. Citus says it in its plans: the tasks of a statement, one for each shard. Statements that
@@ -73,8 +75,18 @@ const ALL_SHARDS: Readonly<Record<string, string>> = {
 /** It is below the span of the call that has emptied an inbox, which does not wait for it. */
 const NOT_AWAITED = ['purge.next'];
 
+/** The statement as plain SQL, for a plan with the values of this execution. */
+const withValues = ({ sql, values, types }: Trial): string =>
+  sql.replace(/\$(\d+)/g, (_, number) => {
+    const index = Number(number) - 1;
+    return `'${values[index]?.replaceAll("'", "''")}'::${types[index]}`;
+  });
+
 const NAME = 'asked';
-const SHARDS = 4;
+/** A table has 32 by default: CITUS_SHARDS=32 shows what statements of all shards cost then. */
+const SHARDS = Number(process.env.CITUS_SHARDS ?? 4);
+/** Callers of one turn of the event loop, on a busy service. */
+const CALLERS = 64;
 const LONG = { timeout: 900_000 };
 const WARM = 20;
 const TIMES = 200;
@@ -86,10 +98,10 @@ onCitus('the nodes that a statement asks', () => {
   let statements: readonly Statement<never>[];
   let account: string;
   before(async () => {
-    cluster = await createCluster();
+    cluster = await createCluster(2, [`citus.shard_count=${SHARDS}`]);
     database = await cluster.database(NAME);
     await importSample(database);
-    await addAccounts(database, 16); // their ids are random: both workers have some
+    await addAccounts(database, CALLERS); // their ids are random: both workers have some
     await distributePostgres({ url: database, connectionsMax: 1, timeoutMs: 60_000 }, systemClock);
     client = new pg.Client({ connectionString: database });
     await client.connect();
@@ -102,16 +114,17 @@ onCitus('the nodes that a statement asks', () => {
     await cluster?.remove();
   });
 
-  /** The most tasks of one step of its plan. */
   async function tasksOf(statement: Statement<never>): Promise<number> {
-    const { sql, values, types } = await prepareTrial(client, statement, account);
-    const given = sql.replace(/\$(\d+)/g, (_, number) => {
-      const index = Number(number) - 1;
-      return `'${values[index]?.replaceAll("'", "''")}'::${types[index]}`;
-    });
+    const trial = await prepareTrial(client, statement, account);
     await client.query('deallocate trial');
-    const { rows } = await client.query(`explain (costs off) ${given}`);
+    const tasks = await tasksIn(withValues(trial));
     await client.query('rollback');
+    return tasks;
+  }
+
+  /** The most tasks of one step of the plan; none where the node that is asked answers by itself. */
+  async function tasksIn(sql: string): Promise<number> {
+    const { rows } = await client.query(`explain (costs off) ${sql}`);
     const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
     return Math.max(0, ...[...plan.matchAll(/Task Count: (\d+)/g)].map(([, count]) => Number(count)));
   }
@@ -150,41 +163,82 @@ onCitus('the nodes that a statement asks', () => {
     );
   });
 
-  test('what they cost: CPU of the coordinator and of both workers, and how long they take', LONG, async () => {
-    const accounts = await accountsByNode();
-    const [[first = '', third = ''] = [], [second = ''] = []] = accounts;
-    const named = (name: string) => statements.find((each) => each.name === name) as Statement<never>;
+  test('what they cost: CPU of the coordinator and of both workers, and how long they take', LONG, async (t) => {
+    const [[first = '', third = '', ...others] = [], [second = '', ...more] = []] = await accountsByNode();
     const both = [first, second];
     const mark = (id: string) => `update tally set version = version + 1 where account_id = ${id}`;
-    const work: [string, () => Promise<unknown>][] = [
-      ['who has this user_id', await prepared(named('accounts.identify'))],
-      ['version of one account', await prepared(named('accounts.version'))],
-      ['versions of 2 accounts, one on each worker', () => client.query({ ...VERSIONS, values: [`{${both}}`] })],
-      ['a page of unread messages', await prepared(named('inbox.unread'))],
-      ['account by its id', await prepared(named('accounts.accountByName'))],
-      ['lock of an account', () => client.query(`begin; ${mark(first)}; rollback`)],
-      ['a write of one account', () => client.query(mark(first))],
-      ['4 writes of 2 accounts on one worker, each committed alone', () => each([first, third, first, third], mark)],
-      ['4 writes of 2 accounts on one worker, in one transaction', () => together([first, third, first, third], mark)],
-      ['4 writes of 2 accounts on both workers, each committed alone', () => each([...both, ...both], mark)],
-      ['4 writes of 2 accounts on both workers, in one transaction', () => together([...both, ...both], mark)],
+    const versionsOf = (ids: readonly string[]) => VERSIONS.text.replace('$1', `'{${ids}}'`);
+    const callers = [...both, third, ...others, ...more].slice(0, CALLERS);
+    const service = await openPostgres({ url: database, connectionsMax: 1, timeoutMs: 60_000 }, systemClock);
+    t.after(() => service.close());
+    let added = 0;
+    const work: Work[] = [
+      await ofStatement('accounts.identify', 'who has this user_id'),
+      await ofStatement('accounts.version', 'version of one account'),
+      ofSql('versions of 2 accounts, one on each worker', versionsOf(both), () =>
+        client.query({ ...VERSIONS, values: [`{${both}}`] }),
+      ),
+      ofSql(`versions of ${CALLERS} accounts`, versionsOf(callers), () =>
+        client.query({ ...VERSIONS, values: [`{${callers}}`] }),
+      ),
+      await ofStatement('inbox.unread', 'a page of unread messages'),
+      await ofStatement('accounts.account', 'account by its id'),
+      await ofStatement('accounts.accountByName', 'account by its username'),
+      ofSql('lock of an account', mark(first), () => client.query(`begin; ${mark(first)}; rollback`)),
+      ofSql('a write of one account', mark(first), () => client.query(mark(first))),
+      {
+        what: '4 writes of 2 accounts on one worker, each committed alone',
+        run: () => each([first, third, first, third], mark),
+      },
+      {
+        what: '4 writes of 2 accounts on one worker, in one transaction',
+        run: () => together([first, third, first, third], mark),
+      },
+      {
+        what: '4 writes of 2 accounts on both workers, each committed alone',
+        run: () => each([...both, ...both], mark),
+      },
+      {
+        what: '4 writes of 2 accounts on both workers, in one transaction',
+        run: () => together([...both, ...both], mark),
+      },
+      {
+        what: 'an account is added, with a username and a user_id that no other has',
+        run: () => {
+          const username = `added-${++added}`;
+          return createAccount(service, { username, passwordHash: null, credits: 0n }, systemClock.now());
+        },
+      },
+      {
+        what: 'a username that another account has is refused',
+        run: () => assert.rejects(createAccount(service, { username: 'added-1', passwordHash: null, credits: 0n }, 0)),
+      },
+      {
+        what: 'an account gets one more user_id',
+        run: () => addUserId(service, BigInt(first), { userId: undefined, revokeOthers: false }, systemClock.now()),
+      },
+      await ofStatement('sending.levels'),
+      await ofStatement('sending.dueAccounts'),
+      await ofStatement('sending.nextDue'),
+      await ofStatement('receipts.matched'),
+      await ofStatement('counts.messages'),
     ];
-    for (const name of [
-      'sending.levels',
-      'sending.dueAccounts',
-      'sending.nextDue',
-      'receipts.matched',
-      'counts.messages',
-    ]) {
-      work.push([name, await prepared(named(name))]);
-    }
     show(`of 2 workers with ${SHARDS} shards, ${TIMES} executions each after ${WARM}: CPU in µs, time in ms`);
-    show('| what | coordinator | workers | least | lower quartile |');
-    for (const [what, run] of work) {
+    show('| what | shards | coordinator | workers | least | lower quartile |');
+    for (const { what, sql, run } of work) {
+      const shards = sql ? await tasksIn(sql) : '';
       const { coordinator, workers, least, quartile } = await measure(run);
-      show(`| ${what} | ${coordinator} | ${workers} | ${least} | ${quartile} |`);
+      show(`| ${what} | ${shards} | ${coordinator} | ${workers} | ${least} | ${quartile} |`);
     }
   });
+
+  /** With the SQL whose plan says how many shards are asked, where it is one statement. */
+  interface Work {
+    readonly what: string;
+    readonly sql?: string;
+    readonly run: () => Promise<unknown>;
+  }
+  const ofSql = (what: string, sql: string, run: Work['run']): Work => ({ what, sql, run });
 
   const each = async (ids: readonly string[], sql: (id: string) => string) => {
     for (const id of ids) await client.query(sql(id));
@@ -193,10 +247,12 @@ onCitus('the nodes that a statement asks', () => {
     each(['begin', ...ids, 'commit'], (id) => (/^\d/.test(id) ? sql(id) : id));
 
   /** As the service sends it: named, so that its plan is kept. */
-  async function prepared(statement: Statement<never>): Promise<() => Promise<unknown>> {
-    const { sql, values } = await prepareTrial(client, statement, account);
+  async function ofStatement(name: string, what = name): Promise<Work> {
+    const statement = statements.find((each) => each.name === name) as Statement<never>;
+    const { sql, values, types } = await prepareTrial(client, statement, account);
     await client.query('deallocate trial; rollback');
-    return () => client.query({ name: statement.name, text: sql, values: [...values] });
+    const given = withValues({ sql, values, types });
+    return ofSql(what, given, () => client.query({ name, text: sql, values: [...values] }));
   }
 
   /** Accounts on each worker. */
