@@ -119,7 +119,12 @@ export const accountsAfter = statement<{ after: string; limit: number }, Account
   'accounts.accountsAfter',
   `select ${columns} from account where username > :after order by username {limit :limit}`,
 );
-/** On a distributed database every node has the directory: see store/schema/distribution.ts. */
+/**
+ * On a distributed database every node has the directory: see store/schema/distribution.ts. Whoever
+ * writes to it, or to the user_ids, which every node has too, holds the lock of the account, unless
+ * the account is new. Without the lock, one that has written to the directory would wait for the
+ * account, and one that has locked the account for the directory.
+ */
 const addToDirectory = statement<
   { account: bigint } & Pick<AccountValues, 'username' | 'disabledAt' | 'allowedNetworks'>
 >(

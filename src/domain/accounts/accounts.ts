@@ -205,9 +205,12 @@ async function accountToChange(queries: Queries, account: bigint, username: stri
   return found;
 }
 
-/** Called by setAccountEnabled of domain/access, which ends the sessions of the account too. */
+/**
+ * Called by setAccountEnabled of domain/access, which ends the sessions of the account too. The
+ * transaction locks the account before anything is written: see addToDirectory in accounts.sql.ts.
+ */
 export const setDisabledAt = (database: Database, account: bigint, disabledAt: number | null): Promise<number> =>
-  database.run(sql.setDisabledAt, { account, disabledAt });
+  database.transaction(account, (queries) => queries.run(sql.setDisabledAt, { account, disabledAt }));
 
 /** Messages of a disabled account would wait, and be sent when it is enabled long after. */
 export function requireEnabled({ disabledAt }: Pick<AccountRecord, 'disabledAt'>): void {
