@@ -1,4 +1,5 @@
 import type pg from 'pg';
+import { backOffMs, spread } from '../../base/back-off.ts';
 import type { Clock } from '../../base/clock.ts';
 import { isUnavailable, Problem } from '../../base/problem.ts';
 import { Caller } from '../caller.ts';
@@ -236,7 +237,11 @@ const UNNAMED_SETTINGS = { url: 'the URL', timeoutMs: 'the time-out', connection
 
 type Work<T> = (connection: Connection) => Promise<T>;
 
-function createConnections(pool: FailoverPool, clock: Pick<Clock, 'after'>, settingNames: SettingNames) {
+function createConnections(
+  pool: FailoverPool,
+  clock: Pick<Clock, 'after' | 'sleep' | 'random'>,
+  settingNames: SettingNames,
+) {
   /** Whether the server refused a write. A successful trial resets it. */
   let wasRefusedByDisk = false;
   let execute: Execute = executePlain;
@@ -250,7 +255,10 @@ function createConnections(pool: FailoverPool, clock: Pick<Clock, 'after'>, sett
       } catch (thrown) {
         const { cause } = (thrown as Partial<Problem>).details ?? {};
         const { code = '' } = (cause ?? {}) as { code?: string };
-        if (attempt < ATTEMPTS_MAX && CONFLICTS.has(code)) continue;
+        if (attempt < ATTEMPTS_MAX && CONFLICTS.has(code)) {
+          await clock.sleep(spread(backOffMs(attempt, PAUSE_FIRST_MS, PAUSE_LAST_MS), clock.random));
+          continue;
+        }
         if (UNWRITABLE.has(code)) wasRefusedByDisk = true;
         if (!isUnavailable(thrown)) throw thrown;
         throw unavailable(cause, postgresFault(pool.urls, cause, settingNames), LOCKED_OUT.has(code));
@@ -306,6 +314,10 @@ async function withClient<T>(pool: FailoverPool, work: (client: pg.PoolClient) =
 // mostly succeeds.
 const CONFLICTS = new Set(['40001', '40P01']);
 const ATTEMPTS_MAX = 5;
+// Transactions that have met would meet again if both were repeated at once. A transaction of a
+// call takes some milliseconds.
+const PAUSE_FIRST_MS = 10;
+const PAUSE_LAST_MS = 100;
 /** Whether the error is one of these, or a lock that was not released in time. */
 const LOCKED_OUT = new Set([...CONFLICTS, '55P03']);
 // Read-only, disk full, I/O error: the database can be read and not written.
