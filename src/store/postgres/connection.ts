@@ -19,6 +19,7 @@ import {
 import { escaped } from './column-values.ts';
 import { postgresDialect } from './dialect.ts';
 import type { Prepared, PreparedResult } from './driver-query.ts';
+import { unreachableNode } from './faults.ts';
 import { type ManyRow, manyValues } from './many-statement.ts';
 import { DriverChanged, type Execute, tryFast } from './prepared-query.ts';
 import { auditedStatementOf, callerStatementOf, manyStatementOf, renderedOf } from './statement-forms.ts';
@@ -276,7 +277,7 @@ export async function translateErrors<T>(work: () => Promise<T>): Promise<T> {
     // Only an error of the server has a severity: EPIPE of the network looks like an SQLSTATE too.
     const isOfServer = (cause as { severity?: string }).severity !== undefined;
     const isBug = isOfServer
-      ? !UNAVAILABLE.test(code as string)
+      ? !UNAVAILABLE.test(code as string) && !unreachableNode(cause)
       : cause instanceof TypeError || cause instanceof RangeError;
     if (isBug || cause instanceof Problem || cause instanceof DriverChanged) throw cause;
     throw unavailable(cause);

@@ -79,14 +79,36 @@ const TOLD: readonly [RegExp, (place: Place) => string][] = [
   [/SSL|TLS|certificate/, TLS],
 ];
 
-/** Citus passes on what one node says of another. */
-const BETWEEN_NODES = /connection to the remote node (\S+?)@(\S+) failed/;
+/**
+ * What a node of Citus says when it cannot reach another one. A node whose network is silent is told
+ * by the time that was waited for it, or, in a transaction that has written on several nodes, by a
+ * connection that is essential, whose SQLSTATE is that of an internal error.
+ */
+const BETWEEN_NODES = [
+  /connection to the remote node (?<user>\S+?)@(?<node>\S+:\d+) failed/,
+  /could not establish any connections to the node (?<node>\S+:\d+)/,
+  /failure on connection marked as essential: (?<node>\S+:\d+)/,
+  /connection establishment for node (?<node>\S+:\d+) failed/,
+];
+
+/** The node that another node of Citus cannot reach, and the role that it tried; undefined for another fault. */
+export function unreachableNode(cause: unknown): { node: string; user: string | undefined } | undefined {
+  const { message = '' } = (cause ?? {}) as { message?: string };
+  for (const text of BETWEEN_NODES) {
+    const { node, user } = text.exec(message)?.groups ?? {};
+    if (node !== undefined) return { node, user };
+  }
+  return undefined;
+}
 
 export function postgresFault(urls: readonly string[], cause: unknown, names: SettingNames): string {
   const { code = '', message = '' } = (cause ?? {}) as { code?: string; message?: string };
-  const [, user, node] = BETWEEN_NODES.exec(message) ?? [];
-  if (node !== undefined)
-    return `PostgreSQL at ${placeOf(urls).at} cannot reach the node ${node} of Citus as user ${user}. Start that node, or check its pg_hba.conf, and .pgpass and citus.node_conninfo on the other nodes. The service continues when it is back.`;
+  const unreachable = unreachableNode(cause);
+  if (unreachable) {
+    const { node, user } = unreachable;
+    const as = user === undefined ? '' : ` as user ${user}`;
+    return `PostgreSQL at ${placeOf(urls).at} cannot reach the node ${node} of Citus${as}. Start that node, or check the network to it, its pg_hba.conf, and .pgpass and citus.node_conninfo on the other nodes. The service continues when it is back.`;
+  }
   const fault = FAULTS[code] ?? TOLD.find(([pattern]) => pattern.test(message))?.[1] ?? LOST;
   return fault({ ...names, ...placeOf(urls) });
 }

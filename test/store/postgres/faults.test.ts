@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { translateErrors } from '../../../src/store/postgres/connection.ts';
 import { postgresFault } from '../../../src/store/postgres/faults.ts';
 import { splitHosts } from '../../../src/store/postgres/pool.ts';
 
@@ -21,6 +22,27 @@ test('a node of Citus that cannot be reached is named, and not the coordinator t
       /^PostgreSQL at coordinator\.example:5432 cannot reach the node one\.example:5433 of Citus as user columba\./,
     );
     assert.doesNotMatch(told, /the URL/);
+  }
+});
+
+test('a node of Citus whose network is silent is named, and the call may be repeated', async () => {
+  const urls = ['postgres://columba@coordinator.example/columba'];
+  const causes = [
+    { code: '08006', message: 'could not establish any connections to the node one.example:5433 after 2000 ms' },
+    { code: '08006', message: 'connection establishment for node one.example:5433 failed' },
+    // Citus gives it no SQLSTATE of its own.
+    { code: 'XX000', message: 'failure on connection marked as essential: one.example:5433' },
+  ];
+  for (const cause of causes) {
+    assert.match(
+      postgresFault(urls, cause, NAMES),
+      /^PostgreSQL at coordinator\.example:5432 cannot reach the node one\.example:5433 of Citus\. Start that node/,
+    );
+    const thrown = Object.assign(new Error(cause.message), { ...cause, severity: 'ERROR' });
+    await assert.rejects(
+      translateErrors(() => Promise.reject(thrown)),
+      { kind: 'unavailable' },
+    );
   }
 });
 
