@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { systemClock } from '../../src/base/clock.ts';
+import { isUnavailable } from '../../src/base/problem.ts';
+import { addUserId, credentialsOf, revokeUserId } from '../../src/domain/accounts/user-ids.ts';
 import { distributePostgres, openPostgres } from '../../src/store/postgres/database.ts';
+import { until } from '../../test/support/postgres-engines.ts';
 import { openSendingOn, type Sending } from '../../test/support/sending.ts';
 import { type CitusCluster, createCluster, onCitus } from './cluster.ts';
 
@@ -58,5 +61,30 @@ onCitus('a cluster with a missing worker', () => {
     await worker?.start();
     assert.deepEqual(await claimAll(), away.toSorted());
     await sending.checkLedger();
+  });
+
+  test('a user_id cannot be revoked while a worker is missing, because every node has it, and can be afterwards', async () => {
+    const { database, now } = sending;
+    const [worker, other] = cluster.workers;
+    const [account] = byPort.get(other?.port as number) as [bigint];
+    const { added } = await addUserId(database, account, { userId: undefined, revokeOthers: false }, now());
+    const revoke = () => revokeUserId(database, account, added.hash, now());
+    const revokedAt = async () =>
+      (await credentialsOf(database, account)).find(({ hash }) => hash === added.hash)?.revokedAt;
+    await worker?.stop('immediate');
+    await assert.rejects(revoke, isUnavailable);
+    assert.equal(await revokedAt(), null);
+    await worker?.start();
+    await until(() =>
+      revoke().then(
+        () => true,
+        (thrown) => !isUnavailable(thrown),
+      ),
+    );
+    assert.equal(await revokedAt(), now());
+    for (const node of [cluster.coordinator, ...cluster.workers]) {
+      const asked = `select count(*)::int as total from credential where user_id_hash = '${added.hash}' and revoked_at is not null`;
+      assert.deepEqual(await node.query(asked, NAME), [{ total: 1 }]);
+    }
   });
 });

@@ -89,6 +89,7 @@ const BETWEEN_NODES = [
   /could not establish any connections to the node (?<node>\S+:\d+)/,
   /failure on connection marked as essential: (?<node>\S+:\d+)/,
   /connection establishment for node (?<node>\S+:\d+) failed/,
+  /failed to prepare transaction '\S+' on host (?<node>\S+:\d+)/,
 ];
 
 /** The node that another node of Citus cannot reach, and the role that it tried; undefined for another fault. */

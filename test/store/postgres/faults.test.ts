@@ -30,8 +30,9 @@ test('a node of Citus whose network is silent is named, and the call may be repe
   const causes = [
     { code: '08006', message: 'could not establish any connections to the node one.example:5433 after 2000 ms' },
     { code: '08006', message: 'connection establishment for node one.example:5433 failed' },
-    // Citus gives it no SQLSTATE of its own.
+    // Citus gives these no SQLSTATE of their own.
     { code: 'XX000', message: 'failure on connection marked as essential: one.example:5433' },
+    { code: 'XX000', message: "failed to prepare transaction 'citus_0_12_4_0' on host one.example:5433" },
   ];
   for (const cause of causes) {
     assert.match(
