@@ -77,7 +77,7 @@ onCitus('an installation that is distributed', () => {
     await ask('drop table visit');
   });
 
-  test('rows from before the distribution, which an earlier version left on the coordinator, are removed by the next start', async () => {
+  test('rows from before the distribution do not make a start wait for an export: the check names them, and the command removes them', async () => {
     const earlier = await cluster.ownDatabase('earlier', 'earlier');
     await columba(['import', SAMPLE, '--database', earlier]);
     await cluster.join('earlier');
@@ -86,11 +86,19 @@ onCitus('an installation that is distributed', () => {
     await client.connect();
     const kept = (await steps()).filter((step) => !step.includes('truncate_local_data'));
     for (const step of ['begin', ...kept, 'commit']) await client.query(step);
-    await client.end();
-    assert.ok((await oldRows('earlier')).length > 10);
+    const before = await oldRows('earlier');
+    assert.ok(before.length > 10);
+    await client.query('begin'); // an export reads
+    await client.query('select from account');
     const { code, stderr } = await columba(['check', '--database', earlier]);
     assert.equal(code, 0, stderr);
+    assert.match(stderr, /^columba: Rows from before the distribution .*: account, .*run: columba citus distribute$/m);
+    assert.deepEqual(await oldRows('earlier'), before);
+    await client.end();
+    const removed = await columba(['citus', 'distribute', '--database', earlier]);
+    assert.equal(removed.code, 0, removed.stderr);
     assert.deepEqual(await oldRows('earlier'), []);
+    assert.doesNotMatch((await columba(['check', '--database', earlier])).stderr, /Rows from before/);
   });
 
   test('the time-outs of a role end no statement over all accounts on the workers', async () => {

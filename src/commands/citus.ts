@@ -44,13 +44,22 @@ export async function runDistribute(config: Config, isDryRun: boolean, asJson: b
 
 const settingsOf = ({ database: url, databaseTimeoutMs: timeoutMs }: Config) => ({ url, connectionsMax: 1, timeoutMs });
 
-const NOTHING = { faults: [], lines: [] };
+interface Stored {
+  readonly faults: readonly string[];
+  readonly remarks: readonly string[];
+  readonly lines: readonly string[];
+}
+
+const NOTHING: Stored = { faults: [], remarks: [], lines: [] };
 
 /** How the tables are stored, and one sentence for each fault. */
-export async function checkDistribution(config: Config): Promise<{ faults: string[]; lines: string[] }> {
+export async function checkDistribution(config: Config): Promise<Stored> {
   if (sqlitePath(config) !== undefined) return NOTHING;
   const { readDistribution } = await import('../store/postgres/database.ts');
-  const { state, undistributed, ofOthers, workers } = await readDistribution(settingsOf(config), systemClock);
+  const { state, undistributed, withOldRows, ofOthers, workers } = await readDistribution(
+    settingsOf(config),
+    systemClock,
+  );
   if (state === 'none') return NOTHING;
   if (state === 'ready')
     return {
@@ -61,6 +70,13 @@ export async function checkDistribution(config: Config): Promise<{ faults: strin
     faults: undistributed.map(
       (table) => `The table ${table} is not distributed as this version needs it. Run: columba citus distribute`,
     ),
+    // Nothing fails by them, so they may wait until the service is stopped for another reason.
+    remarks:
+      withOldRows.length > 0
+        ? [
+            `Rows from before the distribution are still on the coordinator, where no query finds them and no erasure reaches them: ${withOldRows.join(', ')}. Stop the service, and run: columba citus distribute`,
+          ]
+        : [],
     lines: [
       `Citus: the accounts are spread over ${counted(workers, 'worker node')}`,
       ...(ofOthers.length > 0 ? [`Tables that are not of Columba, and stay as they are: ${ofOthers.join(', ')}`] : []),

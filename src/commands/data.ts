@@ -104,7 +104,7 @@ export async function runCheck(
   const stored = await checkDistribution(config);
   const faults = [...stored.faults, ...carriers.faults, ...sums.faults];
   const { tell, end } = createTeller(json === true);
-  const sentences = [...carriers.remarks, ...sums.remarks];
+  const sentences = [...stored.remarks, ...carriers.remarks, ...sums.remarks];
   tell({ isUsable: faults.length === 0, faults, remarks: sentences });
   if (faults.length === 0) tell({}, 'The settings are valid and the database can be used.');
   else remark(`columba: The database can be used. ${faults.join(' ')}`);

@@ -18,7 +18,7 @@ import {
   distributedMigration,
   isStoredAsDeclared,
   readCitusState,
-  readDistributionSteps,
+  readCommandSteps,
   readStoredTables,
   refuseWorker,
   type StoredTables,
@@ -143,7 +143,7 @@ export async function readDistribution(settings: PostgresSettings, clock: Clock)
   try {
     return await withConnection(async (connection) => {
       const state = await readCitusState(connection);
-      const steps = await readDistributionSteps(connection).then(
+      const steps = await readCommandSteps(connection).then(
         (found) => async () => found,
         (thrown) => () => Promise.reject(thrown),
       );

@@ -6,6 +6,7 @@ import {
   distributedFunctions,
   distributionSteps,
   foreignKeysOf,
+  oldRowSteps,
   withoutForeignKeys,
 } from '../schema/distributed.ts';
 import { distribution } from '../schema/distribution.ts';
@@ -72,8 +73,7 @@ const versionOf = async (connection: Queries): Promise<number> =>
 export async function isStoredAsDeclared(connection: Queries): Promise<boolean> {
   await refuseUnknowing(connection);
   if ((await versionOf(connection)) !== migrations.length) return false;
-  const { undistributed, withOldRows } = await readStoredTables(connection);
-  return undistributed.length === 0 && withOldRows.length === 0;
+  return (await readStoredTables(connection)).undistributed.length === 0;
 }
 
 /** A worker has the tables of the coordinator only after somebody has made them known. */
@@ -114,8 +114,14 @@ export async function countOtherSessions(connection: Queries, clock: Clock): Pro
   }
 }
 
-/** What remains to be executed; empty where all tables are distributed. */
-export async function readDistributionSteps(connection: Queries): Promise<string[]> {
+/** What the command would execute; empty where all tables are distributed, and no old rows remain. */
+export async function readCommandSteps(connection: Queries): Promise<string[]> {
+  const steps = await readDistributionSteps(connection);
+  return [...steps, ...oldRowSteps(await connection.all(tableFacts, {}))];
+}
+
+/** What remains to be executed until all tables are distributed. */
+async function readDistributionSteps(connection: Queries): Promise<string[]> {
   const state = await readCitusState(connection);
   if (state === 'none')
     throw new Problem(
@@ -165,7 +171,7 @@ async function refuseUnfit(connection: Queries): Promise<void> {
 
 /** Runs in a transaction. Returns how many statements it has executed. */
 export async function distribute(connection: Distributable): Promise<number> {
-  const steps = await readDistributionSteps(connection);
+  const steps = await readCommandSteps(connection);
   for (const step of steps) await connection.exec(step);
   return steps.length;
 }
@@ -186,7 +192,7 @@ export function distributedMigration(connection: Distributable): Distributable &
       for (const command of commandsOf(withoutForeignKeys(sql))) await connection.exec(command);
     },
     async finish() {
-      await distribute(connection);
+      for (const step of await readDistributionSteps(connection)) await connection.exec(step);
       // A migration may have replaced one by that of plain PostgreSQL.
       for (const each of distributedFunctions) await connection.exec(each);
       for (const key of keys) await connection.exec(key);

@@ -217,10 +217,7 @@ export function distributionSteps(
   const spread = (table: string) => distribution[table] !== 'local' && distribution[table] !== undefined;
   const fresh = [...tablesOf('reference'), ...tablesOf('account')].filter(isNew);
   const known = knownEverywhere(tables);
-  const old = tables
-    .filter(({ name, has_old_rows }) => has_old_rows && distribution[name] !== undefined)
-    .map(({ name }) => name);
-  if (fresh.length === 0) return [...known, ...old.map(removeOldRows)];
+  if (fresh.length === 0) return known;
   const moved = keys.filter(({ of, to }) => (spread(of) || spread(to)) && (fresh.includes(of) || fresh.includes(to)));
   for (const key of moved) refuseKeyOfOthers(key);
   const fired = triggers.filter(({ of }) => fresh.includes(of));
@@ -239,7 +236,7 @@ export function distributionSteps(
       .filter(({ of, to }) => isByAccount(of) && isByAccount(to))
       .map(({ name, of, definition }) => `alter table ${of} add constraint ${name} ${definition}`),
     ...fired.filter(({ of }) => isByAccount(of)).map(({ definition }) => definition),
-    ...[...fresh, ...(fresh.includes('account') ? ['account_directory'] : []), ...old].map(removeOldRows),
+    ...[...fresh, ...(fresh.includes('account') ? ['account_directory'] : [])].map(removeOldRows),
     ...known,
   ];
 }
@@ -249,6 +246,16 @@ const isReplaced = (trigger: TriggerFact): boolean =>
 
 /** Citus keeps the rows that it has copied, unseen: they would outlive an erasure. */
 const removeOldRows = (table: string): string => `select truncate_local_data_after_distributing_table('${table}')`;
+
+/**
+ * Removes the rows that an earlier version left on the coordinator. Each statement excludes every
+ * other use of its table, so it is for the command alone: at a start of the service it would wait
+ * for an export that is running, and all calls of other processes would wait behind it.
+ */
+export const oldRowSteps = (tables: readonly TableFact[]): string[] =>
+  tables
+    .filter(({ name, has_old_rows }) => has_old_rows && distribution[name] !== undefined)
+    .map(({ name }) => removeOldRows(name));
 
 function refuseKeyOfOthers({ name, of, to }: KeyFact): void {
   if (distribution[of] !== undefined && distribution[to] !== undefined) return;
