@@ -49,6 +49,16 @@ onCitus('an installation that is distributed', () => {
       /visit_account_id_fkey of visit refers to account.*alter table visit drop constraint visit_account_id_fkey/,
     );
     await ask('alter table visit drop constraint visit_account_id_fkey');
+    await ask(`create function report() returns trigger language plpgsql as
+      'begin insert into visit values (new.account_id); return null; end'`);
+    for (const table of ['received', 'credential']) {
+      await ask(`create trigger report after insert on ${table} for each row execute function report()`);
+      await assert.rejects(
+        run('citus', 'distribute', '--dry-run'),
+        new RegExp(`The trigger report of ${table} is one of another program.*drop trigger report on ${table}`),
+      );
+      await ask(`drop trigger report on ${table}`);
+    }
     assert.match(await run('citus', 'distribute', '--dry-run'), /select create_distributed_table\('account'/);
     assert.match(await run('check'), /Citus: installed, and all tables are on one node/);
     assert.match(await run('citus', 'distribute'), /distributed, with \d+ statements/);

@@ -14,9 +14,11 @@ import {
   distributionSteps,
   foreignKeysOf,
   oldRowSteps,
+  type TriggerFact,
   withoutForeignKeys,
 } from '../../src/store/schema/distributed.ts';
 import { distribution } from '../../src/store/schema/distribution.ts';
+import { triggerFacts } from '../../src/store/schema/distribution-facts.ts';
 import { migrations } from '../../src/store/schema/migrations.ts';
 import { parametersOf } from '../../src/store/statement.ts';
 import { unavailable } from '../../src/store/unavailable.ts';
@@ -41,6 +43,26 @@ onOneServer('triggers on a distributed database', () => {
         rows.map(({ proname }) => proname).filter((name) => !loops.includes(`function ${name}(`)),
         [],
       );
+    } finally {
+      await client.end();
+    }
+  });
+
+  test('every trigger of the tables is one that a migration makes, so that none is refused as one of another program', async () => {
+    const client = new pg.Client({ connectionString: await untouchedPostgres() });
+    await client.connect();
+    try {
+      const { rows } = await client.query<TriggerFact>(triggerFacts.text);
+      assert.ok(rows.length > 20);
+      const tables = TABLES.map((name) => ({ name, method: null, is_known: false, has_old_rows: false }));
+      const steps = distributionSteps(tables, [], rows);
+      const isSpread = ({ of }: TriggerFact) => distribution[of] !== 'local';
+      for (const { name } of rows.filter(isSpread)) {
+        assert.ok(
+          steps.some((step) => step.startsWith(`drop trigger ${name} on `)),
+          name,
+        );
+      }
     } finally {
       await client.end();
     }
@@ -176,6 +198,17 @@ test('a foreign key of another program to a table that is distributed is refused
   const account = { name: 'account', method: null, is_known: false, has_old_rows: false };
   const key = { name: 'invoice_key', of: 'invoice', to: 'account', definition: '' };
   assert.throws(() => distributionSteps([account], [key], []), /alter table invoice drop constraint invoice_key/);
+});
+
+test('a trigger of another program is refused by its name: workers do not have what it writes to', () => {
+  const received = { name: 'received', method: null, is_known: false, has_old_rows: false };
+  const trigger = { of: 'received', definition: 'create trigger', function: 'f', function_definition: null };
+  assert.throws(
+    () => distributionSteps([received], [], [{ ...trigger, name: 'report' }]),
+    /The trigger report of received is one of another program.*drop trigger report on received/,
+  );
+  const own = distributionSteps([received], [], [{ ...trigger, name: 'tally_received_insert' }]);
+  assert.ok(own.includes('drop trigger tally_received_insert on received'));
 });
 
 test('a worker of Citus makes no tables: the start of a newer version names the coordinator', async () => {

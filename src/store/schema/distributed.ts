@@ -1,6 +1,7 @@
 import { Problem } from '../../base/problem.ts';
 import { batchCounts, countedByBatch } from './batches.ts';
 import { type Distribution, distribution } from './distribution.ts';
+import { migrations } from './migrations.ts';
 import { NOTE_LOCKED } from './search.ts';
 
 /**
@@ -220,7 +221,9 @@ export function distributionSteps(
   if (fresh.length === 0) return known;
   const moved = keys.filter(({ of, to }) => (spread(of) || spread(to)) && (fresh.includes(of) || fresh.includes(to)));
   for (const key of moved) refuseKeyOfOthers(key);
-  const fired = triggers.filter(({ of }) => fresh.includes(of));
+  const copied = fresh.includes('account') ? [...fresh, 'account_directory'] : fresh;
+  const fired = triggers.filter(({ of }) => copied.includes(of));
+  for (const trigger of fired) refuseTriggerOfOthers(trigger);
   const isByAccount = (table: string) => distribution[table] === 'account';
   return [
     "set local citus.multi_shard_modify_mode to 'sequential'",
@@ -236,7 +239,7 @@ export function distributionSteps(
       .filter(({ of, to }) => isByAccount(of) && isByAccount(to))
       .map(({ name, of, definition }) => `alter table ${of} add constraint ${name} ${definition}`),
     ...fired.filter(({ of }) => isByAccount(of)).map(({ definition }) => definition),
-    ...[...fresh, ...(fresh.includes('account') ? ['account_directory'] : [])].map(removeOldRows),
+    ...copied.map(removeOldRows),
     ...known,
   ];
 }
@@ -262,6 +265,26 @@ function refuseKeyOfOthers({ name, of, to }: KeyFact): void {
   throw new Problem(
     'conflict',
     `The foreign key ${name} of ${of} refers to ${to}, which Citus does not keep, and one of the two is a table of another program. Remove the key first: alter table ${of} drop constraint ${name}`,
+  );
+}
+
+const CREATED_TRIGGER = /\btrigger (\w+) (?:before|after)\b[^;]*? on (\w+)/g;
+
+/** Whether a migration makes it. */
+const isOwn = ({ name, of }: TriggerFact): boolean =>
+  migrations.some(({ sql, own }) =>
+    [...`${sql} ${own?.postgres ?? ''}`.matchAll(CREATED_TRIGGER)].some(
+      ([, trigger, table]) => trigger === name && table === of,
+    ),
+  );
+
+/** Its function may use what the workers do not have, and on a table of every node none can be made again. */
+function refuseTriggerOfOthers(trigger: TriggerFact): void {
+  if (isOwn(trigger)) return;
+  const { name, of } = trigger;
+  throw new Problem(
+    'conflict',
+    `The trigger ${name} of ${of} is one of another program, and would have to run on the nodes of Citus, which may not have what it uses. Remove it first: drop trigger ${name} on ${of}`,
   );
 }
 
