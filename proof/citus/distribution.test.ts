@@ -49,6 +49,14 @@ onCitus('an installation that is distributed', () => {
       /visit_account_id_fkey of visit refers to account.*alter table visit drop constraint visit_account_id_fkey/,
     );
     await ask('alter table visit drop constraint visit_account_id_fkey');
+    for (const [made, refused] of [
+      ['table invoice (account_id bigint references account)', /drop constraint invoice_account_id_fkey/],
+      ['view names as select username from account_directory', /again afterwards: drop view reports\.names/],
+    ] as const) {
+      await ask(`create schema reports; create ${made.replace(' ', ' reports.')}`);
+      await assert.rejects(run('citus', 'distribute', '--dry-run'), refused);
+      await ask('drop schema reports cascade');
+    }
     await ask(`create function report() returns trigger language plpgsql as
       'begin insert into visit values (new.account_id); return null; end'`);
     for (const table of ['received', 'credential']) {

@@ -10,15 +10,18 @@ import { renderedOf } from '../../src/store/postgres/statement-forms.ts';
 import { apartIfUnavailable, createVersionQuestions } from '../../src/store/postgres/version-questions.ts';
 import {
   commandsOf,
+  type DependentFact,
+  type DistributionFacts,
   distributedFunctions,
   distributionSteps,
   foreignKeysOf,
+  type KeyFact,
   oldRowSteps,
   type TriggerFact,
   withoutForeignKeys,
 } from '../../src/store/schema/distributed.ts';
 import { distribution } from '../../src/store/schema/distribution.ts';
-import { triggerFacts } from '../../src/store/schema/distribution-facts.ts';
+import { dependentFacts, keyFacts, triggerFacts } from '../../src/store/schema/distribution-facts.ts';
 import { migrations } from '../../src/store/schema/migrations.ts';
 import { parametersOf } from '../../src/store/statement.ts';
 import { unavailable } from '../../src/store/unavailable.ts';
@@ -27,6 +30,8 @@ import { TABLES } from '../support/opened-database.ts';
 import { onOneServer } from '../support/postgres-engines.ts';
 import { allStatements } from '../support/statement-plans.ts';
 import { strayings, unnamedIn } from './locality.ts';
+
+const NO_FACTS: DistributionFacts = { tables: [], keys: [], triggers: [], dependents: [] };
 
 onOneServer('triggers on a distributed database', () => {
   test('every trigger function that reads the rows of a statement has a loop for Citus', async () => {
@@ -55,7 +60,7 @@ onOneServer('triggers on a distributed database', () => {
       const { rows } = await client.query<TriggerFact>(triggerFacts.text);
       assert.ok(rows.length > 20);
       const tables = TABLES.map((name) => ({ name, method: null, is_known: false, has_old_rows: false }));
-      const steps = distributionSteps(tables, [], rows);
+      const steps = distributionSteps({ ...NO_FACTS, tables, triggers: rows });
       const isSpread = ({ of }: TriggerFact) => distribution[of] !== 'local';
       for (const { name } of rows.filter(isSpread)) {
         assert.ok(
@@ -66,6 +71,50 @@ onOneServer('triggers on a distributed database', () => {
     } finally {
       await client.end();
     }
+  });
+});
+
+onOneServer('what other programs have made of the tables', () => {
+  const asked = async (work: (client: pg.Client) => Promise<void>) => {
+    const client = new pg.Client({ connectionString: await untouchedPostgres() });
+    await client.connect();
+    try {
+      await client.query('begin; create schema reports');
+      await work(client);
+    } finally {
+      await client.end();
+    }
+  };
+  const tables = ['account', 'received'].map((name) => ({ name, method: null, is_known: false, has_old_rows: false }));
+
+  test('a foreign key of another schema is refused by its name, and not after all rows were copied', async () => {
+    await asked(async (client) => {
+      await client.query('create table reports.invoice (account_id bigint references account)');
+      const keys = (await client.query<KeyFact>(keyFacts.text)).rows;
+      assert.throws(
+        () => distributionSteps({ ...NO_FACTS, tables, keys }),
+        /alter table reports\.invoice drop constraint invoice_account_id_fkey/,
+      );
+    });
+  });
+
+  test('a view of the account_directory is refused by its name, and not after all rows were copied', async () => {
+    await asked(async (client) => {
+      const dependentsNow = async () => (await client.query<DependentFact>(dependentFacts.text)).rows;
+      assert.deepEqual(await dependentsNow(), []);
+      await client.query(`create materialized view reports.names as select username from account_directory;
+        create view "Odd" as select * from account_directory; create view inboxes as select account_id from received`);
+      const dependents = await dependentsNow();
+      assert.deepEqual(dependents, [
+        { type: 'view', identity: 'public."Odd"' },
+        { type: 'materialized view', identity: 'reports.names' },
+      ]);
+      assert.throws(
+        () => distributionSteps({ ...NO_FACTS, tables, dependents: dependents.slice(1) }),
+        /make it again afterwards: drop materialized view reports\.names$/,
+      );
+      assert.deepEqual(distributionSteps({ ...NO_FACTS, tables: [], dependents }), []);
+    });
   });
 });
 
@@ -136,9 +185,9 @@ test('a new table of the coordinator becomes known to the workers where they kno
     { name: 'audit', method: null, is_known: isKnown, has_old_rows: false },
     { name: 'session', method: null, is_known: false, has_old_rows: false },
   ];
-  assert.deepEqual(distributionSteps(facts(false), [], []), []);
+  assert.deepEqual(distributionSteps({ ...NO_FACTS, tables: facts(false) }), []);
   assert.match(
-    distributionSteps(facts(true), [], []).join(),
+    distributionSteps({ ...NO_FACTS, tables: facts(true) }).join(),
     /^select citus_add_local_table_to_metadata\('session', [^;]*$/,
   );
 });
@@ -181,7 +230,7 @@ test('rows from before the distribution are left to the command: to remove them,
   assert.equal(await isStoredAsDeclared(node([account])), true);
   assert.deepEqual((await readStoredTables(node([account]))).withOldRows, ['account']);
   const facts = { ...account, is_known: true };
-  assert.deepEqual(distributionSteps([facts], [], []), []);
+  assert.deepEqual(distributionSteps({ ...NO_FACTS, tables: [facts] }), []);
   assert.deepEqual(oldRowSteps([facts, { ...facts, name: 'visit' }]), [
     "select truncate_local_data_after_distributing_table('account')",
   ]);
@@ -197,17 +246,24 @@ test('a worker that does not know the tables of the coordinator is told from one
 test('a foreign key of another program to a table that is distributed is refused by its name', () => {
   const account = { name: 'account', method: null, is_known: false, has_old_rows: false };
   const key = { name: 'invoice_key', of: 'invoice', to: 'account', definition: '' };
-  assert.throws(() => distributionSteps([account], [key], []), /alter table invoice drop constraint invoice_key/);
+  assert.throws(
+    () => distributionSteps({ ...NO_FACTS, tables: [account], keys: [key] }),
+    /alter table invoice drop constraint invoice_key/,
+  );
 });
 
 test('a trigger of another program is refused by its name: workers do not have what it writes to', () => {
   const received = { name: 'received', method: null, is_known: false, has_old_rows: false };
   const trigger = { of: 'received', definition: 'create trigger', function: 'f', function_definition: null };
   assert.throws(
-    () => distributionSteps([received], [], [{ ...trigger, name: 'report' }]),
+    () => distributionSteps({ ...NO_FACTS, tables: [received], triggers: [{ ...trigger, name: 'report' }] }),
     /The trigger report of received is one of another program.*drop trigger report on received/,
   );
-  const own = distributionSteps([received], [], [{ ...trigger, name: 'tally_received_insert' }]);
+  const own = distributionSteps({
+    ...NO_FACTS,
+    tables: [received],
+    triggers: [{ ...trigger, name: 'tally_received_insert' }],
+  });
   assert.ok(own.includes('drop trigger tally_received_insert on received'));
 });
 

@@ -12,6 +12,7 @@ import {
 import { distribution } from '../schema/distribution.ts';
 import {
   citusState,
+  dependentFacts,
   distributable,
   keyFacts,
   localNode,
@@ -140,11 +141,12 @@ async function readDistributionSteps(connection: Queries): Promise<string[]> {
       "Citus has no worker node. Run on the coordinator, for each: select citus_add_node('HOST', PORT)",
     );
   await refuseUnfit(connection);
-  return distributionSteps(
-    await connection.all(tableFacts, {}),
-    await connection.all(keyFacts, {}),
-    await connection.all(triggerFacts, {}),
-  );
+  return distributionSteps({
+    tables: await connection.all(tableFacts, {}),
+    keys: await connection.all(keyFacts, {}),
+    triggers: await connection.all(triggerFacts, {}),
+    dependents: await connection.all(dependentFacts, {}),
+  });
 }
 
 /** Each of these would fail in the middle, or later when calls are served. */

@@ -201,6 +201,19 @@ export interface TriggerFact {
   /** Null for a function of another role or program. */
   readonly function_definition: string | null;
 }
+/** What another program has made of `account_directory` while that is a view, such as a view of its own. */
+export interface DependentFact {
+  /** As in a statement that drops it: `materialized view`. */
+  readonly type: string;
+  readonly identity: string;
+}
+
+export interface DistributionFacts {
+  readonly tables: readonly TableFact[];
+  readonly keys: readonly KeyFact[];
+  readonly triggers: readonly TriggerFact[];
+  readonly dependents: readonly DependentFact[];
+}
 
 /**
  * The statements that remain to be executed, in their order, in one transaction. A foreign key
@@ -208,11 +221,7 @@ export interface TriggerFact {
  * `account` goes, and the statement that deletes an account deletes those rows: see `everywhere` of
  * `Distributed` in store/statement.ts.
  */
-export function distributionSteps(
-  tables: readonly TableFact[],
-  keys: readonly KeyFact[],
-  triggers: readonly TriggerFact[],
-): string[] {
+export function distributionSteps({ tables, keys, triggers, dependents }: DistributionFacts): string[] {
   const methods = new Map(tables.map(({ name, method }) => [name, method]));
   const isNew = (table: string) => methods.has(table) && methods.get(table) === null;
   const spread = (table: string) => distribution[table] !== 'local' && distribution[table] !== undefined;
@@ -224,6 +233,7 @@ export function distributionSteps(
   const copied = fresh.includes('account') ? [...fresh, 'account_directory'] : fresh;
   const fired = triggers.filter(({ of }) => copied.includes(of));
   for (const trigger of fired) refuseTriggerOfOthers(trigger);
+  if (fresh.includes('account')) dependents.forEach(refuseDependent);
   const isByAccount = (table: string) => distribution[table] === 'account';
   return [
     "set local citus.multi_shard_modify_mode to 'sequential'",
@@ -265,6 +275,14 @@ function refuseKeyOfOthers({ name, of, to }: KeyFact): void {
   throw new Problem(
     'conflict',
     `The foreign key ${name} of ${of} refers to ${to}, which Citus does not keep, and one of the two is a table of another program. Remove the key first: alter table ${of} drop constraint ${name}`,
+  );
+}
+
+/** The view becomes a table, so what is made of it has to go, and would stop everything after all rows were copied. */
+function refuseDependent({ type, identity }: DependentFact): void {
+  throw new Problem(
+    'conflict',
+    `The ${type} ${identity} of another program uses account_directory, which becomes a table. Remove it first, and make it again afterwards: drop ${type} ${identity}`,
   );
 }
 

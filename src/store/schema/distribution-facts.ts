@@ -1,5 +1,5 @@
 import { statement } from '../statement.ts';
-import type { KeyFact, TableFact, TriggerFact } from './distributed.ts';
+import type { DependentFact, KeyFact, TableFact, TriggerFact } from './distributed.ts';
 
 /** What PostgreSQL and Citus know about the tables: see distributed.ts. */
 type Nothing = Record<string, never>;
@@ -22,7 +22,19 @@ export const keyFacts = statement<Nothing, KeyFact>(
   'citus.keys',
   `select quote_ident(conname) as name, conrelid::regclass::text as of, confrelid::regclass::text as to,
      pg_get_constraintdef(oid) as definition
-   from pg_constraint where contype = 'f' and connamespace = current_schema()::regnamespace order by conname`,
+   from pg_constraint
+   where contype = 'f' and conparentid = 0 and current_schema()::regnamespace in (connamespace,
+     (select relnamespace from pg_class where pg_class.oid = confrelid)) order by conname`,
+);
+export const dependentFacts = statement<Nothing, DependentFact>(
+  'citus.dependents',
+  // PostgreSQL writes down that the rule of a view depends on something, where the view is meant.
+  `select distinct type, identity
+   from pg_depend left join pg_rewrite on classid = 'pg_rewrite'::regclass and pg_rewrite.oid = objid
+     cross join lateral pg_identify_object(case when ev_class is null then classid else 'pg_class'::regclass end,
+       coalesce(ev_class, objid), 0)
+   where refclassid = 'pg_class'::regclass and refobjid = to_regclass('account_directory') and deptype = 'n'
+     and ev_class is distinct from refobjid order by identity`,
 );
 export const triggerFacts = statement<Nothing, TriggerFact>(
   'citus.triggers',
