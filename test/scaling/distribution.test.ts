@@ -225,6 +225,15 @@ test('a table that another program has added is not called undistributed: nothin
   assert.deepEqual(stored, { undistributed: ['batch'], withOldRows: [], ofOthers: ['visit'] });
 });
 
+test('a table that another program has named constructor is one of another program', async () => {
+  const others = { name: 'constructor', method: null };
+  assert.deepEqual((await readStoredTables(node([ACCOUNT, others]))).ofOthers, ['constructor']);
+  assert.equal(await isStoredAsDeclared(node([ACCOUNT, others])), true);
+  const tables = [{ name: 'account', method: null, is_known: false, has_old_rows: false }];
+  const key = { name: 'their_key', of: 'constructor', to: 'account', definition: '' };
+  assert.throws(() => distributionSteps({ ...NO_FACTS, tables, keys: [key] }), /drop constraint their_key/);
+});
+
 test('rows from before the distribution are left to the command: to remove them, a start would wait for an export', async () => {
   const account = { ...ACCOUNT, has_old_rows: true };
   assert.equal(await isStoredAsDeclared(node([account])), true);

@@ -9,7 +9,7 @@ import {
   oldRowSteps,
   withoutForeignKeys,
 } from '../schema/distributed.ts';
-import { distribution } from '../schema/distribution.ts';
+import { distributionOf } from '../schema/distribution.ts';
 import {
   citusState,
   dependentFacts,
@@ -59,7 +59,7 @@ export async function readStoredTables(connection: Queries): Promise<StoredTable
   const withOldRows: string[] = [];
   const ofOthers: string[] = [];
   for (const { name, method, has_old_rows } of tables) {
-    const declared = distribution[name];
+    const declared = distributionOf(name);
     if (declared === undefined) ofOthers.push(name);
     else if (method !== WANTED[declared]) undistributed.push(name);
     else if (has_old_rows) withOldRows.push(name);

@@ -1,6 +1,6 @@
 import { Problem } from '../../base/problem.ts';
 import { batchCounts, countedByBatch } from './batches.ts';
-import { type Distribution, distribution } from './distribution.ts';
+import { type Distribution, distribution, distributionOf } from './distribution.ts';
 import { migrations } from './migrations.ts';
 import { NOTE_LOCKED } from './search.ts';
 
@@ -174,7 +174,7 @@ export const tablesOf = (kind: Distribution): string[] =>
   Object.entries(distribution).flatMap(([table, each]) => (each === kind ? table : []));
 
 export const distributeTable = (table: string): string =>
-  distribution[table] === 'reference'
+  distributionOf(table) === 'reference'
     ? `select create_reference_table('${table}')`
     : `select create_distributed_table('${table}', 'account_id'${table === 'account' ? '' : ", colocate_with => 'account'"})`;
 
@@ -224,7 +224,7 @@ export interface DistributionFacts {
 export function distributionSteps({ tables, keys, triggers, dependents }: DistributionFacts): string[] {
   const methods = new Map(tables.map(({ name, method }) => [name, method]));
   const isNew = (table: string) => methods.has(table) && methods.get(table) === null;
-  const spread = (table: string) => distribution[table] !== 'local' && distribution[table] !== undefined;
+  const spread = (table: string) => distributionOf(table) !== 'local' && distributionOf(table) !== undefined;
   const fresh = [...tablesOf('reference'), ...tablesOf('account')].filter(isNew);
   const known = knownEverywhere(tables);
   if (fresh.length === 0) return known;
@@ -234,7 +234,7 @@ export function distributionSteps({ tables, keys, triggers, dependents }: Distri
   const fired = triggers.filter(({ of }) => copied.includes(of));
   for (const trigger of fired) refuseTriggerOfOthers(trigger);
   if (fresh.includes('account')) dependents.forEach(refuseDependent);
-  const isByAccount = (table: string) => distribution[table] === 'account';
+  const isByAccount = (table: string) => distributionOf(table) === 'account';
   return [
     "set local citus.multi_shard_modify_mode to 'sequential'",
     ...moved.map(({ name, of }) => `alter table ${of} drop constraint ${name}`),
@@ -267,11 +267,11 @@ const removeOldRows = (table: string): string => `select truncate_local_data_aft
  */
 export const oldRowSteps = (tables: readonly TableFact[]): string[] =>
   tables
-    .filter(({ name, has_old_rows }) => has_old_rows && distribution[name] !== undefined)
+    .filter(({ name, has_old_rows }) => has_old_rows && distributionOf(name) !== undefined)
     .map(({ name }) => removeOldRows(name));
 
 function refuseKeyOfOthers({ name, of, to }: KeyFact): void {
-  if (distribution[of] !== undefined && distribution[to] !== undefined) return;
+  if (distributionOf(of) !== undefined && distributionOf(to) !== undefined) return;
   throw new Problem(
     'conflict',
     `The foreign key ${name} of ${of} refers to ${to}, which Citus does not keep, and one of the two is a table of another program. Remove the key first: alter table ${of} drop constraint ${name}`,
@@ -311,7 +311,7 @@ function refuseTriggerOfOthers(trigger: TriggerFact): void {
  * also new ones.
  */
 function knownEverywhere(tables: readonly TableFact[]): string[] {
-  const local = tables.filter(({ name }) => distribution[name] === 'local');
+  const local = tables.filter(({ name }) => distributionOf(name) === 'local');
   if (!local.some(({ is_known }) => is_known)) return [];
   return local
     .filter(({ is_known }) => !is_known)
@@ -332,7 +332,7 @@ const OF_COLUMN = /^(\s*)(?!foreign\b)(\w+)( [^\n]*?) (references \w+(?: \([^)]*
 const OF_TABLE = /,?\n\s*(foreign key \([^)]*\) (references \w+(?: \([^)]*\))?(?: on delete \w+)?))/g;
 const referred = (reference: string): string => reference.split(/\s+/)[1] ?? '';
 /** Whether Citus refuses it while the table itself is on one node. */
-const isRefused = (reference: string): boolean => (distribution[referred(reference)] ?? 'local') !== 'local';
+const isRefused = (reference: string): boolean => (distributionOf(referred(reference)) ?? 'local') !== 'local';
 
 /** The SQL of a migration, without the foreign keys of new tables to those that are distributed. */
 export const withoutForeignKeys = (sql: string): string =>
@@ -352,6 +352,8 @@ export const foreignKeysOf = (sql: string): string[] =>
     );
     const ofTable = [...created.matchAll(OF_TABLE)].map(([, key = '', reference = '']) => [key, reference] as const);
     return [...ofColumns, ...ofTable]
-      .filter(([, reference]) => distribution[table] === 'account' && distribution[referred(reference)] === 'account')
+      .filter(
+        ([, reference]) => distributionOf(table) === 'account' && distributionOf(referred(reference)) === 'account',
+      )
       .map(([key]) => `alter table ${table} add ${key}`);
   });

@@ -84,6 +84,10 @@ export const distribution: Readonly<Record<string, Distribution>> = {
   schema_version: 'local',
 };
 
+/** Undefined for a table of another program, whatever its name is: `constructor` is one of every object. */
+export const distributionOf = (table: string): Distribution | undefined =>
+  Object.hasOwn(distribution, table) ? distribution[table] : undefined;
+
 /**
  * What has to be known of an account before one knows where it is, and what lists of the
  * installation show of it. A view of `account`, which costs nothing. On a distributed database it
