@@ -98,7 +98,8 @@ export async function createPostgresServer(
     child.kill(how === 'fast' ? 'SIGINT' : 'SIGQUIT');
     await ended;
   };
-  process.once('exit', () => child?.kill('SIGQUIT'));
+  const end = () => void child?.kill('SIGQUIT');
+  process.once('exit', end);
 
   return {
     port,
@@ -114,6 +115,7 @@ export async function createPostgresServer(
     },
     async remove() {
       await stop();
+      process.off('exit', end);
       rmSync(folder, { recursive: true, force: true });
     },
   };
