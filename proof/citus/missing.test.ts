@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import pg from 'pg';
 import { systemClock } from '../../src/base/clock.ts';
 import { isUnavailable } from '../../src/base/problem.ts';
 import { addUserId, credentialsOf, revokeUserId } from '../../src/domain/accounts/user-ids.ts';
-import { distributePostgres, openPostgres } from '../../src/store/postgres/database.ts';
+import { countSessions, distributePostgres, openPostgres } from '../../src/store/postgres/database.ts';
 import { until } from '../../test/support/postgres-engines.ts';
 import { openSendingOn, type Sending } from '../../test/support/sending.ts';
 import { type CitusCluster, createCluster, onCitus } from './cluster.ts';
@@ -35,7 +36,7 @@ onCitus('a cluster with a missing worker', () => {
     }
   });
   after(async () => {
-    await sending?.database.close();
+    await sending?.database.close().catch(() => {}); // the last test has closed it
     await cluster?.remove();
   });
 
@@ -86,5 +87,22 @@ onCitus('a cluster with a missing worker', () => {
       const asked = `select count(*)::int as total from credential where user_id_hash = '${added.hash}' and revoked_at is not null`;
       assert.deepEqual(await node.query(asked, NAME), [{ total: 1 }]);
     }
+  });
+
+  test('a worker that does not answer is named to whoever asks if the service is stopped, and not taken for stopped', async () => {
+    const [worker, other] = cluster.workers;
+    const settings = (url = cluster.coordinator.url(NAME)) => ({ url, connectionsMax: 1, timeoutMs: 60_000 });
+    await sending.database.close();
+    assert.equal(await countSessions(settings(), systemClock), 0);
+    const service = new pg.Client({ connectionString: `${other?.url(NAME)}?application_name=columba` });
+    await service.connect();
+    assert.equal(await countSessions(settings(), systemClock), 1);
+    await service.end();
+    await worker?.stop('immediate');
+    await assert.rejects(
+      countSessions(settings(), systemClock),
+      new RegExp(`The node 127\\.0\\.0\\.1:${worker?.port} of Citus did not answer`),
+    );
+    await worker?.start();
   });
 });

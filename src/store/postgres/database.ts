@@ -12,7 +12,6 @@ import { Connection, translateErrors } from './connection.ts';
 import { postgresDialect } from './dialect.ts';
 import {
   type CitusState,
-  countOtherSessions,
   countWorkers,
   distribute,
   distributedMigration,
@@ -25,6 +24,7 @@ import {
 } from './distribute.ts';
 import { DistributedConnection, PASSED_ON } from './distributed-connection.ts';
 import { postgresFault, type SettingNames } from './faults.ts';
+import { countOtherSessions } from './other-sessions.ts';
 import { createFailoverPool, type FailoverPool, lockTimeoutOf, type PostgresSettings } from './pool.ts';
 import { DriverChanged, type Execute, executeFast, executePlain } from './prepared-query.ts';
 import { isForMany } from './statement-forms.ts';

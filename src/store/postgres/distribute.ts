@@ -1,4 +1,3 @@
-import type { Clock } from '../../base/clock.ts';
 import { Problem } from '../../base/problem.ts';
 import type { Queries } from '../database.ts';
 import {
@@ -17,8 +16,6 @@ import {
   keyFacts,
   localNode,
   nodeFacts,
-  otherSessions,
-  otherSessionsAnywhere,
   tableFacts,
   triggerFacts,
 } from '../schema/distribution-facts.ts';
@@ -98,22 +95,6 @@ export async function refuseWorker(connection: Queries): Promise<void> {
 
 export const countWorkers = async (connection: Queries): Promise<number> =>
   (await connection.all(nodeFacts, {})).filter(({ is_coordinator, is_active }) => !is_coordinator && is_active).length;
-
-/** PostgreSQL still lists a connection for a moment after its client has closed it. */
-const SESSION_ENDS_MS = 5_000;
-const SESSION_ASKED_MS = 100;
-
-/** How many connections the service and its commands have, besides this one, and keep. */
-export async function countOtherSessions(connection: Queries, clock: Clock): Promise<number> {
-  const isPlain = (await readCitusState(connection)) === 'none';
-  const until = clock.monotonic() + SESSION_ENDS_MS;
-  for (;;) {
-    const row = await connection.first(isPlain ? otherSessions : otherSessionsAnywhere, {});
-    const total = Number(row?.total ?? 0n);
-    if (total === 0 || clock.monotonic() >= until) return total;
-    await clock.sleep(SESSION_ASKED_MS);
-  }
-}
 
 /** What the command would execute; empty where all tables are distributed, and no old rows remain. */
 export async function readCommandSteps(connection: Queries): Promise<string[]> {

@@ -45,11 +45,19 @@ export const triggerFacts = statement<Nothing, TriggerFact>(
    from pg_trigger join pg_class on pg_class.oid = tgrelid join pg_proc on pg_proc.oid = tgfoid
    where not tgisinternal and relnamespace = current_schema()::regnamespace order by tgname`,
 );
-/** Sessions of the service or its commands on all nodes, besides this one. */
-export const otherSessionsAnywhere = statement<Nothing, { total: bigint }>(
+/**
+ * Sessions of the service or its commands on each node, besides this one. The view
+ * citus_stat_activity leaves out a node that does not answer, and has no global number for sessions
+ * of another role.
+ */
+export const otherSessionsAnywhere = statement<Nothing, { node: string; success: boolean; result: string }>(
   'citus.otherSessionsAnywhere',
-  `select count(*) as total from citus_stat_activity
-   where datname = current_database() and application_name = 'columba' and global_pid <> citus_backend_gpid()`,
+  `select nodename || ':' || nodeport as node, success, result
+   from pg_dist_local_group as own cross join lateral run_command_on_all_nodes(format(
+       'select count(*) from pg_stat_activity cross join pg_dist_local_group
+        where datname = current_database() and application_name = ''columba'' and (groupid, pid) <> (%s, %s)',
+       own.groupid, pg_backend_pid())) as answer
+     left join pg_dist_node using (nodeid)`,
 );
 /** The same on a server without Citus. */
 export const otherSessions = statement<Nothing, { total: bigint }>(
