@@ -138,13 +138,19 @@ onCitus('an installation that is distributed', () => {
     );
   });
 
+  const checkWorker = (name: string) =>
+    columba(['check', '--database', `postgres://app@127.0.0.1:${cluster.workers[0]?.port}/${name}`]);
+
+  test('a worker says that it is one before the distribution, where Citus says only that an operation is not allowed', async () => {
+    await cluster.ownDatabase('later', 'later');
+    await cluster.join('later');
+    const { code, stderr } = await checkWorker('later');
+    assert.equal(code, 1);
+    assert.match(stderr, /This server is a worker of Citus.*Use the URL of the coordinator\./);
+  });
+
   test('a worker that does not know the tables of the coordinator says so', async () => {
-    const [worker] = cluster.workers;
-    const { code, stderr } = await columba([
-      'check',
-      '--database',
-      `postgres://app@127.0.0.1:${worker?.port}/installation`,
-    ]);
+    const { code, stderr } = await checkWorker('installation');
     assert.equal(code, 1);
     assert.match(stderr, /a worker of Citus that does not know the tables of the coordinator/);
   });

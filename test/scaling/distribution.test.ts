@@ -4,7 +4,12 @@ import pg from 'pg';
 import { isUnavailable } from '../../src/base/problem.ts';
 import { removeAccount } from '../../src/domain/accounts/accounts.sql.ts';
 import { dueAccounts } from '../../src/domain/sending/dispatch.sql.ts';
-import { isStoredAsDeclared, readStoredTables, refuseWorker } from '../../src/store/postgres/distribute.ts';
+import {
+  isStoredAsDeclared,
+  readStoredTables,
+  refuseUndistributedWorker,
+  refuseWorker,
+} from '../../src/store/postgres/distribute.ts';
 import { askReachableNodes } from '../../src/store/postgres/reachable-nodes.ts';
 import { renderedOf } from '../../src/store/postgres/statement-forms.ts';
 import { apartIfUnavailable, createVersionQuestions } from '../../src/store/postgres/version-questions.ts';
@@ -284,6 +289,14 @@ test('a worker of Citus makes no tables: the start of a newer version names the 
   );
   const newer = { isWorker: true, version: migrations.length + 1 };
   await assert.rejects(refuseWorker(node([ACCOUNT], newer)), /Run the newer version of Columba that wrote it\./);
+});
+
+test('a worker says that it is one before the distribution, where Citus says only that an operation is not allowed', async () => {
+  await refuseUndistributedWorker(node([]));
+  await assert.rejects(
+    refuseUndistributedWorker(node([], { isWorker: true, version: 0 })),
+    /This server is a worker of Citus.*Use the URL of the coordinator\./,
+  );
 });
 
 test('every table says how it is stored on a distributed database', () => {

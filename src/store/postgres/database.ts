@@ -19,6 +19,7 @@ import {
   readCitusState,
   readCommandSteps,
   readStoredTables,
+  refuseUndistributedWorker,
   refuseWorker,
   type StoredTables,
 } from './distribute.ts';
@@ -102,7 +103,9 @@ export async function openPostgres(settings: PostgresSettings, clock: Clock): Pr
 
 /** Returns whether the accounts are spread over several nodes. */
 async function migrateWhereStored(connection: Connection, now: () => number): Promise<boolean> {
-  if ((await readCitusState(connection)) !== 'distributed') {
+  const state = await readCitusState(connection);
+  if (state !== 'distributed') {
+    if (state === 'ready') await refuseUndistributedWorker(connection);
     await migrate(connection, postgresDialect, now);
     return false;
   }

@@ -83,9 +83,21 @@ async function refuseUnknowing(connection: Queries): Promise<void> {
   );
 }
 
+const isWorker = async (connection: Queries): Promise<boolean> =>
+  (await connection.first(localNode, {}))?.is_worker === true;
+
+/** Before the distribution all tables are on the coordinator, and Citus would refuse to make them here. */
+export async function refuseUndistributedWorker(connection: Queries): Promise<void> {
+  if (!(await isWorker(connection))) return;
+  throw new Problem(
+    'bad-argument',
+    'This server is a worker of Citus, and the tables are not distributed yet. Use the URL of the coordinator.',
+  );
+}
+
 /** Citus makes tables on the coordinator only. */
 export async function refuseWorker(connection: Queries): Promise<void> {
-  if (!(await connection.first(localNode, {}))?.is_worker) return;
+  if (!(await isWorker(connection))) return;
   refuseNewer(await versionOf(connection));
   throw new Problem(
     'bad-argument',
