@@ -219,26 +219,53 @@ onCitus('an installation that is distributed', () => {
     assert.equal((await ask('select from reminder')).length, 0, 'deleted with the account');
   });
 
-  test('a migration makes its tables known to the workers where they know those of the coordinator', async (t) => {
-    await cluster.coordinator.query(KNOWN_EVERYWHERE, 'installation');
+  /** Opens the database with a migration more than it has had. */
+  async function openWithNext(sql: string, tables: Record<string, Distribution>, url = database): Promise<void> {
     const kinds = distribution as Record<string, Distribution>;
     const steps = migrations as Migration[];
-    kinds.note = 'local';
-    kinds.note_of = 'local';
-    // The steps of the test before are among those that the database has.
-    const { version } = (
-      await cluster.coordinator.query('select max(version)::int as version from schema_version', 'installation')
-    )[0] as { version: number };
+    // The steps of the tests before are among those that the database has.
+    const [{ version } = {}] = await ask('select max(version)::int as version from schema_version');
     const added: Migration[] = [];
-    for (let next = steps.length + 1; next <= version + 1; next++) {
-      added.push({ version: next, name: 'notes', sql: next > version ? NOTES : '' });
+    for (let next = steps.length + 1; next <= Number(version) + 1; next++) {
+      added.push({ version: next, name: 'added by a test', sql: next > Number(version) ? sql : '' });
     }
+    Object.assign(kinds, tables);
     steps.push(...added);
-    t.after(() => {
-      for (const table of ['note', 'note_of']) delete kinds[table];
+    try {
+      await (await openPostgres({ ...settings(), url }, systemClock)).close();
+    } finally {
+      for (const table of Object.keys(tables)) delete kinds[table];
       steps.splice(-added.length);
-    });
-    await (await openPostgres(settings(), systemClock)).close();
+    }
+  }
+
+  test('tables that a member of the role makes belong to that role, which could not use them otherwise', async () => {
+    await ask('create role member login in role app');
+    const asMember = (url: string) => url.replace('app@', 'member@');
+    const owners = async (name: string) =>
+      (
+        await cluster.coordinator.query(
+          "select distinct relowner::regrole::text as owner from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r'",
+          name,
+        )
+      ).map(({ owner }) => owner);
+    await openWithNext(PARCELS, { parcel: 'account', depot: 'local' }, asMember(database));
+    assert.deepEqual(await owners('installation'), ['app']);
+    await openWithNext('alter table parcel add column weight bigint', { parcel: 'account', depot: 'local' });
+
+    const shared = await cluster.ownDatabase('owner_of_shared', 'shared');
+    await ask('grant owner_of_shared to member');
+    await columba(['import', SAMPLE, '--database', shared]);
+    await cluster.join('shared');
+    const ofMember = shared.replace('owner_of_shared@', 'member@');
+    const { code, stderr } = await columba(['citus', 'distribute', '--database', ofMember]);
+    assert.equal(code, 0, stderr);
+    assert.deepEqual(await owners('shared'), ['owner_of_shared']);
+  });
+
+  test('a migration makes its tables known to the workers where they know those of the coordinator', async () => {
+    await cluster.coordinator.query(KNOWN_EVERYWHERE, 'installation');
+    await openWithNext(NOTES, { note: 'local', note_of: 'local' });
     const [worker] = cluster.workers;
     assert.deepEqual(await worker?.query('select count(*)::int as notes from note', 'installation'), [{ notes: 0 }]);
     assert.deepEqual(await worker?.query('select count(*)::int as notes from note_of', 'installation'), [{ notes: 0 }]);
@@ -247,6 +274,17 @@ onCitus('an installation that is distributed', () => {
 
 /** A version after that, for an installation whose services ask any node. */
 const NOTES = 'create table note (at bigint primary key); create table note_of (at bigint references note);';
+
+/** A version after that. */
+const PARCELS = `
+  create table parcel (
+    account_id bigint not null references account on delete cascade,
+    parcel_id bigint not null,
+    primary key (account_id, parcel_id)
+  );
+  create table depot (at bigint primary key);
+  alter table account add column parcels bigint;
+`;
 
 /** As the next version might add them. */
 const REMINDERS = `

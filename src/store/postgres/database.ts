@@ -18,6 +18,7 @@ import {
   isStoredAsDeclared,
   readCitusState,
   readCommandSteps,
+  readRoleSteps,
   readStoredTables,
   refuseUndistributedWorker,
   refuseWorker,
@@ -111,6 +112,7 @@ async function migrateWhereStored(connection: Connection, now: () => number): Pr
   }
   if (await isStoredAsDeclared(connection)) return true;
   await refuseWorker(connection);
+  for (const step of await readRoleSteps(connection)) await connection.exec(step);
   // Citus refuses new functions and tables after a change of a table on several connections.
   await connection.exec("set local citus.multi_shard_modify_mode to 'sequential'");
   const migration = distributedMigration(connection);

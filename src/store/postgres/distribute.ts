@@ -133,20 +133,24 @@ async function readDistributionSteps(connection: Queries): Promise<string[]> {
       'bad-argument',
       "Citus has no worker node. Run on the coordinator, for each: select citus_add_node('HOST', PORT)",
     );
-  await refuseUnfit(connection);
-  return distributionSteps({
+  const role = await readRoleSteps(connection);
+  const steps = distributionSteps({
     tables: await connection.all(tableFacts, {}),
     keys: await connection.all(keyFacts, {}),
     triggers: await connection.all(triggerFacts, {}),
     dependents: await connection.all(dependentFacts, {}),
   });
+  return steps.length > 0 ? [...role, ...steps] : [];
 }
 
-/** Each of these would fail in the middle, or later when calls are served. */
-async function refuseUnfit(connection: Queries): Promise<void> {
+/**
+ * New tables belong to the role of the others, also if a member of it makes them: else that role
+ * could not use them. Refuses what would fail in the middle, or later when calls are served.
+ */
+export async function readRoleSteps(connection: Queries): Promise<string[]> {
   const found = await connection.first(distributable, {});
-  if (!found) return;
-  const { user, owner, is_owner, schema, are_triggers_allowed } = found;
+  if (!found) return [];
+  const { user, owner, is_owner, take_role, schema, are_triggers_allowed } = found;
   if (schema !== 'public')
     throw new Problem(
       'bad-argument',
@@ -162,6 +166,7 @@ async function refuseUnfit(connection: Queries): Promise<void> {
       'bad-argument',
       'Citus does not allow triggers here. Set citus.enable_unsafe_triggers = on in the postgresql.conf of every node, and reload.',
     );
+  return take_role === null ? [] : [take_role];
 }
 
 /** Runs in a transaction. Returns how many statements it has executed. */

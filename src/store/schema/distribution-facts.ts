@@ -90,10 +90,19 @@ export const partialAnswers = statement<{ table: string; shard: string }, { resu
 /** What an installation must be like before its tables can be distributed. */
 export const distributable = statement<
   Nothing,
-  { user: string; owner: string; is_owner: boolean; schema: string; are_triggers_allowed: boolean }
+  {
+    user: string;
+    owner: string;
+    is_owner: boolean;
+    take_role: string | null;
+    schema: string;
+    are_triggers_allowed: boolean;
+  }
 >(
   'citus.distributable',
+  // Citus would pass on "set local role", also to its connections of a superuser, which would lose their rights.
   `select current_user::text as user, relowner::regrole::text as owner,
+     case when rolname <> current_user then format('select set_config(''role'', %L, true)', rolname) end as take_role,
      rolname = current_user or (pg_has_role(relowner, 'usage') and not is_superuser) as is_owner,
      current_schema()::text as schema, current_setting('citus.enable_unsafe_triggers')::boolean as are_triggers_allowed
    from pg_class join pg_roles on pg_roles.oid = relowner
