@@ -19,6 +19,11 @@ const MESSAGES = 1_000;
 /** Longer than citus.node_connection_timeout. */
 const TIMEOUT_MS = 4_000;
 const PAUSE_MS = 50;
+/**
+ * How often an account of the other worker is answered while one of its accounts waits for the time-out. Where both are in
+ * one question it is about once or twice, and else about 50 times.
+ */
+const ANSWERED_MIN = 10;
 const LONG = { timeout: 300_000 };
 
 interface Reply {
@@ -74,6 +79,36 @@ onCitus('a worker whose network loses everything', () => {
     const retryAfter = reply.headers.get('retry-after');
     return { client, status: reply.status, retryAfter, body, ms: performance.now() - started };
   }
+
+  test('polls of the other accounts do not wait for those of its accounts', LONG, async () => {
+    const counts = { refused: 0, answered: 0 };
+    const clients = Array.from({ length: CLIENTS }, (_, client) => client);
+    const poll = (client: number) => ask(client, 'CountUnread');
+    for (let round = 0; round < 2; round++) await Promise.all(clients.map(poll)); // the second one asks for versions only
+    let isPolling = true;
+    network.swallow();
+    const work = clients.map(async (client) => {
+      // One after the other, so that a poll of its accounts begins while another one is waited for.
+      await systemClock.sleep((TIMEOUT_MS / CLIENTS) * client);
+      while (isPolling) {
+        const { status } = await poll(client);
+        if (status === 503 && away.has(client)) counts.refused += 1;
+        if (status === 200 && !away.has(client)) counts.answered += 1;
+        await systemClock.sleep(PAUSE_MS);
+      }
+    });
+    try {
+      await until(async () => counts.refused >= 3 * away.size);
+    } finally {
+      isPolling = false;
+      network.restore();
+    }
+    await Promise.all(work);
+    show(`polls: ${counts.answered} of the other accounts answered, and ${counts.refused} of its accounts refused`);
+    const each = counts.answered / (CLIENTS - away.size) / (counts.refused / away.size);
+    assert.ok(each > ANSWERED_MIN, `${each} answers to each of the others for each refusal`);
+    await until(async () => (await Promise.all(clients.map(poll))).every(({ status }) => status === 200));
+  });
 
   test(
     'its accounts get 503 with Retry-After, those of the other worker go on, and all do when it is back',

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import pg from 'pg';
-import { isUnavailable } from '../../src/base/problem.ts';
 import { removeAccount } from '../../src/domain/accounts/accounts.sql.ts';
 import { dueAccounts } from '../../src/domain/sending/dispatch.sql.ts';
 import {
@@ -12,7 +11,6 @@ import {
 } from '../../src/store/postgres/distribute.ts';
 import { askReachableNodes } from '../../src/store/postgres/reachable-nodes.ts';
 import { renderedOf } from '../../src/store/postgres/statement-forms.ts';
-import { apartIfUnavailable, createVersionQuestions } from '../../src/store/postgres/version-questions.ts';
 import {
   commandsOf,
   type DependentFact,
@@ -29,7 +27,6 @@ import { distribution } from '../../src/store/schema/distribution.ts';
 import { dependentFacts, keyFacts, triggerFacts } from '../../src/store/schema/distribution-facts.ts';
 import { migrations } from '../../src/store/schema/migrations.ts';
 import { parametersOf } from '../../src/store/statement.ts';
-import { unavailable } from '../../src/store/unavailable.ts';
 import { untouchedPostgres } from '../support/engines.ts';
 import { TABLES } from '../support/opened-database.ts';
 import { onOneServer } from '../support/postgres-engines.ts';
@@ -141,22 +138,6 @@ onOneServer('tables of the installation', () => {
       await client.end();
     }
   });
-});
-
-test('where one node does not answer, only its own accounts are refused', async () => {
-  const questions: string[][] = [];
-  const ask = async (accountIds: readonly string[]) => {
-    questions.push([...accountIds]);
-    if (accountIds.includes('2')) throw unavailable(new Error('no connection to a node'));
-    return new Map(accountIds.map((id) => [id, Number(id) * 10]));
-  };
-  const versionOf = apartIfUnavailable(createVersionQuestions(ask), ask);
-  const answers = await Promise.allSettled([versionOf(1n), versionOf(2n), versionOf(3n)]);
-  assert.deepEqual(questions, [['1', '2', '3'], ['1'], ['2'], ['3']]);
-  assert.deepEqual(
-    answers.map((each) => (each.status === 'fulfilled' ? each.value : isUnavailable(each.reason))),
-    [10, true, 30],
-  );
 });
 
 test('while a node is missing, the others are asked for their own shards, with the values of the question', async () => {

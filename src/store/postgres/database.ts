@@ -30,7 +30,8 @@ import { countOtherSessions } from './other-sessions.ts';
 import { createFailoverPool, type FailoverPool, lockTimeoutOf, type PostgresSettings } from './pool.ts';
 import { DriverChanged, type Execute, executeFast, executePlain } from './prepared-query.ts';
 import { isForMany } from './statement-forms.ts';
-import { apartIfUnavailable, createVersionQuestions } from './version-questions.ts';
+import { createVersionQuestions } from './version-questions.ts';
+import { createVersionsByNode } from './versions-by-node.ts';
 import { createWriteBatches, isOfCaller } from './write-batches.ts';
 
 /**
@@ -59,8 +60,8 @@ export async function openPostgres(settings: PostgresSettings, clock: Clock): Pr
     await pool.close();
     throw thrown;
   }
-  const askVersions = (accountIds: readonly string[]) =>
-    withConnection((connection) => connection.versions(accountIds));
+  const ask = (accountIds: readonly string[]) => withConnection((connection) => connection.versions(accountIds));
+  const askNodes = (accountIds: readonly string[]) => withConnection((connection) => connection.nodes(accountIds));
   const write = createWriteBatches(clock, {
     alone: ({ statement, parameters }) =>
       withConnection((connection) => connection.run(statement, parameters as never)),
@@ -74,9 +75,7 @@ export async function openPostgres(settings: PostgresSettings, clock: Clock): Pr
       account instanceof Caller && account.id === undefined
         ? withConnection((connection) => connection.identify(account))
         : undefined,
-    version: isDistributed
-      ? apartIfUnavailable(createVersionQuestions(askVersions), askVersions)
-      : createVersionQuestions(askVersions),
+    version: isDistributed ? createVersionsByNode({ ask, askNodes, clock }) : createVersionQuestions(ask),
     all: (statement, parameters) => withConnection((connection) => connection.all(statement, parameters)),
     first: (statement, parameters) => withConnection((connection) => connection.first(statement, parameters)),
     run: (statement, parameters) =>

@@ -1,5 +1,4 @@
 import { afterPoll } from '../../base/event-loop.ts';
-import { isUnavailable } from '../../base/problem.ts';
 
 /**
  * Asks for the versions of accounts (schema/account-version.ts), one question for all calls of an
@@ -48,18 +47,6 @@ export function createVersionQuestions(ask: AskVersions): VersionOf {
     return (await versions).get(key);
   };
 }
-
-/**
- * One question about accounts of several nodes fails if one of the nodes does not answer. Each of
- * them is then asked about alone, so that only the accounts of that node are refused.
- */
-export const apartIfUnavailable =
-  (together: VersionOf, ask: AskVersions): VersionOf =>
-  (account) =>
-    together(account).catch(async (thrown) => {
-      if (!isUnavailable(thrown)) throw thrown;
-      return (await ask([String(account)])).get(String(account));
-    });
 
 interface Question {
   readonly accountIds: Set<string>;
