@@ -40,7 +40,8 @@ onCitus('an installation that is distributed', () => {
   test('the export is the same before and after, and the ledger adds up', async () => {
     await run('import', SAMPLE);
     await cluster.join('installation');
-    assert.match(await run('check'), /Citus: installed, and all tables are on one node/);
+    const onOneNode = await run('check');
+    assert.match(onOneNode, /Citus: installed, and all tables are on one node/);
     await ask('create table visit (account_id bigint references account)');
     await ask('insert into visit select account_id from account');
     const exported = await run('export', '--ndjson');
@@ -74,6 +75,8 @@ onCitus('an installation that is distributed', () => {
     const checked = await run('check', '--ledger');
     assert.match(checked, /Citus: the accounts are spread over 2 worker nodes/);
     assert.match(checked, /all add up/);
+    const megabytes = (of: string) => Number(/^Size: ([\d.]+) MB$/m.exec(of)?.[1]);
+    assert.ok(megabytes(checked) > 2 * megabytes(onOneNode), 'the size is that of three nodes');
     assert.equal(await run('export', '--ndjson'), exported);
     assert.deepEqual(await oldRows(), []);
   });

@@ -34,5 +34,11 @@ export const postgresDialect: SqlDialect = {
  */
 export const distributedDialect: SqlDialect = {
   ...postgresDialect,
-  fragments: { ...postgresDialect.fragments, joined: (argument) => argument.replace(' ', ' = ') },
+  fragments: {
+    ...postgresDialect.fragments,
+    joined: (argument) => argument.replace(' ', ' = '),
+    // Of all nodes; those that do not answer are left out.
+    size: () => `(select coalesce(sum(result::bigint) filter (where success), 0)::bigint
+       from run_command_on_all_nodes('select pg_database_size(current_database())'))`,
+  },
 };
