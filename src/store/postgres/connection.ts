@@ -27,16 +27,19 @@ import type { Write } from './write-batches.ts';
 
 export const VERSIONS = {
   name: 'versions',
-  text: 'select account_id, version from tally where account_id = any($1::bigint[])',
+  text: 'select account_id, version as number from tally where account_id = any($1::bigint[])',
 };
 
 /** The catalog of the node that is asked has it. The function is called once for each account. */
-const NODES = {
+export const NODES = {
   name: 'nodes',
   text: `with shard as materialized (select account_id, get_shard_id_for_distribution_column('tally', account_id) as shardid
       from unnest($1::bigint[]) as given (account_id))
-    select account_id, groupid::bigint as node from shard join pg_dist_placement on pg_dist_placement.shardid = shard.shardid`,
+    select account_id, groupid::bigint as number from shard join pg_dist_placement on pg_dist_placement.shardid = shard.shardid`,
 };
+
+/** Asks for a number of each of many accounts. */
+export type NumberQuestion = typeof VERSIONS | typeof NODES;
 
 // Rows of one insert: enough to hide the round trips. PostgreSQL takes at most 65,535 parameters.
 const ROWS_PER_INSERT = 500;
@@ -148,18 +151,11 @@ export class Connection implements Migratable, TransactionQueries {
     return result;
   }
 
-  /** See version-questions.ts. */
-  async versions(accountIds: readonly string[]): Promise<Map<string, number>> {
-    const query = { ...VERSIONS, values: [`{${accountIds.join()}}`] };
-    const { rows } = await this.#executeNamed<{ account_id: bigint; version: bigint }>(query);
-    return new Map(rows.map(({ account_id, version }) => [String(account_id), Number(version)]));
-  }
-
-  /** See versions-by-node.ts. */
-  async nodes(accountIds: readonly string[]): Promise<Map<string, number>> {
-    const query = { ...NODES, values: [`{${accountIds.join()}}`] };
-    const { rows } = await this.#executeNamed<{ account_id: bigint; node: bigint }>(query);
-    return new Map(rows.map(({ account_id, node }) => [String(account_id), Number(node)]));
+  /** The versions of accounts, or their nodes: see version-questions.ts and versions-by-node.ts. */
+  async numbersOf(question: NumberQuestion, accountIds: readonly string[]): Promise<Map<string, number>> {
+    const query = { ...question, values: [`{${accountIds.join()}}`] };
+    const { rows } = await this.#executeNamed<{ account_id: bigint; number: bigint }>(query);
+    return new Map(rows.map(({ account_id, number }) => [String(account_id), Number(number)]));
   }
 
   /** See WriteRunner. */

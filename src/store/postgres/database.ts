@@ -8,7 +8,7 @@ import { coordinatorPlace, localNode } from '../schema/distribution-facts.ts';
 import { currentVersion, migrate, type SchemaState } from '../schema/migrations.ts';
 import { type Statement, statement } from '../statement.ts';
 import { unavailable } from '../unavailable.ts';
-import { Connection, translateErrors } from './connection.ts';
+import { Connection, NODES, type NumberQuestion, translateErrors, VERSIONS } from './connection.ts';
 import { postgresDialect } from './dialect.ts';
 import {
   type CitusState,
@@ -60,8 +60,9 @@ export async function openPostgres(settings: PostgresSettings, clock: Clock): Pr
     await pool.close();
     throw thrown;
   }
-  const ask = (accountIds: readonly string[]) => withConnection((connection) => connection.versions(accountIds));
-  const askNodes = (accountIds: readonly string[]) => withConnection((connection) => connection.nodes(accountIds));
+  const asking = (question: NumberQuestion) => (accountIds: readonly string[]) =>
+    withConnection((connection) => connection.numbersOf(question, accountIds));
+  const ask = asking(VERSIONS);
   const write = createWriteBatches(clock, {
     alone: ({ statement, parameters }) =>
       withConnection((connection) => connection.run(statement, parameters as never)),
@@ -75,7 +76,9 @@ export async function openPostgres(settings: PostgresSettings, clock: Clock): Pr
       account instanceof Caller && account.id === undefined
         ? withConnection((connection) => connection.identify(account))
         : undefined,
-    version: isDistributed ? createVersionsByNode({ ask, askNodes, clock }) : createVersionQuestions(ask),
+    version: isDistributed
+      ? createVersionsByNode({ ask, askNodes: asking(NODES), clock })
+      : createVersionQuestions(ask),
     all: (statement, parameters) => withConnection((connection) => connection.all(statement, parameters)),
     first: (statement, parameters) => withConnection((connection) => connection.first(statement, parameters)),
     run: (statement, parameters) =>

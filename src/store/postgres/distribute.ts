@@ -86,7 +86,7 @@ async function refuseUnknowing(connection: Queries): Promise<void> {
 const isWorker = async (connection: Queries): Promise<boolean> =>
   (await connection.first(localNode, {}))?.is_worker === true;
 
-/** Before the distribution all tables are on the coordinator, and Citus would refuse to make them here. */
+/** Before the distribution, Citus would refuse to make the tables here with a text of its own. */
 export async function refuseUndistributedWorker(connection: Queries): Promise<void> {
   if (!(await isWorker(connection))) return;
   throw new Problem(
@@ -108,7 +108,7 @@ export async function refuseWorker(connection: Queries): Promise<void> {
 export const countWorkers = async (connection: Queries): Promise<number> =>
   (await connection.all(nodeFacts, {})).filter(({ is_coordinator, is_active }) => !is_coordinator && is_active).length;
 
-/** What the command would execute; empty where all tables are distributed, and no old rows remain. */
+/** What the command would execute; nothing if all tables are distributed and no old rows remain. */
 export async function readCommandSteps(connection: Queries): Promise<string[]> {
   const steps = await readDistributionSteps(connection);
   return [...steps, ...oldRowSteps(await connection.all(tableFacts, {}))];

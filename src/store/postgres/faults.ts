@@ -80,9 +80,9 @@ const TOLD: readonly [RegExp, (place: Place) => string][] = [
 ];
 
 /**
- * What a node of Citus says when it cannot reach another one. A node whose network is silent is told
- * by the time that was waited for it, or, in a transaction that has written on several nodes, by a
- * connection that is essential, whose SQLSTATE is that of an internal error.
+ * What a node of Citus says when it cannot reach another one. If the network is silent, it says for
+ * how long it has waited, or, in a transaction that has written on several nodes, that an essential
+ * connection has failed, with the SQLSTATE of an internal error.
  */
 const BETWEEN_NODES = [
   /connection to the remote node (?<user>\S+?)@(?<node>\S+:\d+) failed/,
@@ -92,7 +92,7 @@ const BETWEEN_NODES = [
   /failed to prepare transaction '\S+' on host (?<node>\S+:\d+)/,
 ];
 
-/** The node that another node of Citus cannot reach, and the role that it tried; undefined for another fault. */
+/** The node that another node of Citus cannot reach. The role that it tried is not always told. */
 export function unreachableNode(cause: unknown): { node: string; user: string | undefined } | undefined {
   const { message = '' } = (cause ?? {}) as { message?: string };
   for (const text of BETWEEN_NODES) {

@@ -8,9 +8,9 @@ import { type AskVersions, createVersionQuestions, type VersionOf } from './vers
 /**
  * The versions of accounts that are spread over several nodes. While all nodes answer, one question
  * is about accounts of all of them, which takes the least CPU. It waits for every node that it
- * needs, so a node whose network is silent would hold up all accounts until the time-out. A question
- * that fails, or is not answered soon, therefore begins a time in which each node has questions of
- * its own: then a node holds up its own accounts only.
+ * needs, so a node whose network is silent would hold up all accounts until the time-out.
+ * Therefore, a question that fails, or is not answered soon, begins a time in which each node has
+ * questions of its own: then a node holds up its own accounts only.
  *
  * Whoever waited for such a question is asked about again, by a question that is sent later. So an
  * answer is never older than the call.

@@ -201,7 +201,7 @@ export interface TriggerFact {
   /** Null for a function of another role or program. */
   readonly function_definition: string | null;
 }
-/** What another program has made of `account_directory` while that is a view, such as a view of its own. */
+/** What uses `account_directory` while that is a view, such as a view of another program. */
 export interface DependentFact {
   /** As in a statement that drops it: `materialized view`. */
   readonly type: string;
@@ -278,7 +278,10 @@ function refuseKeyOfOthers({ name, of, to }: KeyFact): void {
   );
 }
 
-/** The view becomes a table, so what is made of it has to go, and would stop everything after all rows were copied. */
+/**
+ * The view becomes a table after all rows were copied. PostgreSQL would then refuse to drop a view
+ * that something uses.
+ */
 function refuseDependent({ type, identity }: DependentFact): void {
   throw new Problem(
     'conflict',
@@ -296,7 +299,10 @@ const isOwn = ({ name, of }: TriggerFact): boolean =>
     ),
   );
 
-/** Its function may use what the workers do not have, and on a table of every node none can be made again. */
+/**
+ * Its function may use what the workers do not have, and on a table of every node Citus allows no
+ * trigger.
+ */
 function refuseTriggerOfOthers(trigger: TriggerFact): void {
   if (isOwn(trigger)) return;
   const { name, of } = trigger;

@@ -100,7 +100,7 @@ export const distributable = statement<
   }
 >(
   'citus.distributable',
-  // Citus would pass on "set local role", also to its connections of a superuser, which would lose their rights.
+  // Citus passes on "set local role", also to its own connections of a superuser, which then fail.
   `select current_user::text as user, relowner::regrole::text as owner,
      case when rolname <> current_user then format('select set_config(''role'', %L, true)', rolname) end as take_role,
      rolname = current_user or (pg_has_role(relowner, 'usage') and not is_superuser) as is_owner,

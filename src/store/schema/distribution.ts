@@ -84,7 +84,7 @@ export const distribution: Readonly<Record<string, Distribution>> = {
   schema_version: 'local',
 };
 
-/** Undefined for a table of another program, whatever its name is: `constructor` is one of every object. */
+/** Undefined for a table of another program, also if it is called `constructor`. */
 export const distributionOf = (table: string): Distribution | undefined =>
   Object.hasOwn(distribution, table) ? distribution[table] : undefined;
 

@@ -40,25 +40,28 @@ onPostgres('deadlocks', () => {
     assert.equal(Number(row?.deadlocks), 0);
   });
 
-  testOnOneServer('what a deadlock has rolled back is tried again after a short random time, which grows', async (t) => {
-    const setting = await (engines.find(({ name }) => name === 'postgres') as Engine).fresh('empty');
-    const outside = await openOutside(setting);
-    const pauses: number[] = [];
-    const clock = {
-      ...systemClock,
-      sleep: async (ms: number) => void pauses.push(ms),
-      random: () => pauses.length / 4,
-    };
-    const store = await openPostgres({ url: setting, connectionsMax: 1, timeoutMs: PATIENT_MS }, clock);
-    t.after(() => Promise.all([store.close(), outside.close()]));
-    // A sequence is not rolled back.
-    await outside.query('create sequence attempt_number');
-    await outside.query(`create function deadlock_until(last int) returns boolean language plpgsql as
+  testOnOneServer(
+    'what a deadlock has rolled back is tried again after a short random time, which grows',
+    async (t) => {
+      const setting = await (engines.find(({ name }) => name === 'postgres') as Engine).fresh('empty');
+      const outside = await openOutside(setting);
+      const pauses: number[] = [];
+      const clock = {
+        ...systemClock,
+        sleep: async (ms: number) => void pauses.push(ms),
+        random: () => pauses.length / 4,
+      };
+      const store = await openPostgres({ url: setting, connectionsMax: 1, timeoutMs: PATIENT_MS }, clock);
+      t.after(() => Promise.all([store.close(), outside.close()]));
+      // A sequence is not rolled back.
+      await outside.query('create sequence attempt_number');
+      await outside.query(`create function deadlock_until(last int) returns boolean language plpgsql as
       $$ begin if nextval('attempt_number') < last then raise exception sqlstate '40P01'; end if; return true; end $$`);
-    const until = (last: number) => store.first(sql<{ last: number }>('select deadlock_until(:last)'), { last });
-    assert.ok(await until(5));
-    assert.deepEqual(pauses, [5, 12.5, 30, 70]);
-    await assert.rejects(until(11), { kind: 'unavailable' });
-    assert.equal(pauses.length, 8);
-  });
+      const until = (last: number) => store.first(sql<{ last: number }>('select deadlock_until(:last)'), { last });
+      assert.ok(await until(5));
+      assert.deepEqual(pauses, [5, 12.5, 30, 70]);
+      await assert.rejects(until(11), { kind: 'unavailable' });
+      assert.equal(pauses.length, 8);
+    },
+  );
 });
