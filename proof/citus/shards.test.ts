@@ -37,7 +37,7 @@ onCitus('the number of shards of an installation that is distributed', () => {
     return { shards: shards.map((row) => row.shards), made };
   };
 
-  test('it can be changed while the service is stopped: rows, triggers, keys and the ledger stay', async () => {
+  test('more shards can be made while the service is stopped: rows, triggers, keys and the ledger stay', async () => {
     await run('import', SAMPLE);
     await run('citus', 'distribute');
     const exported = await run('export', '--ndjson');

@@ -174,7 +174,7 @@ onCitus('the nodes that a statement asks', () => {
     let added = 0;
     const work: Work[] = [
       await ofStatement('accounts.identify', 'who has this user_id'),
-      await ofStatement('accounts.version', 'version of one account'),
+      await ofStatement('accounts.admitted', 'whether its account admits it, and the version'),
       ofSql('versions of 2 accounts, one on each worker', versionsOf(both), () =>
         client.query({ ...VERSIONS, values: [`{${both}}`] }),
       ),

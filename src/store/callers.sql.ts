@@ -32,9 +32,9 @@ export const identify = statement<{ hash: string }, IdentityRow>(
 );
 /**
  * For a distributed database: whether the node of the account admits the caller, and the version of
- * the account at the same moment. The commit of a change, such as a user_id that is revoked, reaches
- * each node on its own. So another node may still admit the caller when the account has its new
- * version, and answers that were cached with this version would be given for ever.
+ * the account at the same moment. The commit of a change, such as a revoked user_id, reaches each
+ * node on its own. So another node may still admit the caller when the account has its new version,
+ * and answers that were cached with this version would be given for ever.
  */
 export const admitted = statement<{ account: AccountKey; hash: string }, Omit<Required<IdentityRow>, 'account_id'>>(
   'accounts.admitted',
