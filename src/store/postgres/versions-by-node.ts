@@ -12,7 +12,7 @@ import { type AskVersions, createVersionQuestions, type VersionOf } from './vers
  * Therefore, a question that fails, or is not answered soon, begins a time in which each node has
  * questions of its own: then a node holds up its own accounts only.
  *
- * Whoever waited for such a question is asked about again, by a question that is sent later. So an
+ * An account that waited for such a question is asked about again, by one that is sent later. So an
  * answer is never older than the call.
  */
 export interface NodeQuestions {
