@@ -298,13 +298,25 @@ async function outcomesOf({ database }: Services): Promise<Outcome[]> {
   ];
 }
 
-/** Messages of which a node that was killed, or a lost answer, leaves open whether they were taken. */
+/**
+ * Messages of which a node that was killed, or a lost answer, leaves open whether they were taken; or an answer that was on
+ * disk only after the clock had jumped, when its lease may have ended: a connection that breaks at a commit delays it.
+ */
 function unansweredTokens(events: readonly Event[]): Set<string> {
   const hasKills = events.some(({ kind }) => kind === 'killed');
-  const submitted = events.filter((event) => event.kind === 'submitted');
-  const answered = new Set(submitted.filter(({ answered }) => answered).map(({ token }) => token));
-  const all = events.flatMap((event) => (event.kind === 'send-asked' ? [event.token] : []));
-  const open = new Set(submitted.filter(({ answered }) => !answered).map(({ token }) => token));
-  // A node that was killed between its claim and the submission leaves no trace at the carrier.
-  return new Set(all.filter((token) => open.has(token) || (hasKills && !answered.has(token))));
+  const submitted = events.flatMap((event, order) => (event.kind === 'submitted' ? [{ ...event, order }] : []));
+  const isKnown = ({ answered, order, answeredAt = order }: (typeof submitted)[number]) =>
+    answered && !events.slice(order, answeredAt).some(({ kind }) => kind === 'clock-jumped');
+  const open = new Set(submitted.filter((each) => !isKnown(each)).map(({ token }) => token));
+  // A node that was killed, or lost its connection, between its claim and the submission leaves no trace at the carrier. It
+  // claims again what was refused before.
+  const taken = new Set(submitted.filter((each) => isKnown(each) && each.taken === 'yes').map(keyOf));
+  const asked = events.filter((event) => event.kind === 'send-asked');
+  const mayBeClaimed = ({ token, parts }: (typeof asked)[number]) =>
+    Array.from({ length: parts }, (_, index) => keyOf({ token, part: index + 1 })).some((key) => !taken.has(key));
+  return new Set(
+    asked.filter((each) => open.has(each.token) || (hasKills && mayBeClaimed(each))).map(({ token }) => token),
+  );
 }
+
+const keyOf = ({ token, part }: { readonly token: string; readonly part: number }): string => `${token}, part ${part}`;

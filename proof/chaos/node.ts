@@ -76,6 +76,12 @@ const claimedTexts = sql<{ account: bigint; number: string }, { text: string }>(
    where dispatch.account_id = :account and sent.recipient = :number and state = 'submitting'`,
 );
 
+/** Resolves when the answers that have come are on disk, however often a connection breaks meanwhile. */
+async function onDisk(): Promise<void> {
+  await sleep(0); // an answer of this turn is on its way to the settler
+  await gateway.settled();
+}
+
 async function perform(ask: Ask): Promise<Record<string, string>> {
   switch (ask.kind) {
     case 'send': {
@@ -122,8 +128,7 @@ async function perform(ask: Ask): Promise<Record<string, string>> {
       gateway.wake();
       return {};
     case 'settle':
-      await sleep(0); // an answer of this turn is on its way to the settler
-      await gateway.settled();
+      await onDisk();
       return {};
     case 'stop':
       await gateway.stop();
@@ -147,8 +152,10 @@ process.on('message', async (message: ToNode) => {
   if (message.kind === 'submitted') {
     const resolve = submitting.get(message.call);
     submitting.delete(message.call);
-    if (resolve) tell({ kind: 'heard', call: message.call });
     resolve?.([...message.results]);
+    if (!resolve) return;
+    await onDisk();
+    tell({ kind: 'heard', call: message.call });
     return;
   }
   tell({ kind: 'answer', call: message.call, answer: await answerOf(message.ask) });
