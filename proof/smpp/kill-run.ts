@@ -115,8 +115,11 @@ async function createRun({ database, seed, ways, unknownOutcomePolicy }: KillOpt
     random.pick(carriers).send(numberOf(String(phones)).slice(1), `phone ${String(phones).padStart(6, '0')}`);
   };
 
+  /** With two ways, the second one is taken in the first round for certain, however few kills there are. */
+  const isFirstRound = () => ways === 2 && kills === 0;
   const moodOf = (carrier: Carrier): Mood => {
     if (ways === 1) return 'any';
+    if (carrier.name === 'one' && isFirstRound()) return 'away';
     return carrier.name === 'one' ? random.pick(MOODS) : random.pick(['any', 'well', 'well'] as const);
   };
 
@@ -128,13 +131,14 @@ async function createRun({ database, seed, ways, unknownOutcomePolicy }: KillOpt
       for (const carrier of carriers) carrier.mood = moodOf(carrier);
       if (!program) await start();
       // A tenth of the kills come while the service starts.
-      if (random.chance(0.9)) await isReady();
+      if (random.chance(0.9) || isFirstRound()) await isReady();
       for (let count = 1 + random.below(4); count > 0; count--) {
         const request = send().finally(() => requests.delete(request));
         requests.add(request);
         if (random.chance(0.5)) write();
         await sleep(random.below(150));
       }
+      if (isFirstRound()) await until('the second way', () => submitted.some(({ carrier }) => carrier === 'two'));
       // Half of the kills come while submissions are under way, the others at any moment.
       if (random.chance(0.5)) {
         const before = submitted.length;
