@@ -6,7 +6,7 @@ import { createAccount, type UnknownOutcomePolicy } from '../../src/domain/accou
 import { createServices, type Services } from '../../src/serve/compose/services.ts';
 import { sql } from '../../test/support/opened-database.ts';
 import { createRandom } from '../../test/support/random.ts';
-import { check } from '../checker/checker.ts';
+import { check, isKnown } from '../checker/checker.ts';
 import type { Event, Outcome } from '../checker/history.ts';
 import { createCarrier, type SubmittedEvent, textOf, tokenOf } from './carrier.ts';
 import { type ChaosNode, startNode } from './chaos-node.ts';
@@ -305,12 +305,10 @@ async function outcomesOf({ database }: Services): Promise<Outcome[]> {
 function unansweredTokens(events: readonly Event[]): Set<string> {
   const hasKills = events.some(({ kind }) => kind === 'killed');
   const submitted = events.flatMap((event, order) => (event.kind === 'submitted' ? [{ ...event, order }] : []));
-  const isKnown = ({ answered, order, answeredAt = order }: (typeof submitted)[number]) =>
-    answered && !events.slice(order, answeredAt).some(({ kind }) => kind === 'clock-jumped');
-  const open = new Set(submitted.filter((each) => !isKnown(each)).map(({ token }) => token));
+  const open = new Set(submitted.filter((each) => !isKnown(each, events)).map(({ token }) => token));
   // A node that was killed, or lost its connection, between its claim and the submission leaves no trace at the carrier. It
   // claims again what was refused before.
-  const taken = new Set(submitted.filter((each) => isKnown(each) && each.taken === 'yes').map(keyOf));
+  const taken = new Set(submitted.filter((each) => isKnown(each, events) && each.taken === 'yes').map(keyOf));
   const asked = events.filter((event) => event.kind === 'send-asked');
   const mayBeClaimed = ({ token, parts }: (typeof asked)[number]) =>
     Array.from({ length: parts }, (_, index) => keyOf({ token, part: index + 1 })).some((key) => !taken.has(key));

@@ -83,7 +83,7 @@ const isDecided = (message: Message): boolean => of(message, 'decision-asked').l
  * Whether the service knows the answer for certain before it acts again. It does not where the
  * answer was lost, or where the clock jumped before it came: the lease may have ended.
  */
-function isKnown(submission: Submission, events: readonly Event[], next?: Submission): boolean {
+export function isKnown(submission: Submission, events: readonly Event[], next?: Submission): boolean {
   const { answered, order, answeredAt = order, settledAt } = submission;
   if (submission.nodeAt === undefined) {
     return answered && !events.slice(order, answeredAt).some(({ kind }) => kind === 'clock-jumped');
